@@ -155,8 +155,8 @@ def _in_other_places(call: Mapping[str, Any]) -> list[str]:
 
 def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """What stands in a call, and in the function that it names."""
-    inner = call.get("function")
-    return {**call, **inner} if isinstance(inner, dict) else call
+    inner = (call[key] for key in ("function", "custom") if isinstance(call.get(key), dict))
+    return {**call, **next(inner, {})}
 
 
 def _arguments(given: Any) -> tuple[dict[str, Any] | None, str | None]:
@@ -190,7 +190,7 @@ CALL_FIELDS = frozenset(
     (
         *(*_ARGUMENTS, *_NAMES, *_CALL_IDS, "function", "custom", "type", "index", "name"),
         *("result", "output", "tool_output", "toolOutput", "observation", "error", "errorText", "state"),
-        *("caller", "approval", "schema", "status", "toolMetadata"),
+        *("approval", "schema", "status", "toolMetadata"),
     )
 )
 """What is read of a call, and what is known to be said of one."""

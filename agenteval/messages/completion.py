@@ -10,6 +10,7 @@ from typing import Any
 from agenteval.messages import chat
 from agenteval.messages.placed import EVENTS, is_signal
 from agenteval.messages.sse import ends_stream
+from agenteval.messages.texts import unplaced_in_part
 
 
 class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
@@ -160,6 +161,8 @@ class _Completion:
                     self._legacy.add({"function": value})
                 case "content", _:
                     self._texts.setdefault(name, []).append(chat.text_of(value) or "")
+                    parts = value if isinstance(value, list) else ()
+                    self._events += [part for part in parts if any(unplaced_in_part(part))]
                 case "role" | "name", _:
                     self._message[name] = value
                 case _, str():

@@ -141,7 +141,8 @@ def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
         messages = _asked_in(request)
         if messages is not None:
             requests = (request, *_settings(request), *_settings(record))
-            return _around(_exchange(record, messages, requests, answered), record, asked, answered)
+            logged = _around(_exchange(record, messages, requests, answered), record, asked, answered)
+            return _around(logged, request, *MESSAGES)
     return None
 
 

@@ -267,6 +267,8 @@ def _called(raw: Iterable[Any]) -> _Called:
     lost: list[Unplaced] = []
     for each in raw:
         call = call_in(each)
+        if call is None and _is_empty(each):
+            continue
         if call is None:
             lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
             continue
@@ -274,6 +276,17 @@ def _called(raw: Iterable[Any]) -> _Called:
         results += _beside(each, call)
         lost += unplaced_in_call(each, call)
     return _Called([Said("assistant", calls=tuple(calls)), *results] if calls else [], lost)
+
+
+def _is_empty(raw: Any) -> bool:
+    """Whether nothing stands in the place of a call but empty texts."""
+    values = [*raw.values(), *_object(raw, "function").values()] if isinstance(raw, dict) else [raw]
+    return not any(each for each in values if each != "function" and not isinstance(each, dict))
+
+
+def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = raw.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _beside(raw: Any, call: Call) -> Iterator[Said]:
@@ -315,7 +328,7 @@ def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
             called = _called([raw])
             reply.call(called.said)
             lost += called.lost
-            if _CODE in part or any(raw is part.get(key) for key in _CALL_PARTS):
+            if _CODE in part or _SERVED in part or any(raw is part.get(key) for key in _CALL_PARTS):
                 lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
         else:
             if reply.results:
@@ -373,7 +386,9 @@ class _Reply:
 _CALL_PARTS = ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call")
 _CODE = "executableCode"
 """What Google's own interpreter runs: a call of a tool of the provider's."""
-_OF_CALL_PARTS = frozenset((*_CALL_PARTS, _CODE))
+_SERVED = "toolCall"
+"""Any other call of such a tool."""
+_OF_CALL_PARTS = frozenset((*_CALL_PARTS, _CODE, _SERVED))
 
 
 def _call_part(part: Any) -> dict[str, Any] | None:
@@ -387,6 +402,8 @@ def _call_part(part: Any) -> dict[str, Any] | None:
     for key in _CALL_PARTS:
         if isinstance(part.get(key), dict):
             return cast(dict[str, Any], part[key])
+    if isinstance(served := part.get(_SERVED), dict) and (name := word(served, "toolType")):
+        return {"type": "server_tool_use", "name": name.lower(), **served, "input": served.get("args", {})}
     if isinstance(code := part.get(_CODE), dict):
         return {"type": "server_tool_use", "name": "code_execution", "input": code}
     return None
@@ -402,9 +419,10 @@ def _result_part(part: Any) -> Said | None:
         named = {"call_id": part.get("id")} if kind.endswith(("response", "function_result")) else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
         return result_said({**named, **part, **failed}, next(given, None))
-    for key in ("functionResponse", "function_response", "toolResult"):
+    for key in ("functionResponse", "function_response", "toolResult", "toolResponse"):
         if isinstance(inner := part.get(key), dict):
-            return result_said(inner, inner.get("response", bare(inner.get("content"))))
+            named = {"call_id": inner.get("id")} if key == "toolResponse" else {}
+            return result_said({**named, **inner}, inner.get("response", bare(inner.get("content"))))
     if isinstance(inner := part.get("codeExecutionResult"), dict):
         failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
         return result_said({"name": "code_execution", **failed}, inner.get("output"))
@@ -418,9 +436,18 @@ def _result_part(part: Any) -> Said | None:
 _RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response",
                  "function_result")  # fmt: skip
 _GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs")
+_WRAPPINGS = ("functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result")
 _OF_RESULTS = frozenset(
     (
-        *(*_GIVEN_BACK, *FLAGS, *CALL_FIELDS, "functionResponse", "function_response", "toolResult"),
+        *(
+            *_GIVEN_BACK,
+            *FLAGS,
+            *CALL_FIELDS,
+            "functionResponse",
+            "function_response",
+            "toolResult",
+            "toolResponse",
+        ),
         *("codeExecutionResult", "tool_call_result", "items", "parts", "text", "data", "call", "origin"),
         *("artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
     )
@@ -430,7 +457,10 @@ _NOTHING: tuple[Any, ...] = (None, "", [])
 
 
 def _unread_in_result(part: Mapping[str, Any]) -> Iterator[Unplaced]:
-    return unplaced_fields(part, _OF_RESULTS, of="a result")
+    yield from unplaced_fields(part, _OF_RESULTS, of="a result")
+    for key in _WRAPPINGS:
+        if isinstance(inner := part.get(key), dict):
+            yield from unplaced_fields(inner, _OF_RESULTS, of="a result")
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:

@@ -23,9 +23,11 @@ from agenteval.messages.without_calls import (
     INSIDE,
     JUDGED,
     PLAIN,
+    SOURCES,
     SPEAKERS,
     Shape,
     holds_objects,
+    is_call,
     is_list,
     public_fields,
 )
@@ -106,7 +108,7 @@ def unplaced_fields(
         if shape:
             if not shape.fits(value):
                 yield Unplaced(f"'{_short(key)}' of {of}", (str(key),), value)
-        elif key in _ANYTHING and isinstance(value, Mapping):
+        elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
             yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
         elif key == "annotations":
             yield from _unplaced_annotations(value, of)
@@ -122,7 +124,7 @@ def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: in
             continue
         if place == ADDITIONAL and key in _TWICE:
             continue
-        if depth and isinstance(inner, Mapping):
+        if depth and isinstance(inner, Mapping) and not is_call(inner):
             yield from _unplaced_inside(inner, f"{place}.{_short(key)}", of, depth=depth - 1)
         else:
             yield Unplaced(f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0]), inner)
@@ -134,8 +136,8 @@ def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
     for each in listed:
         kind = each.get("type") if isinstance(each, Mapping) else None
         is_known = isinstance(kind, str) and ("citation" in kind or kind in ("file_path", "agent"))
-        is_known = is_known or (isinstance(each, Mapping) and "cited_text" in each)
-        if not is_known and holds_objects([each]):
+        is_known = is_known or kind == "file" or (isinstance(each, Mapping) and "cited_text" in each)
+        if not (is_known and SOURCES.fits(each)) and holds_objects([each]):
             yield Unplaced(f"'annotations' of {of}", ("annotations", *_words_of(each)), each)
 
 
@@ -146,7 +148,7 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
         if isinstance(value, PLAIN) or key in read or key in _OF_RECORDS:
             continue
         known = _OF_RECORDS if key in SPEAKERS else _OF_A_TASK
-        if holds_entries(value, known):
+        if holds_entries(value, known) or is_call(value):
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
 

@@ -15,9 +15,19 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.message import said_in
-from agenteval.messages.placed import Unplaced, unplaced_fields, unplaced_in_record
+from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 from agenteval.messages.said import UNPLACED, marked
 from agenteval.messages.speakers import is_agents, is_message
+from agenteval.messages.without_calls import (
+    ANYTHING,
+    CONTROL,
+    NUMBERS,
+    RATINGS,
+    TEXTS,
+    TOKENS,
+    Shape,
+    holds_objects,
+)
 
 BODIES = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
 """Where a request or a response may have its content."""
@@ -26,6 +36,7 @@ _OF_HTTP = ("http_version", "status_code", "headers")
 _CODES = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
           "ResponseMetadata")  # fmt: skip
 _ERROR_LIMIT = 200
+_LISTS = ("choices", "candidates", "generations")
 
 CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
 FILTERED = "a reply was cut off by the provider's filter: what it would have said is unknown"
@@ -73,7 +84,9 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
             lost = map(marked, unplaced_in_response(level)) if added else ()
             return Reply([*lost, *added], level, notes=tuple(_notes(level)))
     if isinstance(response, str) and not is_answered:
-        return Reply(_answer(response))  # an answer in JSON, as it was asked for
+        # An answer in JSON, as it was asked for; or a response of a kind that nobody knows.
+        unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
+        return Reply([*map(marked, unknown), *_answer(response)])
     return Reply([], is_known=False)
 
 
@@ -185,15 +198,23 @@ _STATUS_LINE = expression(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNO
 
 # ── what is in it besides ────────────────────────────────────────────────────────────────────────
 
-_OF_RESPONSES = frozenset(
-    (
-        *("choices", "candidates", "generations", "message", "output", "content", "error", "tools"),
-        *("tool_choice", "text", "instructions", "input", "prompt", "conversation", "moderation", "billing"),
-        *("metrics", "additionalModelResponseFields", "performanceConfig", "timings", "time_info", "x_groq"),
-        *("prompt_logprobs", "modelStatus", "headers", "warnings", "ResponseMetadata", "__verbose"),
-        *("usage_breakdown", "system_instruction", "generation_config", "top_logprobs", "response_format"),
-    )
-)
+_READ = ("choices", "candidates", "generations", "message", "error")
+_OF_RESPONSES: Mapping[str, Shape] = {
+    # What the request said, once more.
+    **dict.fromkeys(("tools", "tool_choice", "text", "instructions", "input", "prompt"), ANYTHING),
+    **dict.fromkeys(("response_format", "system_instruction", "generation_config"), ANYTHING),
+    **dict.fromkeys(("billing", "metrics", "performanceConfig", "timings", "time_info"), NUMBERS),
+    **dict.fromkeys(("usage_breakdown", "tool_usage", "latency_checkpoint", "sla_metrics"), NUMBERS),
+    "content_filters": RATINGS,
+    "moderation": Shape(frozenset(("model",)), values=frozenset(("input", "output", "results"))),
+    **dict.fromkeys(("conversation", "modelStatus", "prompt_cache_options", "stream_options"), CONTROL),
+    **dict.fromkeys(("finish_details", "warnings"), CONTROL),
+    "x_groq": Shape(frozenset(("id",)), None),
+    **dict.fromkeys(("headers", "ResponseMetadata", "additionalModelResponseFields"), TEXTS),
+    "prompt_logprobs": TOKENS,
+    "delta": TEXTS,
+    "__verbose": ANYTHING,  # of llama.cpp: what it was asked, and how long it took
+}
 """What the APIs of models say in a response beside its message."""
 
 
@@ -203,9 +224,25 @@ def unplaced_in_response(response: Mapping[str, Any]) -> Iterator[Unplaced]:
     if "messages" in response:
         yield from unplaced_in_record(response, {"messages", "choices"})  # the state of a graph
     elif "role" not in response:
-        yield from unplaced_fields(response, _OF_RESPONSES, of="the response")
-        for part in (_first(response, "choices"), _first(response, "candidates")):
-            yield from unplaced_fields(part, {*_OF_RESPONSES, "delta"}, of="a choice of the response")
+        output = response.get("output")
+        read = (*_READ, *(("output",) if isinstance(output, list) or "message" in _object(output) else ()))
+        yield from unplaced_fields(response, read, of="the response", shapes=_OF_RESPONSES)
+        yield from unplaced_fields(_object(output), ("message",), of="the output of the response")
+        for key in _LISTS:
+            first, others = _first(response, key), response.get(key)
+            yield from unplaced_fields(
+                first, (*_READ, "content"), of="a choice of the response", shapes=_OF_RESPONSES
+            )
+            for other in others[1:] if isinstance(others, list) else ():
+                if _may_call(other, key):
+                    yield Unplaced(f"another of the {key} of the response", (key,), other)
+
+
+def _may_call(other: Any, key: str) -> bool:
+    """Whether another choice than the first holds calls, or what nobody knows."""
+    found = _said_at({key: [other]})
+    told = said_in(found, lambda _: None)
+    return any(each.calls or each.role == UNPLACED for each in told) or (not found and holds_objects([other]))
 
 
 # ── where the message is ─────────────────────────────────────────────────────────────────────────
@@ -258,6 +295,10 @@ def _said_at(response: Mapping[str, Any]) -> list[Any]:
     if isinstance(output, list):
         return output
     return listed if isinstance(listed, list) and listed and all(map(is_message, listed)) else []
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.messages.completion import Unreadable, assemble
-from agenteval.messages.placed import EVENTS, is_signal
+from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
 from agenteval.messages.sse import DONE, SseParser, ends_stream
+from agenteval.messages.without_calls import SOURCES
 
 _EVENTS = expression(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
+_OF_PIECES = frozenset(
+    (
+        *("message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error"),
+        *("candidates", "choices"),
+    )
+)
+"""The fields of a piece that are read, or that are read once more where they are whole."""
+_AFTER_THE_END = ("ping", DONE)
+"""What follows the end of a response; all else is of another, which nobody read."""
 _LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_ENDS = (*_LAST, "message_stop")
 
 
 def pieces_in(value: Any) -> list[dict[str, Any]] | None:
@@ -31,10 +42,13 @@ def pieces_in(value: Any) -> list[dict[str, Any]] | None:
     if _EVENTS.match(value):
         return _of_events(value)
     lines = value.split("\n") if value.lstrip().startswith("{") else []
-    if len(lines) < 2:
+    found = {line: _piece(line) for line in lines if line.strip()}
+    pieces = [piece for piece in found.values() if piece is not None]
+    if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
-    found = [_piece(line) or {} for line in lines if line.strip()]
-    return found if all(map(_is_piece, found)) else None
+    if broken := next((line for line, piece in found.items() if piece is None), ""):
+        raise Unreadable("is a stream with an event that is not JSON object", broken)
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -51,18 +65,36 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     if "message_start" in kinds:
         return _with_unknown(_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
-        return _candidate(pieces)
+        return _with_unknown(_candidate(pieces), pieces)
     if any("done" in piece for piece in pieces):
         return _with_unknown(_chat(pieces), pieces)
     raise Unreadable("is a stream of an unknown kind")
 
 
-def _with_unknown(response: Mapping[str, Any], pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _with_unknown(response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response with the pieces of its stream that are of no known kind: nobody knows what they tell."""
+    end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _ENDS), len(pieces))
     unknown = [
-        piece for piece in pieces if not (_is_piece(piece) or is_signal(piece)) or _grows_unread(piece)
+        piece
+        for at, piece in enumerate(pieces)
+        if (at > end and piece.get("type") not in _AFTER_THE_END) or _is_unread(piece)
     ]
     return {**response, EVENTS: unknown} if unknown else response
+
+
+def _is_unread(piece: Mapping[str, Any]) -> bool:
+    is_known = _is_piece(piece) or is_signal(piece)
+    return not is_known or _grows_unread(piece) or any(_unread_in(piece))
+
+
+def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What of a piece is in nothing that is put together."""
+    yield from unplaced_fields(piece, _OF_PIECES, of="an event")
+    yield from unplaced_fields(_object(piece, "delta"), (), of="a delta", shapes={"citation": SOURCES})
+    candidates = piece.get("candidates")
+    for each in candidates[:1] if isinstance(candidates, list) else ():
+        yield from unplaced_fields(_object({"": each}, ""), ("content",), of="a candidate")
+        yield from unplaced_fields(_object(_object({"": each}, ""), "content"), ("parts",), of="a content")
 
 
 def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -131,21 +163,32 @@ def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """OpenAI's events: the last holds all of it."""
+    """OpenAI's events: the last holds all of it, or should."""
+    items: list[Any] = []
     for piece in pieces:
-        if piece.get("type") in _LAST and isinstance(piece.get("response"), dict):
-            return dict(piece["response"])
+        kind = piece.get("type")
+        if kind == "response.output_item.done" and isinstance(piece.get("item"), dict):
+            items.append(piece["item"])
+        if kind in _LAST and isinstance(piece.get("response"), dict):
+            output = piece["response"].get("output")
+            output = output if isinstance(output, list) else []
+            known = {each.get("id") for each in output if isinstance(each, dict) and each.get("id")}
+            lost = [each for each in items if each.get("id") not in known and each not in output]
+            return {**piece["response"], "output": [*lost, *output]}
     raise _cut_off()
 
 
 def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Anthropic's events: blocks that grow by deltas."""
     message: dict[str, Any] = {}
+    given: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}
     for piece in pieces:
         match piece.get("type"):
             case "message_start":
                 message = dict(_object(piece, "message"))
+                content = message.get("content")
+                given = content if isinstance(content, list) else []
             case "content_block_start":
                 blocks[str(piece.get("index"))] = {**_object(piece, "content_block"), "_input": ""}
             case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
@@ -156,7 +199,8 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
                     known = {name: count for name, count in told.items() if count is not None}
                     message["usage"] = {**_object(message, "usage"), **known}
             case "message_stop":
-                return {**message, "role": "assistant", "content": [_closed(b) for b in blocks.values()]}
+                closed = [_closed(block) for block in blocks.values()]
+                return {**message, "role": "assistant", "content": [*given, *closed]}
     raise _cut_off()
 
 

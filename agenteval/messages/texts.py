@@ -15,7 +15,6 @@ from agenteval.messages.without_calls import (
     CONTROL,
     DEFINITIONS,
     MEDIA,
-    RATINGS,
     SOURCES,
     STATED,
     THOUGHTS,
@@ -49,7 +48,16 @@ _WITHOUT_CALLS = frozenset(
             "search_result",
             "guard_content",
         ),
-        *("cache_point", "container_upload", "step-finish", "usage", "error", "markdown"),
+        *(
+            "cache_point",
+            "container_upload",
+            "step-finish",
+            "usage",
+            "error",
+            "markdown",
+            "fallback",
+            "tool_addition",
+        ),
     )
 )
 """Kinds of parts, besides texts, media and thoughts, in which no call can be."""
@@ -60,11 +68,12 @@ _UNTYPED: Mapping[str, Shape] = {
     **dict.fromkeys(("thought", "reasoning", "reasoningContent"), THOUGHTS),
     **dict.fromkeys(("thoughtSignature", "thought_signature", "cachePoint"), CONTROL),
     **dict.fromkeys(("citationsContent", "searchResult"), SOURCES),
-    "guardContent": RATINGS,
+    "guardContent": STATED,
     "json": ANYTHING,
 }
 """What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
 _OF_PARTS: Mapping[str, Shape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
+_OF_MODELS = dict.fromkeys(("from", "to", "tool"), CONTROL)
 _OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
 _OF_MEDIA_PARTS = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
 _OF_STEPS: Mapping[str, Shape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
@@ -121,7 +130,7 @@ def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, Shape]:
         return {**_OF_THOUGHTS, kind: THOUGHTS}
     if kind_is in _MEDIA_PARTS:
         return {**_OF_MEDIA_PARTS, **{key: MEDIA for key in part if is_media(key)}}
-    return {**_OF_PARTS, kind: STATED if kind_is in _TEXTS else SOURCES}
+    return {**_OF_PARTS, **_OF_MODELS, kind: STATED if kind_is in _TEXTS else SOURCES}
 
 
 def text_in(part: Any) -> str | None:

@@ -18,17 +18,19 @@ PLAIN = (str, int, float, bool, type(None), bytes)
 
 
 class Shape(NamedTuple):
-    """``marks``: the keys that its objects are known by; an object needs one if a text is in it. ``places``:
-    the keys below which there are more such objects. ``kinds``: what they say they are; the beginning of a
-    kind if it ends in a ``*``."""
+    """``marks``: the keys that its objects are known by; an object needs one if a text is in it (``None``:
+    whatever stands there is known to hold no calls). ``places``: the keys below which there are more such
+    objects. ``kinds``: what they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the
+    keys below which anything may stand."""
 
-    marks: frozenset[str]
+    marks: frozenset[str] | None
     places: frozenset[str] | None = frozenset()
     kinds: frozenset[str] | None = None
+    values: frozenset[str] = frozenset()
 
     def fits(self, value: Any) -> bool:
         """Whether there is nothing else in a value."""
-        level = [value]
+        level = [value] if self.marks is not None else []
         while level:
             item = level.pop()
             if isinstance(item, PLAIN):
@@ -40,21 +42,24 @@ class Shape(NamedTuple):
             if not self._is_one(found):
                 return False
             level += [
-                each for key, each in found.items() if key not in METADATA_OF_AUTHORS or not _is_flat(each)
+                each
+                for key, each in found.items()
+                if key not in self.values and (key not in METADATA_OF_AUTHORS or not _is_flat(each))
             ]
         return True
 
     def _is_one(self, item: Mapping[str, Any]) -> bool:
         places = self.places
-        if any(_is_given(item[key]) for key in GIVEN.intersection(item).difference(places or ())):
+        given = GIVEN.intersection(item).difference(places or (), self.values)
+        if any(_is_given(item[key]) for key in given):
             return False
         kind = item.get("type")
         if isinstance(kind, str) and not self._is_known(kind):
             return False
-        if item.keys().isdisjoint(self.marks) and any(isinstance(each, str) for each in item.values()):
+        if item.keys().isdisjoint(self.marks or ()) and any(isinstance(each, str) for each in item.values()):
             return False
         return places is None or all(
-            key in places or key in METADATA_OF_AUTHORS or not holds_objects(each)
+            key in places or key in self.values or key in METADATA_OF_AUTHORS or not holds_objects(each)
             for key, each in item.items()
         )
 
@@ -67,6 +72,17 @@ def is_call_kind(kind: str) -> bool:
     return kind.endswith(("tool_use", "tool_call")) or kind in _CALL_KINDS
 
 
+def is_call(value: Any) -> bool:
+    """Whether an object is a call of the agent's in a form that is known: it says so, or it has a name and
+    what is given to what is named so."""
+    if not isinstance(value, Mapping):
+        return False
+    kind = value.get("type")
+    if isinstance(kind, str) and is_call_kind(kind):
+        return True
+    return not NAMES.isdisjoint(value) and any(_is_given(value[key]) for key in GIVEN.intersection(value))
+
+
 def _is_among(kind: str, kinds: Collection[str]) -> bool:
     return kind in kinds or any(each.endswith("*") and kind.startswith(each[:-1]) for each in kinds)
 
@@ -77,7 +93,9 @@ def _is_given(value: Any) -> bool:
 
 
 def _is_flat(value: Any) -> bool:
-    return isinstance(value, Mapping) and not any(map(holds_objects, value.values()))
+    if not isinstance(value, Mapping) or is_call(value):
+        return False
+    return not any(map(holds_objects, value.values()))
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────
@@ -128,6 +146,9 @@ GIVEN = frozenset(
     )
 )
 """Where calls have their arguments."""
+NAMES = frozenset(
+    ("name", "tool", "toolName", "tool_name", "functionName", "function_name", "recipient_name", "action")
+)
 METADATA_OF_AUTHORS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )
@@ -136,11 +157,12 @@ _TYPED = ("type", "kind", "id", "index", "name", "title")
 
 NOTHING = Shape(frozenset(), frozenset())
 """A text, a number: no object is a part of it."""
-ANYTHING = Shape(frozenset(), None)
+ANYTHING = Shape(None)
 NUMBERS = Shape(
     frozenset(
         (
             *("modality", "ttl", "service_tier", "serviceTier", "model", "currency", "cost", "tokenCount"),
+            *("payer", "latency", "trafficType", "traffic_type"),
             *("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "total_tokens"),
             *("inputTokens", "outputTokens", "promptTokens", "completionTokens", "totalTokens", "tokens"),
             *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "prompt_token_count"),
@@ -190,7 +212,7 @@ MEDIA = Shape(
             *_MEDIA_PLACES,
             *("id", "uri", "fileUri", "file_uri", "file_id", "fileId", "name", "filename", "file_name"),
             *("path", "title", "bytes", "base64", "b64_json", "mime_type", "mimeType", "media_type"),
-            *("mediaType", "contentType", "content_type", "format", "transcript", "text", "detail"),
+            *("type", "mediaType", "contentType", "content_type", "format", "transcript", "text", "detail"),
         )
     ),
     frozenset((*_MEDIA_PLACES, "content", "tools", "citations", "cache_control", "annotations")),
@@ -220,6 +242,7 @@ _SOURCE_PLACES = (
     *("retrieval_metadata", "citations", "citationSources", "citation_sources", "urlMetadata"),
     *("url_metadata", "document", "documents", "source", "sources", "sourceContent", "content", "chunk"),
     *("chunks", "location", "documentChar", "documentPage", "documentChunk", "publicationDate"),
+    *("customMetadata", "custom_metadata", "searchResultLocation", "file"),
     *("publication_date", "url_citation", "file_citation", "file_path", "references", "results"),
 )
 SOURCES = Shape(
@@ -229,7 +252,7 @@ SOURCES = Shape(
             *("title", "url", "uri", "link", "text", "snippet", "page_content", "pageContent", "cited_text"),
             *("quote", "score", "start_index", "end_index", "startIndex", "endIndex", "file_id", "id"),
             *("document_id", "document_title", "retrievedUrl", "retrieved_url", "renderedContent"),
-            *("rendered_content", "encrypted_index", "domain", "file_name", "filename", "label"),
+            *("rendered_content", "encrypted_index", "domain", "file_name", "filename", "label", "key"),
         )
     ),
     frozenset(_SOURCE_PLACES),
@@ -238,16 +261,22 @@ SOURCES = Shape(
             *("url_citation", "file_citation", "container_file_citation", "file_path", "citation"),
             *("char_location", "page_location", "content_block_location", "web_search_result*"),
             *("search_result*", "citations", "cited*", "text", "document*", "url", "web", "file"),
-            *("source*", "reference*", "agent", "image", "TEXT_CONTENT", "PLAN"),
+            *("source*", "reference*", "agent", "image", "TEXT_CONTENT", "PLAN", "tool"),
         )
     ),
+    frozenset(("tool_output",)),
 )
 SPEAKER = Shape(
     frozenset((*_TYPED, "role", "email", "username", "user_name", "display_name", "label", "value"))
 )
 CONTROL = Shape(
-    frozenset(("id", "type", "ttl", "level", "fps", "startOffset", "start_offset", "expires_at", "reason")),
-    frozenset(("skills", "applied_edits")),
+    frozenset(
+        (
+            *("id", "type", "ttl", "level", "fps", "startOffset", "start_offset", "expires_at", "reason"),
+            *("mode", "model", "status", "message", "code"),
+        )
+    ),
+    frozenset(("skills", "applied_edits", "usage", "status")),
 )
 JUDGEMENT = Shape(
     frozenset(
@@ -260,12 +289,26 @@ JUDGEMENT = Shape(
     None,
 )
 """What somebody said of an entry or of a record, later or elsewhere."""
-STATED = Shape(frozenset(("value", "text")), frozenset(("annotations",)), frozenset())
+STATED = Shape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
 """The text of a part: the Assistants API has it as an object."""
 DEFINITIONS = Shape(
-    frozenset(("name", "description", "input_schema", "inputSchema", "parameters", "function")),
-    None,
+    frozenset(
+        ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
+    ),
+    frozenset(("tools", "function", "annotations")),
+    values=frozenset(
+        (
+            *("parameters", "input_schema", "inputSchema", "output_schema", "outputSchema", "format"),
+            *("filters", "ranking_options", "user_location", "allowed_tools"),
+        )
+    ),
 )
+"""Tools as they are declared, and not as they are called."""
+TEXTS = Shape(
+    frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
+    frozenset(("HTTPHeaders",)),
+)
+"""Texts under names: the headers of a response, a delta."""
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -308,13 +351,16 @@ FIELDS: Mapping[str, Shape] = {
     **dict.fromkeys(
         (
             *("container", "context_management", "cache_control", "cache_creation", "videoMetadata"),
-            *("video_metadata", "mediaResolution"),
+            *("video_metadata", "mediaResolution", "caller"),
         ),
         CONTROL,
     ),
     **dict.fromkeys(SPEAKERS, SPEAKER),
     **dict.fromkeys(JUDGED, JUDGEMENT),
     "refusal": NOTHING,
+    "tools": DEFINITIONS,
+    "graph_data": Shape(frozenset(("status",))),  # of Writer
+    "prompt_cache_breakpoint": CONTROL,
     **dict.fromkeys(("lc_attributes", "lc_secrets"), ANYTHING),
     # What the provider sent, of which the message is made.
     **dict.fromkeys(

@@ -301,6 +301,56 @@ def test_a_list_beside_the_messages_that_nobody_reads(project: Project, more: An
     assert score(project, *CANCELS, **more).code == 1
 
 
+def lines(*events: Any) -> str:
+    return "\n".join(map(json.dumps, events))
+
+
+def of_anthropic(*blocks: Any) -> list[Any]:
+    begun = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    grown = [
+        {"type": "content_block_start", "index": n, "content_block": block} for n, block in enumerate(blocks)
+    ]
+    return [begun, *grown, {"type": "message_stop"}]
+
+
+def of_responses(*items: Any) -> Any:
+    return {"type": "response.completed", "response": {"status": "completed", "output": [*items]}}
+
+
+TOOL_USE = {"type": "tool_use", "id": "t", "name": "cancel", "input": ARGS}
+SAYS = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+ITEM = {"type": "function_call", "call_id": "c", "name": "cancel", "arguments": "{}"}
+OF_BEDROCK = (
+    {"messageStart": {"role": "assistant"}},
+    {"contentBlockStart": {"start": {"toolUse": {"name": "cancel"}}}},
+)
+STREAMED: dict[str, tuple[str, int]] = {
+    "of an unknown kind": (lines(*OF_BEDROCK, {"messageStop": {}}), 2),
+    "with a line that is broken": (lines(of_responses(SAYS)) + '\n{"type": "resp', 2),
+    "with a second response": (lines(*of_anthropic(TEXT), *of_anthropic(TOOL_USE)), 3),
+    "with an item that its end leaves out": (
+        lines({"type": "response.output_item.done", "item": ITEM}, of_responses(SAYS)),
+        1,
+    ),
+    "as JSON of an unknown kind": (json.dumps({"text": "Done.", "tool_calls": [{"name": "cancel"}]}), 3),
+    "of one response": (lines(*of_anthropic(TEXT)), 0),
+    "with its item at the end": (
+        lines({"type": "response.output_item.done", "item": SAYS}, of_responses(SAYS)),
+        0,
+    ),
+    "as JSON without a list": (json.dumps({"text": "Done."}), 0),
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_a_logged_response_that_was_not_read_to_its_end(project: Project, name: str) -> None:
+    response, code = STREAMED[name]
+    request = {"model": "m", "messages": [ASKED, *LOOKS[:2]], "tools": TOOLS}
+    project.write("log.jsonl", lines({"id": "a", "request": request, "response": response}))
+    project.write("expected.yaml", LOG_RULES)
+    assert project.call("score", "log.jsonl", "--scenarios", "expected.yaml").code == code
+
+
 def test_what_describes_a_record_is_placed(project: Project) -> None:
     described = {"labels": {"reward": 1, "actions": [DID]}, "scores": [{"name": "a", "value": 1}]}
     flat = {"metadata": {"a": 1, "b": {"c": 2}}, "user": {"name": "x"}, "tags": ["a"], "run_time": 4.5}
