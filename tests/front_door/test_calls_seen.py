@@ -475,3 +475,18 @@ def test_a_replay_shows_what_the_recording_showed(project: Project, agent: str) 
     play(project, agent, FORBIDDEN % tools)
     assert project.run("--record", "tape.jsonl").code == 0
     assert project.run("--replay", "tape.jsonl").code == 0
+
+
+def test_a_conversation_that_failed_is_shown_with_what_failed_it_and_not_with_what_is_open(
+    project: Project,
+) -> None:
+    project.agent("async def agent(messages, ctx):\n    return 'no'\n")
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.scenarios(
+        "{id: pay, tools: {pay: {returns: ok}}, turns: [Pay.], expect: {tool_calls: {calls: [{name: pay}]}, "
+        "output: {contains: ['Done:']}}}"
+    )
+    done = project.run()
+    assert done.code == 1
+    (shown,) = [line for line in done.err.splitlines() if line.startswith("✗ pay")]
+    assert 'missing "Done:"' in shown

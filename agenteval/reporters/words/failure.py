@@ -191,14 +191,14 @@ def sample_violations(
     sample: SampleReport | None, decided: SampleDecision, where: str
 ) -> tuple[Violation, ...]:
     """Why a sample did not pass: its violations, then each failed check that these do not name, and
-    at the very least one sentence. Nothing for one that passed."""
+    at the very least one sentence; of one that failed, first what failed it. Nothing for one that passed."""
     if decided.verdict is Verdict.PASSED:
         return ()
     told = decided.violations
     if sample is not None and decided.verdict is Verdict.FAILED:
         told += tuple(_untold_checks(sample, told))
     if told:
-        return told
+        return tuple(sorted(told, key=lambda violation: violation.verdict is not decided.verdict))
     if sample is None:
         return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
     detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
