@@ -80,6 +80,8 @@ def is_call(value: Any) -> bool:
     kind = value.get("type")
     if isinstance(kind, str) and is_call_kind(kind):
         return True
+    if isinstance(function := value.get("function"), Mapping) and not NAMES.isdisjoint(function):
+        return True
     return not NAMES.isdisjoint(value) and any(_is_given(value[key]) for key in GIVEN.intersection(value))
 
 
