@@ -216,9 +216,10 @@ def _gates_nothing(sample: SampleReport, *, code_only: bool) -> Callable[[Check]
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:
     """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
-    conversation that was lost scorers tell no others."""
-    finished = len(sample.trajectory.turns)
-    return violation.verdict is Verdict.FAILED and (violation.turn is None or violation.turn < finished)
+    conversation that was lost scorers tell no others, and of the lost turn only the recorded calls."""
+    turn, finished = violation.turn, len(sample.trajectory.turns)
+    is_proven = turn is None or turn < finished or violation.name == "tool_calls"
+    return violation.verdict is Verdict.FAILED and is_proven
 
 
 def _loss(sample: SampleReport, fault: str, source: str) -> Violation:

@@ -19,12 +19,14 @@ from agenteval.core.tool_visibility import resting_on_absence
 from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.checks.calls import tool_calls
+from agenteval.scoring.checks.calls import TOOL_CALLS, tool_calls
 from agenteval.scoring.checks.mocks import MOCKS, unanswered_mocks
 from agenteval.scoring.checks.output import contains
 from agenteval.scoring.checks.quoting import excerpt, is_blank
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
 
+_KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
+"""Faults that are not the agent's, and that take back no call which was recorded before them."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
@@ -91,30 +93,38 @@ def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Of the turn in which the agent broke, if it did: what it did there that nothing later in the turn could
-    have undone, such as a forbidden call. It owes no answer any more, and no further call."""
+    """Of the turn in which the agent broke, or that was lost: what the agent did there that nothing later in
+    the turn could have undone, such as a forbidden call. It owes no answer any more, and no further call."""
     stop, turn = trajectory.stop, trajectory.unfinished
     expect = scenario.turn_expectation(turn) if turn else None
-    if stop is None or stop.fault != "agent" or turn is None or expect is None:
+    if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
         return ()
+    rules = [rule for rule in RULES if not rule.needs_answers] if stop.fault == "agent" else TOOL_CALLS
     observed = _is_fully_seen(trajectory, (turn,))
     at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = Seen((), turn, before=trajectory.turns, goes_on=True)
-    return tuple(_broken_for_good([rule for rule in RULES if not rule.needs_answers], expect, cut, at))
+    return tuple(_broken_for_good(rules, expect, cut, at))
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
     """The checks of a whole conversation.
 
-    If it ended by a fault that is not the agent's, only what its finished turns have broken for good. If the
-    agent broke, the same of its answers; that it broke, what it called by then and what that cost is judged.
+    If it ended by a fault that is not the agent's, only what its finished turns have broken for good, and the
+    calls of a turn that was lost. If the agent broke, the same of its answers; that it broke, what it called
+    by then and what that cost is judged.
     """
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
     cut = Seen(trajectory.turns, goes_on=True)
     if fault is not None and not broke:
-        return tuple(_broken_for_good(RULES, scenario.expect, cut, at))
+        lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
+        called = Seen(trajectory.turns, lost, goes_on=True)
+        others = [rule for rule in RULES if rule not in TOOL_CALLS]
+        return (
+            *_broken_for_good(TOOL_CALLS, scenario.expect, called, at),
+            *_broken_for_good(others, scenario.expect, cut, at),
+        )
     seen = Seen(trajectory.turns, trajectory.unfinished)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
