@@ -152,6 +152,18 @@ def plain(messages: Iterable[Any]) -> list[Message]:
     return read
 
 
+def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
+    """As ``plain``, of what was recorded: a call in a known form that cannot be read is one more thing that
+    nobody could place, and the others stand."""
+    try:
+        read = plain(messages)
+        chat.steps_of(read)
+    except AgentError:
+        entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
+        return list(map(_as_plain, said_in(entries, _mute)))
+    return read
+
+
 def phrases_in(messages: Iterable[Message]) -> tuple[str, ...]:
     """What nobody could place of messages in OpenAI's shape."""
     return tuple(str(each["content"]) for each in messages if each.get("role") == UNPLACED)

@@ -421,6 +421,41 @@ def test_a_span_that_nobody_knows_leaves_checks_of_calls_open(project: Project, 
     assert "not fully seen" in done.all
 
 
+BROKEN_CALLS: dict[str, Any] = {
+    "without a name": {"tool_calls": [{"id": "c1", "type": "function", "function": {"arguments": "{}"}}]},
+    "that is no object": {"tool_calls": [5]},
+    "not in a list": {"tool_calls": "cancel"},
+    "a part": {"parts": [{"type": "tool_call", "id": "c1", "arguments": ARGS}]},
+    "Anthropic's": {"content": [{"type": "tool_use", "id": "c1", "input": ARGS}]},
+    "Google's": {"parts": [{"functionCall": {"args": ARGS}}]},
+}
+
+
+def answers(number: int, *answer: Any) -> dict[str, Any]:
+    asked = {"gen_ai__input__messages": talk("Hi")}
+    return span(number, "chat", 1, gen_ai__operation__name="chat", **asked, gen_ai__output__messages=answer)
+
+
+@pytest.mark.parametrize("name", BROKEN_CALLS)
+def test_a_call_of_a_model_that_cannot_be_read_is_one_more_thing_that_nobody_could_place(
+    project: Project, name: str
+) -> None:
+    """Of a span: neither an end of the command nor the agent's failure. A call beside it counts."""
+    broken = {"role": "assistant", **BROKEN_CALLS[name]}
+    done = traced(project, agent(), answers(2, broken), answers(3, DONE))
+    assert done.code == 3, done.all
+    assert "not fully seen" in done.all
+    assert traced(project, agent(), answers(2, broken), model(3, "cancel")).code == 1
+    assert traced(project, agent(), answers(2, DONE)).code == 0
+
+
+def test_items_of_a_reply_in_a_span_are_read_and_no_text(project: Project) -> None:
+    item = {"type": "function_call", "call_id": "c1", "arguments": "{oops"}
+    assert traced(project, agent(), answers(2, item)).code == 3
+    assert traced(project, agent(), answers(2, {**item, "name": "cancel"})).code == 1
+    assert traced(project, agent(), answers(2, {**item, "name": "look"})).code == 0
+
+
 def test_spans_of_known_kinds_hold_no_calls(project: Project) -> None:
     done = traced(project, agent(), *KNOWN_SPANS.values())
     assert done.code == 0, done.all

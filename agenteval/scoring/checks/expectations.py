@@ -15,7 +15,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
 from agenteval.core.speech import spoken
-from agenteval.core.tool_visibility import resting_on_absence
+from agenteval.core.tool_visibility import resting_on_absence, unplaced_text
 from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
@@ -228,6 +228,8 @@ def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
+    if turn.unplaced:
+        return at.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
     what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
     return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
@@ -238,7 +240,12 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     if not turns:
         return at.check("answer", None, "there was no turn, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
-    failed = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    failed = [n for n in missing if not turns[n - 1].unplaced]
+    if missing and not failed:
+        unread = [turns[n - 1] for n in missing]
+        what = f"no answer was read in turn {_enumerated(missing)}; not fully seen: {unplaced_text(unread)}"
+        return at.check("answer", None, what)
     if failed:
         return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
     permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""
