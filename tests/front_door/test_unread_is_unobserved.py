@@ -328,6 +328,10 @@ def test_a_document_with_several_conversations_and_what_nobody_reads(project: Pr
         assert project.call("score", "log.json", "--scenarios", "expected.yaml").code == code
 
 
+MATCHES = ("strict", "unordered", "in_order", "contains", "within")
+KNOWN, OTHER = "{name: cancel, args: {id: A-7}}", "{name: look, args: {id: A-7}}"
+
+
 def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Project) -> None:
     call = {"id": "c1", "name": "cancel", "payload": ARGS}
     messages = [{**CANCELS[0], "tool_calls": [call]}, *CANCELS[1:]]
@@ -337,10 +341,22 @@ def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Pr
         ("limits: {tool_calls: 0}", 1),
         ("limits: {tool_calls: 1}", 0),
         ("tool_calls: {forbidden: [{name: cancel, args: {id: A-7}}]}", 3),
+        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}]}}", 3) for match in MATCHES),
+        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}, {OTHER}]}}", 1) for match in MATCHES[:4]),
+        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 1}]}", 3),
+        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 2}]}", 1),
+        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{OTHER}]}}]}}", 3),
+        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{{name: cancel}}]}}]}}", 0),
     ):
         score(project, *messages)
         project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
-        assert project.call("score", "log.jsonl", "--scenarios", "expected.yaml").code == code, rule
+        done = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
+        assert done.code == code, rule
+        if code == 3:
+            assert "not decided, because these arguments are not known: cancel(arguments not known)" in (
+                " ".join(done.out.split())
+            )
+            assert "unreadable" not in done.all
 
 
 # ── traces ───────────────────────────────────────────────────────────────────────────────────────
