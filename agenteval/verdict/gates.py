@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from agenteval.core.decision import (
     AGAIN,
@@ -82,6 +84,8 @@ def decide(report: Report) -> Decision:
         for scenario in report.scenarios
     }
     gates = (*over_runs, *_run_gates(report, samples, tolerance, counted), *undecided, *thresholds)
+    if report.run.command[:1] == ("score",):
+        gates = tuple(_of_records(row, report, samples) for row in gates)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -417,6 +421,28 @@ def _way_out(decisions: Iterable[SampleDecision]) -> str:
         return AGAIN
     details = (v.detail for each in lost for v in each.violations if v.verdict is Verdict.INCONCLUSIVE)
     return next(details, AGAIN).removeprefix("not decided: ")
+
+
+def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+    """The row with a resolution for recorded conversations: nothing can be played again. Judges are asked
+    again by the same command; what a record lacks only another record brings."""
+    again = shlex.join(["agenteval", *report.run.command])
+    if row.resolution == AGAIN:
+        lost = [each for each in report.samples if samples[each.key].verdict is Verdict.INCONCLUSIVE]
+        lost = [each for each in lost if row.scenario in ("", each.key.scenario)]
+        broken = [each for each in lost if samples[each.key].fault in ("recording", "infrastructure")]
+        if broken and broken[0].stop:
+            more = f", and {len(broken) - 1:,} more" if len(broken) > 1 else ""
+            place = broken[0].stop.detail.partition(": ")[0]
+            return replace(row, resolution=f"a record that can be read in place of {place}{more}")
+        return replace(row, resolution=again)
+    if row.resolution.startswith(_EPOCHS):
+        number = row.resolution.removeprefix(_EPOCHS)
+        return replace(row, resolution=f"{number} recorded conversations of each scenario")
+    return replace(row, resolution=row.resolution.replace(RESUME, again))
+
+
+_EPOCHS = "epochs: "
 
 
 def _tolerance_gates(

@@ -511,7 +511,8 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("tools: {t: {returns: 1, faults: []}}",
          "3:25: 'faults' is not supported yet — use error, or a sequence with errors"),
         *((f"tools: {{t: {{{key}: x}}}}",
-           f"3:13: '{key}' is not supported yet — use returns, sequence or python") for key in ("sql", "one", "none")),
+           f"3:13: '{key}' is not supported yet — use returns, sequence or python")
+          for key in ("sql", "one", "none")),
         ("tools: {t: {sequence: [{sql: x}]}}",
          "3:25: 'sql' is not supported yet — use returns, sequence or python"),
         ("history: []",
@@ -523,7 +524,8 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — write the first messages as turns"),
         ("skip: x", "3:1: 'skip' is not supported yet — leave it out by a tag (--tag), or with exclude"),
         *((f"{key}: a.py:b",
-           f"3:1: '{key}' is not supported yet — do it where the agent's module is imported") for key in ("setup", "teardown")),
+           f"3:1: '{key}' is not supported yet — do it where the agent's module is imported")
+          for key in ("setup", "teardown")),
         ("world: a.py:B",
          "3:1: 'world' is not supported yet — use returns, sequence or python for the tools"),
         ("state: {}", "3:1: 'state' is not supported yet — use returns, sequence or python for the tools"),
