@@ -69,7 +69,9 @@ def as_message(value: Any) -> Message:
         more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
         message = {**fields, **more}
     else:
-        raise AgentError(f"not a chat message: {type(value).__name__}", kind="protocol")
+        raise AgentError(
+            f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol"
+        )
     if role := _role_of(message):
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
@@ -80,6 +82,24 @@ def as_message(value: Any) -> Message:
     for key in message.keys() - _AS_THEY_ARE:
         message[key] = _with_fields(message[key])
     return message
+
+
+def is_like_message(value: Any) -> bool:
+    """Whether it has what a message has, as fields or otherwise."""
+    return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
+
+
+def message_remedy(value: Any) -> str:
+    """What is accepted as a message, and what to write instead of ``value``."""
+    accepted = "a mapping or an object with role and content (or tool_calls) as its fields"
+    if isinstance(value, str):
+        return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}, or return one text"
+    if is_like_message(value):
+        return (
+            f"expected {accepted}; this object has no fields (its attributes are slots, properties or of its"
+            " class), so write {'role': m.role, 'content': m.content}, or make it a dataclass"
+        )
+    return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}"
 
 
 def _with_fields(value: Any) -> Any:

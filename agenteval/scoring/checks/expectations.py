@@ -16,7 +16,7 @@ from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenar
 from agenteval.core.score import Check
 from agenteval.core.speech import spoken
 from agenteval.core.tool_visibility import resting_on_absence, unplaced_text
-from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
+from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import TOOL_CALLS, tool_calls
@@ -32,12 +32,14 @@ _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 class TurnExpectations:
     """The checks of the last turn of a prefix, also of one that the agent broke. ``timeout_s``: of the
-    author's own code, each time."""
+    author's own code, each time. ``recorded``: in a log an answer may be what nobody could place; in a run an
+    agent owes one that can be read."""
 
     scope: Final = "turn"
 
-    def __init__(self, timeout_s: float = 60.0) -> None:
+    def __init__(self, timeout_s: float = 60.0, *, recorded: bool = False) -> None:
         self._timeout_s = timeout_s
+        self._recorded = recorded
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
         if trajectory.stop:
@@ -47,7 +49,7 @@ class TurnExpectations:
         *before, turn = trajectory.turns
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
-        checks = await without_waiting(turn_checks, scenario, turn, before, observed)
+        checks = await without_waiting(turn_checks, scenario, turn, before, observed, self._recorded)
         if expect is None:
             return checks
         at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
@@ -73,14 +75,18 @@ class ConversationExpectations:
 
 
 def turn_checks(
-    scenario: Scenario, turn: Turn, before: Sequence[Turn] = (), observed: bool = True
+    scenario: Scenario,
+    turn: Turn,
+    before: Sequence[Turn] = (),
+    observed: bool = True,
+    recorded: bool = False,
 ) -> tuple[Check, ...]:
     """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
     ``observed``: whether all calls of the turn are known to be seen, by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place, observed=observed)
-    always = [_turn_answer(scenario, turn, at), *_mocks(scenario, turn, at)]
+    always = [_turn_answer(scenario, turn, at, recorded=recorded), *_mocks(scenario, turn, at)]
     if expect is None:
         return tuple(always)
     return (*always, *_asked(expect, Seen((turn,), before=before), at))
@@ -223,12 +229,12 @@ def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
     return bool(scenario.expect.allow_empty if allowed is None else allowed)
 
 
-def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
+def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool) -> Check:
     if not is_blank(spoken(turn.answer)):
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
-    if turn.unplaced:
+    if recorded and turn.unplaced:
         return at.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
     what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
@@ -241,7 +247,8 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
         return at.check("answer", None, "there was no turn, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
     missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
-    failed = [n for n in missing if not turns[n - 1].unplaced]
+    is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
+    failed = [n for n in missing if not (is_log and turns[n - 1].unplaced)]
     if missing and not failed:
         unread = [turns[n - 1] for n in missing]
         what = f"no answer was read in turn {_enumerated(missing)}; not fully seen: {unplaced_text(unread)}"
