@@ -145,6 +145,7 @@ _ESCAPING = expression(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one loo
 _ESCAPED_MARK = expression(r"(?<!\\)((?:\\\\)*)\\([*~`])")
 _STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
 _LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
+NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
 _MARKS = expression("[*_`~]+")
 _BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 

@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.core.expressions import expression
-from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, Stars, fold, fold_but_blanks
+from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, NEVER_SOUGHT, Stars, fold, fold_but_blanks
 
 
 def contains(text: str, needle: str) -> bool:
@@ -57,7 +57,7 @@ def starred(text: str, needle: str) -> str:
 
 def misuse(needle: str, *, takes_stars: bool) -> str:
     """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
-    if not fold(_needle(needle).text):
+    if not fold(_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
         return (
