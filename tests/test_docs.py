@@ -328,7 +328,7 @@ def test_the_checks_of_the_page_in_python_json_and_citations_hold_and_fail(proje
     agent = """
         async def agent(messages, ctx):
             word = messages[-1]["content"].split()[0]
-            _ = ctx.tools  # who asks for the list has no other way to tools
+            list(ctx.tools)  # who reads the list has no other way to tools
             if word == "Book" and {calls}:
                 await ctx.call_tool("book", {{}})
             return {said!r}[word]

@@ -35,10 +35,18 @@ def is_same(one: ToolCall, other: ToolCall) -> bool:
     return one.args == other.args and key_of(one.args) == key_of(other.args)
 
 
+def without_arguments(call: ToolCall) -> str:
+    """What stands for the arguments of a call that could not be read, or that nobody recorded."""
+    return ARGUMENTS_NOT_KNOWN if call.raw_args is None else f"unreadable: {call.raw_args}"
+
+
+ARGUMENTS_NOT_KNOWN = "arguments not known"
+
+
 def written(call: ToolCall) -> str:
     """``cancel_order(id="A-7")``, the same for calls that are the same."""
     if call.args is None:
-        return f"{call.name}(unreadable: {call.raw_args or ''})"
+        return f"{call.name}({without_arguments(call)})"
     args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
     return f"{call.name}({', '.join(args)})"
 

@@ -9,10 +9,15 @@ The steps of ``fold``, in this order, since each clears the way for the next:
    the Unicode database says (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction
    means something else: 10² is not 102.
 3. Case; the kinds of white space, of quotes, hyphens and digits.
-4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``.
+4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``. A star,
+   a tilde or a backtick behind it is no mark: a reader sees it (``s\\*orry``), so it stays, as a character
+   that looks the same and that no later folding takes for a mark.
 5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
    text and may hold one half of a pair. What stands between two digits (``2*3``) or, of underscores, within a
    word is not a mark. So do the braces of ``1{,}250``, as TeX wants it.
+
+Where a needle asks for a star, the stars of the text that emphasize nothing stay (``a 5* hotel``), and those
+that do go, in pairs: a reader of ``**5**`` sees none.
 
 The law: folding is idempotent, it takes time in proportion to the text, and whatever is done to a text by
 these means, its folding is that of the text.
@@ -23,15 +28,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 
 from agenteval.core.expressions import expression
 
 
-def fold(text: str, *, stars: bool = False) -> str:
-    """Return ``text`` as a reader sees it, without case, each run of white space as one blank. ``stars``: a
-    star is not a mark."""
+class Stars(StrEnum):
+    """What a star is that no backslash stands before."""
+
+    MARKS = "marks"
+    PAIRS = "pairs"
+    """A mark if it opens or closes an emphasis."""
+    SEEN = "seen"
+
+
+def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
+    """Return ``text`` as a reader sees it, without case, each run of white space as one blank."""
     return " ".join(fold_but_blanks(text, stars=stars).split())
 
 
@@ -50,7 +64,7 @@ KEPT = 16  # texts that the next needle is looked for in, too
 
 
 @lru_cache(maxsize=KEPT)
-def fold_but_blanks(text: str, *, stars: bool = False) -> str:
+def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
     """Return the folded text with its white space: some of it joins the groups of a number."""
     text = _unadorned(text)
     if text.isascii():
@@ -60,7 +74,12 @@ def fold_but_blanks(text: str, *, stars: bool = False) -> str:
         # `e` is not a part of `é`.
         text = nfc(unicodedata.normalize("NFD", _in_order(text)).casefold()).translate(_TYPED)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
-    text = _without_marks(_ESCAPING.sub("", text), _MARKS_BUT_STARS if stars else _MARKS)
+    text = _ESCAPED_MARK.sub(lambda found: found[1] + found[2].translate(_LOOKALIKES), text)
+    if stars is Stars.PAIRS:
+        text = _without_emphasis(text)
+    if stars is not Stars.MARKS:
+        text = text.replace("*", _STAR)
+    text = _without_marks(_ESCAPING.sub("", text))
     return nfc(_BRACED.sub(r"\1", text))
 
 
@@ -123,17 +142,54 @@ _TYPED = str.maketrans(
 )
 _FOREIGN_DIGIT = expression(r"(?![0-9])\d")
 _ESCAPING = expression(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
-_MARKS, _MARKS_BUT_STARS = expression("[*_`~]+"), expression("[_`~]+")
+_ESCAPED_MARK = expression(r"(?<!\\)((?:\\\\)*)\\([*~`])")
+_STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
+_LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
+NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
+_MARKS = expression("[*_`~]+")
 _BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
-def _without_marks(text: str, marks: re.Pattern[str]) -> str:
+def _without_marks(text: str) -> str:
     def kept(run: re.Match[str]) -> str:
-        before, after = text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
+        before, after = _around(run)
         is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
-        return run[0] if is_within or (before.isdigit() and after.isdigit()) else ""
+        return run[0].replace("*", _STAR) if is_within or (before.isdigit() and after.isdigit()) else ""
 
-    return marks.sub(kept, text)
+    return _MARKS.sub(kept, text)
+
+
+def _around(run: re.Match[str]) -> tuple[str, str]:
+    text = run.string
+    return text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
+
+
+def _without_emphasis(text: str) -> str:
+    """Without the stars that open or close an emphasis: of each closing run, as many as are open in its
+    paragraph. A run opens that stands before what is no blank, and closes behind it (CommonMark, 6.2)."""
+    gone: dict[int, int] = {}
+    opened: list[tuple[int, int]] = []  # where a run begins, and how many of its stars are open
+    for run in _STARS_OR_PARAGRAPH.finditer(text):
+        if "*" not in run[0]:
+            opened.clear()
+            continue
+        before, after = _around(run)
+        left = len(run[0])
+        while left and opened and before.strip():
+            start, count = opened.pop()
+            paired = min(left, count)
+            gone[start], gone[run.start()] = gone.get(start, 0) + paired, gone.get(run.start(), 0) + paired
+            left -= paired
+            if count > paired:
+                opened.append((start, count - paired))
+        if left and after.strip() and not (before.isdigit() and after.isdigit()):
+            opened.append((run.start(), left))
+    return _STARS_OR_PARAGRAPH.sub(
+        lambda run: run[0][gone.get(run.start(), 0) :] if "*" in run[0] else run[0], text
+    )
+
+
+_STARS_OR_PARAGRAPH = expression(r"\*+|\n[^\S\n]*\n")
 
 
 _MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")

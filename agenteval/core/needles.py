@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.core.expressions import expression
-from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, fold, fold_but_blanks
+from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, NEVER_SOUGHT, Stars, fold, fold_but_blanks
 
 
 def contains(text: str, needle: str) -> bool:
@@ -57,7 +57,7 @@ def starred(text: str, needle: str) -> str:
 
 def misuse(needle: str, *, takes_stars: bool) -> str:
     """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
-    if not fold(_needle(needle).text, stars=_ESCAPED in needle):
+    if not fold(_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
         return (
@@ -109,18 +109,20 @@ class _Reading(NamedTuple):
 
 
 @lru_cache(maxsize=KEPT)
-def _readings(text: str, *, stars: bool, is_lax: bool) -> tuple[_Reading, ...]:
+def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_Reading, ...]:
     """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
     seen = fold_but_blanks(text, stars=stars)
     bold = _joined(seen, _digits, _digits)
     return tuple(_Reading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold)))
 
 
-def _wanted(needle: _Needle, *, stars: bool) -> tuple[str, ...]:
-    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250"."""
-    seen = fold_but_blanks(needle.text, stars=stars)
-    bold = _joined(seen, _digits_if_sure, _digits)
-    return tuple(dict.fromkeys((_sure(seen, is_lax=needle.is_lax), bold)))
+def _wanted(needle: _Needle) -> Iterator[str]:
+    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250". A star
+    within it is a mark, or one that the text escapes."""
+    for stars in (Stars.MARKS, Stars.SEEN):
+        seen = fold_but_blanks(needle.text, stars=stars)
+        yield _sure(seen, is_lax=needle.is_lax)
+        yield _joined(seen, _digits_if_sure, _digits)
 
 
 def _sure(seen: str, *, is_lax: bool) -> str:
@@ -213,14 +215,14 @@ def _needle(written: str) -> _Needle:
 
 
 def _is_in(needle: _Needle, text: str) -> bool:
-    stars = _ESCAPED in needle.text
-    if not any(map(str.isdigit, needle.text)):
+    stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
+    if any(map(str.isdigit, needle.text)):
+        said, wanted = _readings(text, stars=stars, is_lax=needle.is_lax), dict.fromkeys(_wanted(needle))
+    else:
         folded = fold(text, stars=stars)
-        return _is_at_bounds(needle, fold(needle.text, stars=stars), _Reading(folded, bytes(len(folded) + 1)))
-    said = _readings(text, stars=stars, is_lax=needle.is_lax)
-    return any(
-        _is_at_bounds(needle, each, reading) for each in _wanted(needle, stars=stars) for reading in said
-    )
+        said = (_Reading(folded, bytes(len(folded) + 1)),)
+        wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
+    return any(_is_at_bounds(needle, each, reading) for each in wanted for reading in said)
 
 
 def _is_at_bounds(needle: _Needle, wanted: str, reading: _Reading) -> bool:

@@ -23,7 +23,18 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
     "scenario": {
         "tools.*.rules": "use returns, sequence or python",
         "tools.*.faults": "use error, or a sequence with errors",
-        "state": "use returns, sequence or python for the tools",
+        **dict.fromkeys(
+            ("tools.*.sql", "tools.*.one", "tools.*.none", "tools.*.sequence.*.sql"),
+            "use returns, sequence or python",
+        ),
+        "history": "write the earlier messages as turns of their own",
+        "note": "write it as a comment, # …",
+        "user_prompt": "write what the user is like into profile, and what it wants into goal",
+        "user_tools": "let the user say in a turn what it did",
+        "min_turns": "write the first messages as turns",
+        "skip": "leave it out by a tag (--tag), or with exclude",
+        **dict.fromkeys(("setup", "teardown"), "do it where the agent's module is imported"),
+        **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
         "expect.state": "expect the tool calls instead",
         "turns.*.expect.state": "expect the tool calls instead",
         "thresholds.*.votes": "write at_least alone",
@@ -32,7 +43,10 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
     },
     "config": {
         "thresholds.*.votes": "write at_least alone",
-        **{f"judge.{name}": "remove it" for name in ["votes", "votes_near", "models", "cascade"]},
+        **{
+            f"judge.{name}": "remove it"
+            for name in ["on_failure", "votes", "votes_near", "models", "cascade"]
+        },
         **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
     },
     "reporter": {"html": "use markdown"},

@@ -112,6 +112,8 @@ def _reply_of(value: Any) -> AgentReply:
         value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
         return _read_mapping(value)
+    if foreign.is_like_message(value):
+        return _read_mapping(foreign.as_message(value))
     raise AgentError(
         f"the agent returned {type(value).__name__}; expected the answer's text, an assistant message, the"
         " list of this turn's messages, or an AgentReply",

@@ -70,7 +70,9 @@ def as_message(value: Any) -> Message:
         more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
         message = {**fields, **more}
     else:
-        raise AgentError(f"not a chat message: {type(value).__name__}", kind="protocol")
+        raise AgentError(
+            f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol"
+        )
     if role := _role_of(message):
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
@@ -81,6 +83,24 @@ def as_message(value: Any) -> Message:
     for key in message.keys() - _AS_THEY_ARE:
         message[key] = _with_fields(message[key])
     return message
+
+
+def is_like_message(value: Any) -> bool:
+    """Whether it has what a message has, as fields or otherwise."""
+    return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
+
+
+def message_remedy(value: Any) -> str:
+    """What is accepted as a message, and what to write instead of ``value``."""
+    accepted = "a mapping or an object with role and content (or tool_calls) as its fields"
+    if isinstance(value, str):
+        return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}, or return one text"
+    if is_like_message(value):
+        return (
+            f"expected {accepted}; this object has no fields (its attributes are slots, properties or of its"
+            " class), so write {'role': m.role, 'content': m.content}, or make it a dataclass"
+        )
+    return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}"
 
 
 def _with_fields(value: Any) -> Any:
@@ -150,6 +170,18 @@ def plain(messages: Iterable[Any]) -> list[Message]:
             read += map(_as_plain, said_in([_bare(look.message) for look in some], _mute))
         else:
             read += [each for look in some for each in (look.message, *map(_stand_in, look.unplaced))]
+    return read
+
+
+def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
+    """As ``plain``, of what was recorded: a call in a known form that cannot be read is one more thing that
+    nobody could place, and the others stand."""
+    try:
+        read = plain(messages)
+        chat.steps_of(read)
+    except AgentError:
+        entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
+        return list(map(_as_plain, said_in(entries, _mute)))
     return read
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.trajectory import Message, ToolCall, Usage
 from agenteval.messages import chat
-from agenteval.messages.message_adapters import phrases_in, plain
+from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.reported_usage import read_usage
 from agenteval.messages.span_kinds import asks_for_tools, is_model, tool_in, unplaced_span
@@ -120,9 +120,9 @@ def calls_beside(
     spans: Sequence[Mapping[str, Any]], known: Sequence[ToolCall]
 ) -> tuple[list[Beside], list[Unplaced]]:
     """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
-    order of time; and the spans that nobody knows."""
+    order of time; and the spans, and what of the models' answers, that nobody could place."""
     tree = _Tree(spans)
-    calls, _ = _calls_in(tree)
+    calls, unread = _calls_in(tree)
     matched = _matched(calls, known)
     starts = {at: _moment(call.start) for at, call in matched.places.items()}
     beside = []
@@ -131,7 +131,7 @@ def calls_beside(
         if call.ran:
             made = tuple(_messages_of(call, number))
             beside.append(Beside(call.name, made, min(later, default=None)))
-    return beside, list(tree.unplaced())
+    return beside, [*tree.unplaced(), *map(Unplaced, dict.fromkeys(unread))]
 
 
 def _calls_in(tree: _Tree) -> tuple[list[_Call], tuple[str, ...]]:
@@ -142,7 +142,7 @@ def _calls_in(tree: _Tree) -> tuple[list[_Call], tuple[str, ...]]:
         if (name := tree.tool(span)) and not tree.is_within_tool(span, name):
             _take(_tool_call(span, name, tree), calls)
     for span in tree.models():
-        answered = plain(read_span(span).answered)
+        answered = plain_as_far_as_read(read_span(span).answered)
         unread += phrases_in(answered)
         for step in chat.steps_of(answered):
             for call in step.tool_calls:
@@ -279,7 +279,7 @@ def _answer(span: Mapping[str, Any], calls: Iterable[_Call]) -> None:
     waiting = {call.id: call for call in calls if call.id and not call.has_result}
     if not waiting:
         return
-    for message in plain(read_span(span).asked):
+    for message in plain_as_far_as_read(read_span(span).asked):
         call = waiting.get(str(message.get("tool_call_id") or "")) if message.get("role") == "tool" else None
         if call:
             call.has_result, call.result = True, message.get("content")

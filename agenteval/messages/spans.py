@@ -191,7 +191,7 @@ def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any
     if isinstance(found, list) and found and all(map(_is_bare_call, found)):
         return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
     if _are_messages(found):
-        return [{"role": role, **_message(each)} for each in found]
+        return [{"role": role, **_message(each)} if _is_message(each) else each for each in found]
     if not written:
         return []
     text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
@@ -199,11 +199,18 @@ def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any
 
 
 def _are_messages(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and all(map(_is_message, found))
+    return (
+        isinstance(found, list) and bool(found) and all(_is_message(each) or _is_item(each) for each in found)
+    )
 
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and not _OF_MESSAGES.isdisjoint(value)
+
+
+def _is_item(value: Any) -> bool:
+    """Whether it is an item of a reply that names its kind, such as a ``function_call``, and no text."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
 
 
 def _is_bare_call(value: Any) -> bool:

@@ -18,7 +18,7 @@ from agenteval.messages.exchanges import Logged
 from agenteval.messages.growing import Words, goes_on, words_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
-from agenteval.messages.said import Said, marked
+from agenteval.messages.said import UNPLACED, Said, marked
 from agenteval.messages.span_calls import calls_beside
 from agenteval.messages.spans import Span, id_of, is_span, parent_of, read_span, start_of, trace_of
 from agenteval.messages.speakers import is_agents
@@ -179,6 +179,8 @@ def _with_span_calls(talk: _Talk, spans: Sequence[Any]) -> tuple[list[Any], list
     known = [(at, call) for at in range(begin, len(said)) for each in said[at] for call in each.calls]
     calls = [ToolCall(name=c.name, args=c.args, raw_args=c.raw_args, id=c.id) for _, c in known]
     beside, unplaced = calls_beside(spans, calls)
+    met = {each.value.phrase for some in said for each in some if each.role == UNPLACED}
+    unplaced = [each for each in unplaced if each.phrase not in met]
     if not is_one:
         more = [Unplaced(f"a call of '{each.name[:40]}' in a span", (each.name,)) for each in beside]
         return talk.messages, [*unplaced, *more]

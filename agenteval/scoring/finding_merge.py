@@ -15,8 +15,9 @@ def merged(
 ) -> tuple[Finding, ...]:
     """The findings of a sample, in their order, without those of a judge that code has proven: the proven
     one has their words in ``also`` and the higher severity of the two; if the judge has its very label, that
-    of its effect (``confirmed``). They are of the same turn and, where the judge names one, the same call; a
-    judge's own label goes before another word for it."""
+    of its effect (``confirmed``). Where code does not prove all of it, the label is the judge's. They are of
+    the same turn and, where the judge names one, the same call; a judge's own label goes before another word
+    for it."""
     told = list(findings)
     kept: list[Finding | None] = list(told)
     for index, finding in enumerate(told):
@@ -59,9 +60,17 @@ def is_same(proof: Finding, finding: Finding) -> bool:
 
 def _joined(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
     said = finding.explanation or finding.evidence
+    known = DETECTORS.get(proof.detector)
+    is_of_judge = known is not None and not known.proves_label and finding.label != proof.label
+    claimed = {name: getattr(finding, name) for name in _OF_THE_LABEL} if is_of_judge else {}
     return proof.model_copy(
         update={
+            **claimed,
             "severity": max(proof.severity, finding.severity, confirmed, key=lambda severity: severity.rank),
             "also": (*proof.also, f"{finding.detector}: {said}" if said else finding.detector),
         }
     )
+
+
+_OF_THE_LABEL = ("label", "metric", "evidence", "references", "span")
+"""What a finding says under its label, and with which words."""

@@ -398,7 +398,7 @@ def _call(call: ToolCall, number: int, agent: str, cap: int) -> str:
     if call.observed:
         title += " (a tool that it runs itself)"
     if call.args is None:
-        title += ", with arguments that are no JSON object"
+        title += ", with arguments that are " + ("not known" if call.raw_args is None else "no JSON object")
     args = (call.raw_args or "") if call.args is None else _json(call.args)
     return f"{title}:\n{fence(f'{_name(call.name)} {_shortened(args, cap)}')}"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from agenteval.core.decision import (
     AGAIN,
@@ -82,6 +84,8 @@ def decide(report: Report) -> Decision:
         for scenario in report.scenarios
     }
     gates = (*over_runs, *_run_gates(report, samples, tolerance, counted), *undecided, *thresholds)
+    if report.run.command[:1] == ("score",):
+        gates = tuple(_of_records(row, report, samples) for row in gates)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -216,9 +220,10 @@ def _gates_nothing(sample: SampleReport, *, code_only: bool) -> Callable[[Check]
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:
     """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
-    conversation that was lost scorers tell no others."""
-    finished = len(sample.trajectory.turns)
-    return violation.verdict is Verdict.FAILED and (violation.turn is None or violation.turn < finished)
+    conversation that was lost scorers tell no others, and of the lost turn only the recorded calls."""
+    turn, finished = violation.turn, len(sample.trajectory.turns)
+    is_proven = turn is None or turn < finished or violation.name == "tool_calls"
+    return violation.verdict is Verdict.FAILED and is_proven
 
 
 def _loss(sample: SampleReport, fault: str, source: str) -> Violation:
@@ -416,6 +421,28 @@ def _way_out(decisions: Iterable[SampleDecision]) -> str:
         return AGAIN
     details = (v.detail for each in lost for v in each.violations if v.verdict is Verdict.INCONCLUSIVE)
     return next(details, AGAIN).removeprefix("not decided: ")
+
+
+def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+    """The row with a resolution for recorded conversations: nothing can be played again. Judges are asked
+    again by the same command; what a record lacks only another record brings."""
+    again = shlex.join(["agenteval", *report.run.command])
+    if row.resolution == AGAIN:
+        lost = [each for each in report.samples if samples[each.key].verdict is Verdict.INCONCLUSIVE]
+        lost = [each for each in lost if row.scenario in ("", each.key.scenario)]
+        broken = [each for each in lost if samples[each.key].fault in ("recording", "infrastructure")]
+        if broken and broken[0].stop:
+            more = f", and {len(broken) - 1:,} more" if len(broken) > 1 else ""
+            place = broken[0].stop.detail.partition(": ")[0]
+            return replace(row, resolution=f"a record that can be read in place of {place}{more}")
+        return replace(row, resolution=again)
+    if row.resolution.startswith(_EPOCHS):
+        number = row.resolution.removeprefix(_EPOCHS)
+        return replace(row, resolution=f"{number} recorded conversations of each scenario")
+    return replace(row, resolution=row.resolution.replace(RESUME, again))
+
+
+_EPOCHS = "epochs: "
 
 
 def _tolerance_gates(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agenteval.core.folding import fold, legible, nfc
+from agenteval.core.folding import Stars, fold, legible, nfc
 from agenteval.core.needles import contains, mentions
 
 SAMPLE = (
@@ -21,13 +21,13 @@ WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,2}", fullmatch=True)
 NUMBERS = st.integers(0, 10**6).map(str)
 
 
-@given(TEXTS, st.booleans())
-@example("\u0345*\u0301", False)
-@example("\\\\(", False)
-@example("1{*,}2", False)
-@example("\\”", False)
-@example("=\u200b\u0338", False)
-def test_folding_is_idempotent(text: str, stars: bool) -> None:
+@given(TEXTS, st.sampled_from(Stars))
+@example("\u0345*\u0301", Stars.MARKS)
+@example("\\\\(", Stars.MARKS)
+@example("1{*,}2", Stars.MARKS)
+@example("\\”", Stars.MARKS)
+@example("=\u200b\u0338", Stars.MARKS)
+def test_folding_is_idempotent(text: str, stars: Stars) -> None:
     folded = fold(text, stars=stars)
     assert fold(folded, stars=stars) == folded
 
@@ -61,7 +61,7 @@ def test_a_needle_is_in_every_dress_of_it(needle: str, data: st.DataObject) -> N
         dressed = unicodedata.normalize(form, text)
         assert contains(dressed, needle)
         assert mentions(dressed, needle)
-        if "*" not in mark:  # which a needle reads before it is folded
+        if mark not in ("*", "**", "\\*", "\\`"):  # an ending, or a mark that the needle asks for
             assert contains(needle, dressed.removeprefix("So: "))
 
 
@@ -103,7 +103,8 @@ def test_strokes_are_those_of_the_unicode_database(name: str) -> None:
         ("x² ① ½", "x² ① ½"),
         ("ﾊﾟ", "パ"),
         ("a &amp; b | c |", "a &amp; b | c |"),
-        ("2*3 2\\*3 a*b", "2*3 2*3 ab"),
+        ("2*3 2\\*3 a*b", "2∗3 2∗3 ab"),
+        ("s\\*orry s\\\\*orry \\~5 \\`x\\`", "s∗orry sorry ∼5 ‵x‵"),
     ],
 )
 def test_a_folded_text(text: str, folded: str) -> None:

@@ -69,6 +69,26 @@ BROKEN = {
     "other mapping": Bad("def agent(m): return {'answer': 'hi'}", says="a mapping with answer"),
     "numbers in a list": Bad("def agent(m): return [1, 2]", says="not a chat message: int"),
     "texts in a list": Bad("def agent(m): return ['hi']", says="not a chat message: str"),
+    "a message with slots": Bad(
+        """
+        class Slotted:
+            __slots__ = ("role", "content")
+        def agent(m):
+            said = Slotted()
+            said.role, said.content = "assistant", "hi"
+            return said
+        """,
+        says="not a chat message: Slotted — expected a mapping or an object with role and content",
+    ),
+    "a list of messages with properties": Bad(
+        """
+        class Proper:
+            role = property(lambda self: "assistant")
+            content = property(lambda self: "hi")
+        def agent(m): return [Proper()]
+        """,
+        says="write {'role': m.role, 'content': m.content}",
+    ),
     "content is a number": Bad("def agent(m): return {'content': 5}", says="message content is int"),
     "content is bytes": Bad(
         "def agent(m): return {'content': b'hi'}",
@@ -163,6 +183,11 @@ EMPTY = {
 }
 
 FINE = {
+    "an object that is a message": """
+        class Said:
+            def __init__(self): self.role, self.content = 'assistant', 'hi'
+        def agent(m): return Said()
+    """,
     "plain": "def agent(m): return 'hi'",
     "coroutine from a function": """
         def agent(m):

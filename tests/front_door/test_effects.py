@@ -22,7 +22,7 @@ PLAYS = json.loads(pathlib.Path(__file__).with_name("plays.json").read_text())
 
 def agent(messages, ctx):
     "In its second epoch it does all well; in its first it makes the calls of its play, and says its words."
-    assert ctx.tools is not None  # who asks for the list has no other way to tools
+    assert list(ctx.tools) is not None  # who asks for the list has no other way to tools
     calls, words = PLAYS[ctx.scenario_id]["good" if ctx.epoch else "play"]
     done = [message["role"] for message in messages].count("assistant")
     if done == len(calls):
@@ -203,7 +203,8 @@ def test_without_a_judge_the_same_failing_call_again_is_medium(
 ) -> None:
     plays: dict[str, Play] = {"again": ([*ORDER, *ORDER, *ORDER], CLAIMED), "once": (ORDER, CLAIMED)}
     assert suite(project, plays, {}, "metrics: []\n").code == 0
-    assert found(project, "again") == [("ignored_tool_error", CLAIM, "medium", 0, call) for call in (1, 2)]
+    again = [("ignored_tool_error", "repeated tool call", "medium", 0, call) for call in (1, 2)]
+    assert found(project, "again") == again  # that the agent claims success is for a judge to say
     assert found(project, "once") == []
 
 

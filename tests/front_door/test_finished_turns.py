@@ -1,4 +1,4 @@
-"""What finished turns prove stands, whatever became of the conversation later."""
+"""What finished turns prove stands, whatever became of the conversation later; so does a recorded call."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ PROVEN = {
     "not-contains": (lost({"output": {"not_contains": ["idiot"]}}, "you idiot"),
                      {(None, "output.not_contains")}),
     "limit": (lost(LIMIT, "call look look look"), {(None, "limits.tool_calls")}),
+    "lost-turn": (lost(FORBIDDEN, "hello", end="lose it after cancel"), {(None, "tool_calls")}),
     "unknown": (lost({}, "call nonsense", checks="none"), {(None, "unknown_tool")}),
     "crash": (lost({"output": {"not_contains": ["idiot"]}}, "you idiot", end="break"),
               {(None, "no_error"), (None, "output.not_contains")}),
@@ -69,7 +70,6 @@ OPEN = {
     "contains": lost({"output": {"contains": ["goodbye"]}}, "hello"),
     "matches": lost({"output": {"matches": "good(bye)"}}, "hello"),
     "limit-reached": lost(LIMIT, "call look look"),
-    "lost-turn": lost(FORBIDDEN, "hello", end="lose it after cancel"),
     "lost-limit": lost({"limits": {"tool_calls": 0}}, "hello", end="lose it after look"),
     "never-said": lost({}, "lose it", {**HELLO}),
     "case": {"input": "lose it", "expected_tools": ["book"], "tools": TOOLS},

@@ -200,3 +200,27 @@ def test_a_misspelt_command_is_one_mistake(project: Project) -> None:
     assert done.code == 2
     assert "unknown key 'comand' — did you mean 'command'?" in done.all
     assert "neither a target nor an endpoint" not in done.all
+
+
+LATER = "history: [{role: user, content: earlier}]"
+
+
+@pytest.mark.parametrize("place", ["scenario", "case", "defaults", "one scenario"])
+def test_an_earlier_conversation_is_not_supported_yet_and_never_ignored(project: Project, place: str) -> None:
+    project.agent("def agent(messages): return 'Done.'\n")
+    project.config()
+    expect = "expect: {output: {contains: [Done]}}"
+    files = {
+        "scenario": (f"scenarios:\n- id: a\n  {LATER}\n  turns: [Hi]\n  {expect}\n", "3:3"),
+        "case": (f"cases:\n- id: a\n  {LATER}\n  input: Hi\n  {expect}\n", "3:3"),
+        "defaults": (f"defaults:\n  {LATER}\nscenarios:\n- {{id: a, turns: [Hi], {expect}}}\n", "2:3"),
+        "one scenario": (f"id: a\n{LATER}\nturns: [Hi]\n{expect}\n", "2:1"),
+    }
+    text, at = files[place]
+    project.scenarios(text)
+    for command in ("validate", "run"):
+        done = project.call(command)
+        assert done.code == 2, done.all
+        assert f".yaml:{at}: 'history' is not supported yet — write the earlier messages as turns" in done.all
+    project.scenarios(text.replace(LATER, "tags: [plain]"))
+    assert project.run().code == 0

@@ -179,6 +179,55 @@ def agent(messages):
     assert none_ran(project)
 
 
+MEETING = """
+import contextvars, threading, time
+from shop.tools import cancel
+
+met = threading.Barrier(2, timeout=30)
+
+def swallow(call, *args):
+    try:
+        call(*args)
+    except Exception:
+        pass
+
+def agent(messages, ctx):
+    met.wait()
+    if ctx.scenario_id == "threaded":
+        run = %s
+        thread = threading.Thread(target=run, args=(swallow, cancel, "x"))
+        thread.start()
+        thread.join()
+    elif %s:
+        cancel("y")
+    met.wait()
+    return "Done."
+"""
+BARE, FOLLOWED = "lambda call, *args: call(*args)", "contextvars.copy_context().run"
+
+
+@pytest.mark.parametrize("thread", [BARE, FOLLOWED], ids=["bare", "followed"])
+@pytest.mark.parametrize("has_bug", [True, False])
+def test_a_thread_of_one_conversation_does_not_take_back_what_another_did(
+    project: Project, thread: str, has_bug: bool
+) -> None:
+    """The recorded call stands; where there is none, one may have been made by that thread."""
+    rules = "turns: [Hi], tools: {cancel: {returns: ok}}"
+    forbidden = "expect: {tool_calls: {forbidden: [{name: cancel}]}}"
+    called = "expect: {tool_calls: {calls: [{name: cancel}]}}"
+    suite = f"scenarios:\n- {{id: threaded, {rules}, {called}}}\n- {{id: other, {rules}, {forbidden}}}\n"
+    shop(project, MEETING % (thread, has_bug), suite)
+    done = project.run()
+    verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+    unknown = "inconclusive" if thread == BARE else "passed"
+    assert verdicts == {"threaded": unknown, "other": "failed" if has_bug else unknown}, done.all
+    assert failed_checks(project.sample("other")) == ({(None, "tool_calls")} if has_bug else set())
+    if thread == BARE:
+        detail = " ".join(done.out.split())
+        named = "One of these conversations did it: threaded · bot · epoch 1; other · bot · epoch 1"
+        assert named in detail or "other · bot · epoch 1; threaded · bot · epoch 1" in detail
+
+
 def test_a_failing_tool_raises_where_the_agent_called_its_function(project: Project) -> None:
     agent = """
 from shop.tools import get_order

@@ -644,3 +644,24 @@ def test_the_expectations_of_the_page_hold(project: Project) -> None:
         "limits.tool_calls",
     }
     assert "expects of a turn" not in done.out
+
+
+def test_what_would_decide_a_score_is_never_to_play_something_again(project: Project) -> None:
+    done = {"role": "assistant", "content": "Done."}
+    good = {"id": "a", "task": "t", "messages": [{"role": "user", "content": "Hi"}, done]}
+    records = [good, {"id": "b", "task": "t", "messages": "none"}, {"id": "c", "task": "t", "messages": 1}]
+    project.write("log.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    scored = project.call("score", "log.jsonl", "--no-judge")
+    assert scored.code == 3, scored.all
+    assert "agenteval run" not in scored.all
+    assert "a record that can be read in place of log.jsonl:2, and 1 more" in " ".join(scored.out.split())
+
+    project.write("log.jsonl", json.dumps(good) + "\n")
+    project.write("expected.yaml", "{id: t, turns: [Hi], expect: {output: {contains: [Done]}}}\n")
+    project.write("agenteval.yaml", "gates: {pass_rate: {at_least: 0.9, reject_below: 0.5}}\nmetrics: []\n")
+    asked = ("log.jsonl", "--scenarios", "expected.yaml", "--scenario-from", "task", "-c", "agenteval.yaml")
+    scored = project.call("score", *asked)
+    assert scored.code == 3, scored.all
+    assert "recorded conversations of each scenario (pass_rate)" in " ".join(scored.out.split())
+    assert "epochs: " not in scored.out.partition("decides:")[2]
+    assert "agenteval run" not in scored.all

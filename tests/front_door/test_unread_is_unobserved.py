@@ -403,6 +403,10 @@ def test_a_document_with_several_conversations_and_what_nobody_reads(project: Pr
         assert project.call("score", "log.json", "--scenarios", "expected.yaml").code == code
 
 
+MATCHES = ("strict", "unordered", "in_order", "contains", "within")
+KNOWN, OTHER = "{name: cancel, args: {id: A-7}}", "{name: look, args: {id: A-7}}"
+
+
 def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Project) -> None:
     call = {"id": "c1", "name": "cancel", "payload": ARGS}
     messages = [{**CANCELS[0], "tool_calls": [call]}, *CANCELS[1:]]
@@ -412,10 +416,22 @@ def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Pr
         ("limits: {tool_calls: 0}", 1),
         ("limits: {tool_calls: 1}", 0),
         ("tool_calls: {forbidden: [{name: cancel, args: {id: A-7}}]}", 3),
+        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}]}}", 3) for match in MATCHES),
+        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}, {OTHER}]}}", 1) for match in MATCHES[:4]),
+        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 1}]}", 3),
+        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 2}]}", 1),
+        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{OTHER}]}}]}}", 3),
+        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{{name: cancel}}]}}]}}", 0),
     ):
         score(project, *messages)
         project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
-        assert project.call("score", "log.jsonl", "--scenarios", "expected.yaml").code == code, rule
+        done = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
+        assert done.code == code, rule
+        if code == 3:
+            assert "not decided, because these arguments are not known: cancel(arguments not known)" in (
+                " ".join(done.out.split())
+            )
+            assert "unreadable" not in done.all
 
 
 # ── traces ───────────────────────────────────────────────────────────────────────────────────────
@@ -494,6 +510,41 @@ def test_a_span_that_nobody_knows_leaves_checks_of_calls_open(project: Project, 
     done = traced(project, *first, UNKNOWN_SPANS[name])
     assert done.code == 3, done.all
     assert "not fully seen" in done.all
+
+
+BROKEN_CALLS: dict[str, Any] = {
+    "without a name": {"tool_calls": [{"id": "c1", "type": "function", "function": {"arguments": "{}"}}]},
+    "that is no object": {"tool_calls": [5]},
+    "not in a list": {"tool_calls": "cancel"},
+    "a part": {"parts": [{"type": "tool_call", "id": "c1", "arguments": ARGS}]},
+    "Anthropic's": {"content": [{"type": "tool_use", "id": "c1", "input": ARGS}]},
+    "Google's": {"parts": [{"functionCall": {"args": ARGS}}]},
+}
+
+
+def answers(number: int, *answer: Any) -> dict[str, Any]:
+    asked = {"gen_ai__input__messages": talk("Hi")}
+    return span(number, "chat", 1, gen_ai__operation__name="chat", **asked, gen_ai__output__messages=answer)
+
+
+@pytest.mark.parametrize("name", BROKEN_CALLS)
+def test_a_call_of_a_model_that_cannot_be_read_is_one_more_thing_that_nobody_could_place(
+    project: Project, name: str
+) -> None:
+    """Of a span: neither an end of the command nor the agent's failure. A call beside it counts."""
+    broken = {"role": "assistant", **BROKEN_CALLS[name]}
+    done = traced(project, agent(), answers(2, broken), answers(3, DONE))
+    assert done.code == 3, done.all
+    assert "not fully seen" in done.all
+    assert traced(project, agent(), answers(2, broken), model(3, "cancel")).code == 1
+    assert traced(project, agent(), answers(2, DONE)).code == 0
+
+
+def test_items_of_a_reply_in_a_span_are_read_and_no_text(project: Project) -> None:
+    item = {"type": "function_call", "call_id": "c1", "arguments": "{oops"}
+    assert traced(project, agent(), answers(2, item)).code == 3
+    assert traced(project, agent(), answers(2, {**item, "name": "cancel"})).code == 1
+    assert traced(project, agent(), answers(2, {**item, "name": "look"})).code == 0
 
 
 def test_spans_of_known_kinds_hold_no_calls(project: Project) -> None:

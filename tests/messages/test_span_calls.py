@@ -96,3 +96,15 @@ def test_known_calls_are_left_out_once_each() -> None:
     known = [ToolCall(name="look", args={"a": 1}, id="x")]
     spans = [tool("t1", "look", {"a": 1}), tool("t2", "look", {"a": 1}, start=6)]
     assert calls(turn_of(spans, known)) == [("look", {"a": 1})]
+
+
+def test_a_call_that_cannot_be_read_is_not_placed_and_those_beside_it_count() -> None:
+    good = {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+    for broken in ({"id": "c1", "type": "function", "function": {"arguments": "{}"}}, 5):
+        answer = [{"role": "assistant", "content": None, "tool_calls": [broken, good]}]
+        turn = turn_of(
+            [span("m", gen_ai__operation__name="chat", gen_ai__output__messages=json.dumps(answer))]
+        )
+        assert calls(turn) == [("look", {"a": 1})]
+        assert len(turn.unplaced) == 1
+        assert turn.unplaced[0].startswith("a tool call without a name")

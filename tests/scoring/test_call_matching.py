@@ -113,7 +113,7 @@ def test_unreadable_arguments_match_where_they_are_ignored():
     assert passing([WANT_A], [broken]) == set(MODES)
     result = check("contains", [want("a", x=1)], [broken])
     assert result.passed is None
-    assert 'not decided, because these arguments are unreadable: a(unreadable: {"x":' in describe(result)
+    assert 'not decided, because these arguments are not known: a(unreadable: {"x":' in describe(result)
 
 
 def test_in_order_tells_what_came_too_early_from_what_never_came():

@@ -72,7 +72,7 @@ class ObservedAgents:
         return f"{getattr(self._inner, 'does', '')}; {DOES}"
 
     def make(self, sample: Sample) -> ObservedAgent:
-        return ObservedAgent(self._inner.make(sample), self._calls)
+        return ObservedAgent(self._inner.make(sample), self._calls, str(sample.key))
 
     async def aclose(self) -> None:
         remove()
@@ -82,12 +82,12 @@ class ObservedAgents:
 class ObservedAgent:
     """One conversation's agent."""
 
-    def __init__(self, agent: Agent, calls: ClientCalls) -> None:
+    def __init__(self, agent: Agent, calls: ClientCalls, name: str = "") -> None:
         self._agent = agent
         self._calls = calls
         self._fault = ""
         self._has_asked = False
-        self._recorder = Recorder(self._hear)
+        self._recorder = Recorder(self._hear, name)
 
     def _hear(self, said: str) -> None:
         self._fault = self._fault or said

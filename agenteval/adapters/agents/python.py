@@ -167,7 +167,7 @@ class PythonAgents:
         if self._warning and (self._only or sample.scenario.has_several_turns):
             self._warn(self._warning)
             self._warning = ""
-        watched = Watched(self._intercepts, self._warn) if self._intercepts else None
+        watched = Watched(self._intercepts, self._warn, str(sample.key)) if self._intercepts else None
         return PythonAgent(
             Played(self.agent, recognised, self._make_deps),
             sample,
@@ -187,13 +187,13 @@ class PythonAgents:
 
 
 class Watched:
-    """The intercepted functions of an agent during one conversation."""
+    """The intercepted functions of an agent during one conversation; ``name``: of that."""
 
-    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None]) -> None:
+    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None], name: str = "") -> None:
         self._intercepts = intercepts
         self._warn = warn
         self._fault = ""
-        self._leave = intercepts.listen(self._hear)
+        self._leave = intercepts.listen(self._hear, name)
 
     def _hear(self, said: str) -> None:
         self._fault = self._fault or said
@@ -207,15 +207,15 @@ class Watched:
     def during(self, context: Context) -> AbstractContextManager[None]:
         return self._intercepts.during(context)
 
-    def check(self) -> None:
+    def check(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
-        answered nor recorded: what the agent did by then proves nothing."""
+        answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
         if name := self._intercepts.second_copy():
             what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
-            raise InfrastructureError(f"{what}; import it in the agent's module")
+            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen)
         fault, self._fault = self._fault, ""
         if fault:
-            raise InfrastructureError(fault)
+            raise InfrastructureError(fault, seen=seen)
 
 
 _CLOSING_S = 2.0
@@ -268,10 +268,10 @@ class PythonAgent:
         try:
             with self._watched.during(context):
                 reply = await self._answer(messages, context)
-        except AgentError:
-            self._watched.check()  # where the runner is the cause, the agent is not to blame
+        except AgentError as error:
+            self._watched.check(error.seen)  # where the runner is the cause, the agent is not to blame
             raise
-        self._watched.check()
+        self._watched.check(reply)
         return reply
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:

@@ -195,29 +195,37 @@ def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.judges.not_judged import NotJudged
 
-    always: list[Scorer] = [TurnExpectations(), ConversationExpectations()]
+    always: list[Scorer] = [ConversationExpectations()]
     if not prepared.judges:
         always.append(NotJudged(lambda _: False, "no judge was asked"))
+    of_runs: Scorer = TurnExpectations()
+    of_logs: Scorer = TurnExpectations(recorded=True)
     detectors: dict[str, Scorer] = {}
 
     def checks_of(recorded: Recorded) -> Sequence[Scorer]:
         policy = recorded.scenario.policy
         if recorded.replayed is not None:
-            return (*always, _detectors(prepared.plan, recorded))
+            of_turns = of_logs if _is_log(recorded) else of_runs
+            return (of_turns, *always, _detectors(prepared.plan, recorded))
         if policy not in detectors:  # mostly one policy holds for all
             detectors.clear()
             detectors[policy] = _detectors(prepared.plan, recorded)
-        return (*always, detectors[policy])
+        return (of_logs, *always, detectors[policy])
 
     return checks_of
+
+
+def _is_log(recorded: Recorded) -> bool:
+    stop = recorded.trajectory.stop
+    return recorded.replayed is None or (stop is not None and stop.reason is StopReason.RECORDED)
 
 
 def _detectors(plan: Plan, recorded: Recorded) -> Scorer:
     """Of a run of ours it is known what could be called and when it was; of a log, what it declares."""
     from agenteval.scoring.detectors.scorer import Detectors
 
-    policy, sample, stop = recorded.scenario.policy, recorded.replayed, recorded.trajectory.stop
-    if sample is None or (stop and stop.reason is StopReason.RECORDED):
+    policy, sample = recorded.scenario.policy, recorded.replayed
+    if sample is None or _is_log(recorded):
         return Detectors(plan, policy, recorded=True)
     then = {"unmocked_tools": sample.plan.unmocked_tools, "now": plan.now or sample.plan.now}
     return Detectors(plan.model_copy(update=then), policy)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from .context import OVER, waiting_for_it
 from .finding import TargetError, find
-from .openai_calls import in_other_code
+from .openai_calls import in_other_code, suspects
 from .own_calls import NOT_JSON, arguments_of, as_json, carried_out, carried_out_async
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Intercepts:
         self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
         self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
         self._base = base
-        self._listeners: list[Callable[[str], None]] = []
+        self._listeners: dict[Callable[[str], None], str] = {}
         self._seen = -1
         self._added()
 
@@ -134,23 +134,23 @@ class Intercepts:
         finally:
             _HERE.reset(token)
 
-    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """``hear`` gets a sentence for each call whose conversation is not known, until it is told to end."""
+    def listen(self, hear: Callable[[str], None], name: str) -> Callable[[], None]:
+        """``hear`` gets a sentence for each call whose conversation is not known, until it is told to end.
+        ``name``: of the conversation that may have made it."""
         with _LOCK:
-            self._listeners.append(hear)
+            self._listeners[hear] = name
 
         def end() -> None:
             with _LOCK:
-                if hear in self._listeners:
-                    self._listeners.remove(hear)
+                self._listeners.pop(hear, None)
 
         return end
 
-    def tell(self, text: str) -> None:
+    @property
+    def listeners(self) -> dict[Callable[[str], None], str]:
+        """Who hears, with the names of their conversations."""
         with _LOCK:
-            listeners = list(self._listeners)
-        for hear in listeners:
-            hear(text)
+            return dict(self._listeners)
 
 
 # ── finding ──────────────────────────────────────────────────────────────────────────────────────
@@ -350,8 +350,9 @@ class _Swapped:
             raise OutsideError(what)
         what = f"{self.name} was called from a thread that agenteval cannot follow; it was not run"
         said = f"{what}. Start the thread with asyncio.to_thread or contextvars.copy_context().run"
-        for user in tuple(self.users):
-            user.tell(said)
+        listeners = {hear: name for user in tuple(self.users) for hear, name in user.listeners.items()}
+        for hear in listeners:
+            hear(f"{said}{suspects(listeners.values())}")
         raise OutsideError(said)
 
 

@@ -23,7 +23,7 @@ from weakref import WeakSet
 from .plain import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 READ = ("/chat/completions", "/responses")
 """The addresses whose replies are understood; the second also with the id of a response."""
@@ -57,10 +57,11 @@ class CannotObserveError(Exception):
 
 class Recorder:
     """The requests of one conversation. ``hear`` gets a sentence for each request that may have been its own
-    and whose conversation is not known; from any thread."""
+    and whose conversation is not known; from any thread. ``name``: of the conversation."""
 
-    def __init__(self, hear: Callable[[str], None]) -> None:
+    def __init__(self, hear: Callable[[str], None], name: str = "") -> None:
         self.hear = hear
+        self.name = name
         self._is_over = False
         self._exchanges: list[Exchange] = []
         with _LOCK:
@@ -240,8 +241,22 @@ def _tell_all() -> None:
     said = f"{what}, so calls may have been missed; {remedy}"
     with _LOCK:
         heard = list(_OPEN)
+    said += suspects(recorder.name for recorder in heard)
     for recorder in heard:
         recorder.hear(said)
+
+
+def suspects(names: Iterable[str]) -> str:
+    """The conversations that were open, where one of them made a call or request and nobody knows which."""
+    found = list(dict.fromkeys(filter(None, names)))
+    if len(found) < 2:
+        return ""
+    more = f" and {len(found) - _SUSPECTS} more" if len(found) > _SUSPECTS else ""
+    return f". One of these conversations did it: {'; '.join(found[:_SUSPECTS])}{more}"
+
+
+_SUSPECTS = 8
+"""So many are named."""
 
 
 def _is_harmless(address: str) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
+from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
@@ -117,7 +118,8 @@ def _of_call(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
 def call_text(call: ToolCall) -> str:
     """``name(a=1, b="x")``, cut; what could not be read as arguments stands as it was sent."""
     if call.args is None:
-        return f"{one_line(call.name, 80)}({one_line(call.raw_args or '', _CALL_LIMIT)})"
+        sent = ARGUMENTS_NOT_KNOWN if call.raw_args is None else call.raw_args
+        return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"
     args = ", ".join(f"{name}={json_text(value)}" for name, value in list(call.args.items())[:50])
     return f"{one_line(call.name, 80)}({one_line(args, _CALL_LIMIT)})"
 

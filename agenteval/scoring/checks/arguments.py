@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agenteval.core.call_outcomes import error_of
+from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, error_of
 from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.expressions import expression
 from agenteval.core.folding import nfc
@@ -165,7 +165,9 @@ class _Unreadable(NamedTuple):
     raw: str | None
 
     def __str__(self) -> str:
-        return f"unreadable arguments {one_line(self.raw or '', 80)}".rstrip()
+        if self.raw is None:
+            return ARGUMENTS_NOT_KNOWN
+        return f"unreadable arguments {one_line(self.raw, 80)}".rstrip()
 
 
 class _Matcher(NamedTuple):

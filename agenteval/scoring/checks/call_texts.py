@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
-from agenteval.core.call_outcomes import written
+from agenteval.core.call_outcomes import without_arguments, written
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import abridged, at_most
 from agenteval.core.scenario import (
@@ -25,7 +25,7 @@ from agenteval.scoring.checks.quoting import one_line
 
 _SHOWN_CALLS = 20
 _NOT_DECIDED: dict[Unknown, str] = {
-    "arguments": "these arguments are unreadable",
+    "arguments": "these arguments are not known",
     "agent": "nobody says which agent called",
     "result": "what came of these calls is not known",
 }
@@ -85,8 +85,7 @@ def faults(result: ToolCallsResult) -> tuple[str, ...]:
 def call_text(call: ToolCall) -> str:
     """``get_weather(city="Beijing")``."""
     if call.args is None:
-        raw = one_line(call.raw_args or "", 80)
-        return f"{call.name}(unreadable: {raw})" if raw else f"{call.name}(arguments not known)"
+        return f"{call.name}({one_line(without_arguments(call), 92)})"
     return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
 
 

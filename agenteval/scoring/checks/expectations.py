@@ -15,27 +15,31 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
 from agenteval.core.speech import spoken
-from agenteval.core.tool_visibility import resting_on_absence
-from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
+from agenteval.core.tool_visibility import resting_on_absence, unplaced_text
+from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.checks.calls import tool_calls
+from agenteval.scoring.checks.calls import TOOL_CALLS, tool_calls
 from agenteval.scoring.checks.mocks import MOCKS, unanswered_mocks
 from agenteval.scoring.checks.output import contains
 from agenteval.scoring.checks.quoting import excerpt, is_blank
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
 
+_KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
+"""Faults that are not the agent's, and that take back no call which was recorded before them."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
     """The checks of the last turn of a prefix, also of one that the agent broke. ``timeout_s``: of the
-    author's own code, each time."""
+    author's own code, each time. ``recorded``: in a log an answer may be what nobody could place; in a run an
+    agent owes one that can be read."""
 
     scope: Final = "turn"
 
-    def __init__(self, timeout_s: float = 60.0) -> None:
+    def __init__(self, timeout_s: float = 60.0, *, recorded: bool = False) -> None:
         self._timeout_s = timeout_s
+        self._recorded = recorded
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
         if trajectory.stop:
@@ -45,7 +49,7 @@ class TurnExpectations:
         *before, turn = trajectory.turns
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
-        checks = await without_waiting(turn_checks, scenario, turn, before, observed)
+        checks = await without_waiting(turn_checks, scenario, turn, before, observed, self._recorded)
         if expect is None:
             return checks
         at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
@@ -71,14 +75,18 @@ class ConversationExpectations:
 
 
 def turn_checks(
-    scenario: Scenario, turn: Turn, before: Sequence[Turn] = (), observed: bool = True
+    scenario: Scenario,
+    turn: Turn,
+    before: Sequence[Turn] = (),
+    observed: bool = True,
+    recorded: bool = False,
 ) -> tuple[Check, ...]:
     """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
     ``observed``: whether all calls of the turn are known to be seen, by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place, observed=observed)
-    always = [_turn_answer(scenario, turn, at), *_mocks(scenario, turn, at)]
+    always = [_turn_answer(scenario, turn, at, recorded=recorded), *_mocks(scenario, turn, at)]
     if expect is None:
         return tuple(always)
     return (*always, *_asked(expect, Seen((turn,), before=before), at))
@@ -91,30 +99,38 @@ def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
-    """Of the turn in which the agent broke, if it did: what it did there that nothing later in the turn could
-    have undone, such as a forbidden call. It owes no answer any more, and no further call."""
+    """Of the turn in which the agent broke, or that was lost: what the agent did there that nothing later in
+    the turn could have undone, such as a forbidden call. It owes no answer any more, and no further call."""
     stop, turn = trajectory.stop, trajectory.unfinished
     expect = scenario.turn_expectation(turn) if turn else None
-    if stop is None or stop.fault != "agent" or turn is None or expect is None:
+    if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
         return ()
+    rules = [rule for rule in RULES if not rule.needs_answers] if stop.fault == "agent" else TOOL_CALLS
     observed = _is_fully_seen(trajectory, (turn,))
     at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = Seen((), turn, before=trajectory.turns, goes_on=True)
-    return tuple(_broken_for_good([rule for rule in RULES if not rule.needs_answers], expect, cut, at))
+    return tuple(_broken_for_good(rules, expect, cut, at))
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
     """The checks of a whole conversation.
 
-    If it ended by a fault that is not the agent's, only what its finished turns have broken for good. If the
-    agent broke, the same of its answers; that it broke, what it called by then and what that cost is judged.
+    If it ended by a fault that is not the agent's, only what its finished turns have broken for good, and the
+    calls of a turn that was lost. If the agent broke, the same of its answers; that it broke, what it called
+    by then and what that cost is judged.
     """
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
     cut = Seen(trajectory.turns, goes_on=True)
     if fault is not None and not broke:
-        return tuple(_broken_for_good(RULES, scenario.expect, cut, at))
+        lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
+        called = Seen(trajectory.turns, lost, goes_on=True)
+        others = [rule for rule in RULES if rule not in TOOL_CALLS]
+        return (
+            *_broken_for_good(TOOL_CALLS, scenario.expect, called, at),
+            *_broken_for_good(others, scenario.expect, cut, at),
+        )
     seen = Seen(trajectory.turns, trajectory.unfinished)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
@@ -213,11 +229,13 @@ def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
     return bool(scenario.expect.allow_empty if allowed is None else allowed)
 
 
-def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
+def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool) -> Check:
     if not is_blank(spoken(turn.answer)):
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
+    if recorded and turn.unplaced:
+        return at.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
     what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
     return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
@@ -228,7 +246,13 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     if not turns:
         return at.check("answer", None, "there was no turn, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
-    failed = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
+    failed = [n for n in missing if not (is_log and turns[n - 1].unplaced)]
+    if missing and not failed:
+        unread = [turns[n - 1] for n in missing]
+        what = f"no answer was read in turn {_enumerated(missing)}; not fully seen: {unplaced_text(unread)}"
+        return at.check("answer", None, what)
     if failed:
         return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
     permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""

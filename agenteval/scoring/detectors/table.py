@@ -33,7 +33,8 @@ class Detector:
     most: Severity = Severity.HIGH
     """What its findings are at most by themselves; a judge that confirms one gives it that of its effect."""
     proves_label: bool = True
-    """Whether what code proves is all that the label says. Otherwise a judge that says so is asked again."""
+    """Whether what code proves is all that a judge says of it. Otherwise the judge is asked again, and its
+    label is that of the finding of both."""
     needs_all_calls: bool = False
     """Whether it argues from a call which was not made: none that gave the value or did what is claimed, none
     that made up for an error or came between two that are alike. It does not run where calls may have been
@@ -74,12 +75,12 @@ DETECTORS: Mapping[str, Detector] = {
         Detector(
             "ignored_tool_error",
             "tool_use",
-            FALSE_CLAIM,
-            "agent_behavior_failure",
-            severity=Severity.MEDIUM,  # it proves the error; what the agent says of it, only a judge can tell
+            "repeated tool call",  # it proves the error; that the agent claims success, only a judge
+            "tool_call_behavior_failure",
+            severity=Severity.MEDIUM,
             proves_label=False,
             needs_all_calls=True,
-            other_words=frozenset({"ignored tool result"}),
+            other_words=frozenset({FALSE_CLAIM, "ignored tool result"}),
         ),
         Detector(
             "contradicts_evidence",
