@@ -11,8 +11,10 @@ The steps of ``fold``, in this order, since each clears the way for the next:
 3. Case; the kinds of white space, of quotes, hyphens and digits.
 4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``.
 5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
-   text and may hold one half of a pair. What stands between two digits (``2*3``) or, of underscores, within a
-   word is not a mark. So do the braces of ``1{,}250``, as TeX wants it.
+   text and may hold one half of a pair. They go within words and numbers too: ``re**fund**ed``, ``4**7**11``.
+   What holds two names or two numbers apart stays, since without it they would be another: underscores within
+   a word (``order_id``); between two digits a single star, which multiplies (``2*3``), and tildes, which are
+   a range or cross a number out (``~~25~~30``). The braces of ``1{,}250``, as TeX wants it, go.
 
 The law: folding is idempotent, it takes time in proportion to the text, and whatever is done to a text by
 these means, its folding is that of the text.
@@ -124,6 +126,7 @@ _TYPED = str.maketrans(
 _FOREIGN_DIGIT = expression(r"(?![0-9])\d")
 _ESCAPING = expression(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
 _MARKS, _MARKS_BUT_STARS = expression("[*_`~]+"), expression("[_`~]+")
+_PARTS_NUMBERS = expression(r"\*|~+")
 _BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
@@ -131,7 +134,8 @@ def _without_marks(text: str, marks: re.Pattern[str]) -> str:
     def kept(run: re.Match[str]) -> str:
         before, after = text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
         is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
-        return run[0] if is_within or (before.isdigit() and after.isdigit()) else ""
+        is_between = before.isdigit() and after.isdigit() and _PARTS_NUMBERS.fullmatch(run[0])
+        return run[0] if is_within or is_between else ""
 
     return marks.sub(kept, text)
 
