@@ -13,8 +13,10 @@ The steps of ``fold``, in this order, since each clears the way for the next:
    a tilde or a backtick behind it is no mark: a reader sees it (``s\\*orry``), so it stays, as a character
    that looks the same and that no later folding takes for a mark.
 5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
-   text and may hold one half of a pair. What stands between two digits (``2*3``) or, of underscores, within a
-   word is not a mark. So do the braces of ``1{,}250``, as TeX wants it.
+   text and may hold one half of a pair. They go within words and numbers too: ``re**fund**ed``, ``4**7**11``.
+   What holds two names or two numbers apart stays, since without it they would be another: underscores within
+   a word (``order_id``); between two digits a single star, which multiplies (``2*3``), and tildes, which are
+   a range or cross a number out (``~~25~~30``). The braces of ``1{,}250``, as TeX wants it, go.
 
 Where a needle asks for a star, the stars of the text that emphasize nothing stay (``a 5* hotel``), and those
 that do go, in pairs: a reader of ``**5**`` sees none.
@@ -147,6 +149,7 @@ _STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
 _LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
 NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
 _MARKS = expression("[*_`~]+")
+_PARTS_NUMBERS = expression(r"\*|~+")
 _BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
@@ -154,7 +157,8 @@ def _without_marks(text: str) -> str:
     def kept(run: re.Match[str]) -> str:
         before, after = _around(run)
         is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
-        return run[0].replace("*", _STAR) if is_within or (before.isdigit() and after.isdigit()) else ""
+        is_between = before.isdigit() and after.isdigit() and _PARTS_NUMBERS.fullmatch(run[0])
+        return run[0].replace("*", _STAR) if is_within or is_between else ""
 
     return _MARKS.sub(kept, text)
 
@@ -182,7 +186,8 @@ def _without_emphasis(text: str) -> str:
             left -= paired
             if count > paired:
                 opened.append((start, count - paired))
-        if left and after.strip() and not (before.isdigit() and after.isdigit()):
+        is_product = run[0] == "*" and before.isdigit() and after.isdigit()
+        if left and after.strip() and not is_product:
             opened.append((run.start(), left))
     return _STARS_OR_PARAGRAPH.sub(
         lambda run: run[0][gone.get(run.start(), 0) :] if "*" in run[0] else run[0], text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from agenteval.core.expressions import expression
@@ -18,6 +19,15 @@ def text_of(value: Any) -> str:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def finite_number(digits: str) -> float:
+    """The ``parse_float`` of a strict reader: ``1e999`` would be an infinity, and JSON has none.
+    Raises ``ValueError``."""
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"{digits} is beyond all numbers that can be read")
+    return number
 
 
 def json_of(text: str) -> Any:

@@ -13,12 +13,12 @@ digits is a number of its own.
 Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
 firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
 EUR"), unless a zero comes next: "10 000". Where it is in doubt whether a separator joins (that blank;
-``10.000``; ``_`` behind a letter or one of ``:/#-_``) both readings hold. All else is read one way alone: a
-wrong red is looked at, a wrong green is not.
+``10.000``) both readings hold. An underscore separates no thousands: it stays as written, in ``1_000`` as in
+``order_id``. All else is read one way alone: a wrong red is looked at, a wrong green is not.
 
 ``not_contains`` is passed by what is *not* found, so there the doubt is on the other side: letters are found
 inside words, a minus hides no number, and a firm blank is as doubtful as an ordinary one. A number is a
-number there as well: 25 is not said by "2025".
+number there as well: 25 is not said by "2025", nor -25 by "20-25" (in "10--25" it may be).
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ _ELLIPSIS = expression(r"\[(?:…|\.{3,})\]|…|\.{3,}")
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────
 
-_START = r"(?<![0-9])(?<![0-9][,.'_])"
+_START = r"(?<![0-9])(?<![0-9][,.'])"
 _GROUPS = expression(
-    rf"{_START}(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[,.'_])[0-9]{{3}}(?:(?P=by)[0-9]{{3}})*"
+    rf"{_START}(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[,.'])[0-9]{{3}}(?:(?P=by)[0-9]{{3}})*"
     r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"  # lakhs: 1,00,000
-    r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.'_]?[0-9])"
+    r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.']?[0-9])"
 )
 _FIRM_GROUPS, _BLANK_GROUPS = (
     expression(
@@ -147,12 +147,9 @@ def _digits_if_sure(number: re.Match[str]) -> str:
 def _is_doubtful(number: re.Match[str]) -> bool:
     """Whether it may be several numbers, or have a decimal point."""
     whole, by = number["whole"], number["by"]
-    before = number.string[max(number.start() - 1, 0) : number.start()]
     if by == ".":
         return whole.count(".") == 1 and not number["fraction"]
-    if by == BLANK:
-        return f"{by}0" not in whole
-    return by == "_" and (before.isalpha() or before in tuple(":/#-_"))
+    return by == BLANK and f"{by}0" not in whole
 
 
 def _ends(text: str) -> bytes:
@@ -241,10 +238,12 @@ def _may_begin(start: int, wanted: str, reading: _Reading, *, is_lax: bool) -> b
     text, marks = reading
     if marks[start] in (_NO_END, _POINT):
         return False
+    if _SIGNED.match(wanted) and marks[start + 1] != _SIGN:
+        return is_lax and text[start - 1 : start] == "-"  # -25 is not in "20-25"
     if is_lax:
         return True
-    if marks[start] == _SIGN or (_SIGNED.match(wanted) and marks[start + 1] != _SIGN):
-        return False  # -25 is neither in "20-25" nor is 25 in it
+    if marks[start] == _SIGN:
+        return False
     return not _is_in_word(text, start)
 
 

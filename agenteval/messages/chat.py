@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import pairwise
+from math import isfinite
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
+from agenteval.core.json_text import finite_number
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
 from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
 from agenteval.messages.endings import refusal_in
@@ -163,6 +165,7 @@ def _decoded(text: str) -> Any:
 
 
 def _keys_in(value: Any) -> int:
+    """How many keys a value has; -1 if it holds an infinity, which is what the fast reader makes of 1e999."""
     count, level = 0, [value]
     while level:
         item = level.pop()
@@ -171,6 +174,8 @@ def _keys_in(value: Any) -> int:
             level += item.values()
         elif isinstance(item, list):
             level += item
+        elif isinstance(item, float) and not isfinite(item):
+            return -1
     return count
 
 
@@ -197,7 +202,9 @@ def _first_twice(pairs: Iterable[tuple[str, Any]]) -> str:
     return next(key for key, count in counts.items() if count > 1)
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once)
+_STRICT = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once
+)
 
 
 class Twice(dict[str, Any]):

@@ -176,6 +176,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "no object": ("say([1])", "wrote JSON that is not an object: [1]"),
     "a key twice": ("""say('{"text": "a", "text": "b"}')""", "wrote JSON with a duplicate key"),
     "no number": ("""say('{"text": NaN}')""", "wrote invalid JSON"),
+    "no finite number": ("""say('{"text": 1e999}')""", "wrote invalid JSON"),
     "no UTF-8": ("os.write(1, b'\\xff\\xfe{}\\n')", "wrote invalid UTF-8"),
     "too deep": ("say('[' * 100_000)", "wrote JSON that is nested too deeply"),
     "an unknown key": ("say({'txt': 'x'})", "the answer has txt — did you mean 'text'?"),

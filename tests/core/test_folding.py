@@ -105,6 +105,8 @@ def test_strokes_are_those_of_the_unicode_database(name: str) -> None:
         ("a &amp; b | c |", "a &amp; b | c |"),
         ("2*3 2\\*3 a*b", "2∗3 2∗3 ab"),
         ("s\\*orry s\\\\*orry \\~5 \\`x\\`", "s∗orry sorry ∼5 ‵x‵"),
+        ("2*3*4 4**7**11 1***2 1`2`3 1*`2 1_2 1__2", "2∗3∗4 4711 12 123 12 1_2 1__2"),
+        ("~~1~~2 1~2 ~1", "1~~2 1~2 1"),
     ],
 )
 def test_a_folded_text(text: str, folded: str) -> None:

@@ -139,6 +139,7 @@ READ_ANYWAY: dict[str, tuple[Behaviour, Any]] = {
     "arguments a list": (calls("[1]"), [(None, "[1]")]),
     "arguments a number": (calls(5), [(None, "5")]),
     "arguments with NaN": (calls('{"a": NaN}'), [(None, '{"a": NaN}')]),
+    "arguments with infinity": (calls('{"a": 1e999}'), [(None, '{"a": 1e999}')]),
     "arguments empty": (calls(""), [({}, None)]),
     "no id": (calls(id=None), [({}, None)]),
     "id used twice": (calls(times=2), [({}, None), ({}, None)]),

@@ -29,6 +29,7 @@ import anyio
 
 from agenteval.adapters.agents.process import GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
+from agenteval.core.json_text import finite_number
 from agenteval.core.protocols import TurnTools
 from agenteval.core.safe_text import one_line
 from agenteval.core.trajectory import ToolResult
@@ -422,7 +423,12 @@ def _text(data: bytes) -> str:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text, object_pairs_hook=chat.noting_twice, parse_constant=_no_number)
+        value = json.loads(
+            text,
+            object_pairs_hook=chat.noting_twice,
+            parse_constant=_no_number,
+            parse_float=finite_number,
+        )
     except RecursionError:
         raise _Unreadable("JSON that is nested too deeply", text) from None
     except ValueError:

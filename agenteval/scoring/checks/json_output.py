@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from agenteval.core.errors import Mistake
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import misfit_of, schema_mistakes
+from agenteval.core.json_text import finite_number
 from agenteval.core.plurals import plural
 from agenteval.scoring.checks.arguments import differences, matcher_mistakes, may_be_absent
 from agenteval.scoring.checks.quoting import excerpt, one_line
@@ -37,7 +38,7 @@ def _json_of(answer: str) -> Any:
     if fenced := _FENCED.fullmatch(text):
         text = fenced[2]
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_float)
     except RecursionError:
         raise _NoJsonError("is nested too deeply to be read") from None
     except _NoJsonError:
@@ -60,6 +61,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise _NoJsonError(f"is not JSON ({name})")
+
+
+def _float(digits: str) -> float:
+    try:
+        return finite_number(digits)
+    except ValueError:
+        raise _NoJsonError(f"is not JSON that can be read ({one_line(digits, 40)} is infinite)") from None
 
 
 # ── json_schema ──────────────────────────────────────────────────────────────────────────────────
