@@ -132,6 +132,26 @@ def test_blank_lines_are_nothing(project: Project) -> None:
     assert project.run().code == 0
 
 
+MARKS = {
+    "whole": "os.write(1, b'\\xef\\xbb\\xbf')",
+    "byte by byte": "[os.write(1, bytes([each])) for each in b'\\xef\\xbb\\xbf']",
+    "with blanks": "os.write(1, b'\\xef\\xbb\\xbf \\r')",
+    "as a line": "os.write(1, b'\\xef\\xbb\\xbf\\n')",
+}
+
+
+@pytest.mark.parametrize("written", MARKS)
+def test_a_byte_order_mark_before_the_first_request_is_no_line(written: str, project: Project) -> None:
+    """It is read before the request is whole, and the answer that follows it after."""
+    project.scenarios(f"id: a\n{TURNS}")
+    bot(project, first=MARKS[written])
+    assert project.run().code == 0
+
+    bot(project, first=MARKS[written] + "; sys.stdout.write('INFO '); sys.stdout.flush()")
+    assert project.run().code == 1
+    assert "before the conversation's first request: INFO" in project.sample()["turns"][0]["error"]
+
+
 # ── ends ─────────────────────────────────────────────────────────────────────────────────────────
 
 

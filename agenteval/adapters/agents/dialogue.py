@@ -27,7 +27,7 @@ from typing import Any
 
 import anyio
 
-from agenteval.adapters.agents.process import GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
+from agenteval.adapters.agents.process import BOM, GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.protocols import TurnTools
 from agenteval.core.safe_text import one_line
@@ -38,7 +38,6 @@ _SHOWN = 200
 _RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
 _WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
 _WORDS = 600
-_BOM = b"\xef\xbb\xbf"
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
@@ -415,7 +414,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _text(data: bytes) -> str:
     try:
-        return data.removeprefix(_BOM).decode("utf-8")
+        return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
         raise _Unreadable("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 
