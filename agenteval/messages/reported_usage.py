@@ -4,6 +4,7 @@ Where each name is from, and what it counts:
 
 - ``prompt_tokens``, ``completion_tokens``, ``total_tokens``, ``prompt_tokens_details.cached_tokens``:
   OpenAI's chat completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
+  Groq's streams have the first within ``x_groq`` of the last chunk (``completion`` takes it from there).
   LiteLLM writes the first for all providers and puts what was cached into ``prompt_tokens``; DeepSeek has
   ``prompt_cache_hit_tokens`` in it.
 - ``cache_creation_input_tokens``, ``cache_read_input_tokens`` (Anthropic), ``cacheReadInputTokens``,

@@ -107,6 +107,17 @@ def test_of_chat_completions(project: Project, answered: int) -> None:
 
 
 @both
+def test_of_a_stream_of_groq(project: Project, answered: int) -> None:
+    """It reports them in the last chunk, under a name of its own."""
+    own = {"x_groq": {"id": "req_1"}}, {"x_groq": {"id": "req_1", "usage": counts(answered)}}
+    pieces = ({**delta("o"), **own[0]}, delta("k"), {**delta("", finish_reason="stop"), **own[1]})
+    with LocalServer(sse(*pieces)) as server:
+        options = f"{{name: bot, endpoint: '{server.url}', streaming: true}}"
+        project.write("agenteval.yaml", f"agent: {options}\nmetrics: []\n{PRICES}\n")
+        is_decided_rightly(project, answered)
+
+
+@both
 def test_of_responses(project: Project, answered: int) -> None:
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]}
     reply = {"id": "r", "object": "response", "status": "completed", "output": [said]}
