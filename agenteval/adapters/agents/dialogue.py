@@ -226,7 +226,7 @@ class Dialogue:
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
         """A line of JSON that came after so many ``requests``."""
         value = _object(text)
-        if "tool_call" in value and requests:
+        if "tool_call" in value and (is_answer or (requests and self._program.greets)):
             if others := sorted(_OF_ANSWERS & value.keys()):
                 raise _Unreadable(f"tool_call and {others[0]}, a call and an answer, in one line", text)
             self._calls.hear(value["tool_call"], is_over=requests <= self._before)
