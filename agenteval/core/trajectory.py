@@ -31,7 +31,9 @@ def _is_empty(value: Sized) -> bool:
 class Usage(Value):
     """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` (US dollars) is ``None``
     while the price is unknown; ``estimated`` is true if any part was not reported by a provider.
-    ``cached_calls`` were answered from agenteval's own cache: they are no ``calls`` and cost nothing."""
+    ``cached_calls`` were answered from agenteval's own cache: they are no ``calls`` and cost nothing.
+    ``unsplit``: of some of the tokens the provider reported the sum alone. They stand in ``output_tokens``;
+    how many of them went in, and so what they cost, is not known."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -40,6 +42,7 @@ class Usage(Value):
     estimated: bool = False
     cost: float | None = None
     cached_calls: int = 0
+    unsplit: Annotated[bool, Field(exclude_if=lambda unsplit: not unsplit)] = False
 
     @property
     def tokens(self) -> int:
@@ -65,6 +68,7 @@ class Usage(Value):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             estimated=self.estimated or other.estimated,
             cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            unsplit=self.unsplit or other.unsplit,
         )
 
 

@@ -134,7 +134,7 @@ class _Completion:
         if _is_of_no_kind(chunk):
             self._events.append(chunk)
         else:
-            self._fields.update(_present(chunk, without={"choices"}))
+            self._fields.update(_groqs_usage(chunk) | _present(chunk, without={"choices"}))
         choices = chunk.get("choices")
         if choices or _reads_like_an_error(chunk):
             self.last_words = None if choices else chunk
@@ -183,6 +183,12 @@ class _Completion:
         if self._legacy.name:
             message["function_call"] = self._legacy.done()["function"]
         return {**self._fields, "choices": [{**self._choice, "message": message}]}
+
+
+def _groqs_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """What Groq reports of the tokens of a stream: in its last chunk, within a field of its own."""
+    own = chunk.get("x_groq")
+    return {"usage": own["usage"]} if isinstance(own, dict) and own.get("usage") else {}
 
 
 _OF_CHUNKS = frozenset(

@@ -4,6 +4,7 @@ Where each name is from, and what it counts:
 
 - ``prompt_tokens``, ``completion_tokens``, ``total_tokens``, ``prompt_tokens_details.cached_tokens``:
   OpenAI's chat completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
+  Groq's streams have the first within ``x_groq`` of the last chunk (``completion`` takes it from there).
   LiteLLM writes the first for all providers and puts what was cached into ``prompt_tokens``; DeepSeek has
   ``prompt_cache_hit_tokens`` in it.
 - ``cache_creation_input_tokens``, ``cache_read_input_tokens`` (Anthropic), ``cacheReadInputTokens``,
@@ -21,7 +22,8 @@ Where each name is from, and what it counts:
   all.
 - ``prompt_eval_count``, ``eval_count``: Ollama.
 - ``promptTokens``, ``completionTokens`` (AI SDK 4), ``inputTokens``, ``outputTokens``,
-  ``cachedInputTokens`` within (AI SDK 5), ``inputTokenDetails.cacheReadTokens`` (6).
+  ``cachedInputTokens`` within (AI SDK 5), ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
+  providers ``inputTokens: {total, noCache, cacheRead, …}`` and ``outputTokens: {total, text, reasoning}``.
 - ``cached_prompt_tokens``, ``successful_requests`` beside OpenAI's names: CrewAI's ``UsageMetrics``.
 - smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` have the names above.
 - ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
@@ -32,7 +34,8 @@ part of the count that they are a detail of; ``_Name.beside`` lists the exceptio
 completion are less than the total (xAI, Gemini's compatible endpoint: 1,100 of 1,000 and 40) and what is
 reported besides explains the gap (60 of reasoning), the gap is counted with its kind. A gap that nothing
 explains was used nevertheless: it counts as output, the dearer kind, and the usage is marked as estimated,
-since nobody reported that split. A detail that is larger than its whole cannot be part of it. A total that is
+since nobody reported that split. A total alone is a count, too: of the sum, and of nothing else
+(``Usage.unsplit``). A detail that is larger than its whole cannot be part of it. A total that is
 less than its parts says nothing of them.
 """
 
@@ -90,7 +93,7 @@ _CACHED = _Detail(
         "cached_content_token_count", "cached_prompt_tokens", "prompt_cache_hit_tokens",
         "cache_read_input_token_count",
     ),
-    ("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+    ("prompt_tokens_details", "input_tokens_details", "input_token_details", "input_tokens"),
     ("cached_tokens", "cache_read", "cache_read_tokens"),
 )  # fmt: skip
 _REASONING = _Detail(
@@ -98,7 +101,10 @@ _REASONING = _Detail(
         "reasoning_tokens", "reasoning_output_tokens", "reasoning_output_token_count", "thoughts_token_count",
         "completion/reasoning_tokens", "openai.reasoning_tokens",
     ),
-    ("completion_tokens_details", "output_tokens_details", "output_token_details", "details"),
+    (
+        "completion_tokens_details", "output_tokens_details", "output_token_details", "details",
+        "output_tokens",
+    ),
     ("reasoning_tokens", "reasoning"),
 )  # fmt: skip
 _NESTED = ("tokens", "billed_units")
@@ -112,8 +118,8 @@ _MOST = 10**18
 
 def read_usage(value: Any) -> Usage | None:
     """Read usage in the words of a provider (``prompt_tokens``, ``promptTokens``, …) or ours
-    (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where the
-    tokens that went in or came out were not reported."""
+    (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where neither
+    the tokens that went in and those that came out nor their sum were reported."""
     if isinstance(value, Usage):
         return value if _is_possible(value) else None
     if _is_list(value):
@@ -121,6 +127,8 @@ def read_usage(value: Any) -> Usage | None:
         return sum(filter(None, each), Usage()) if each and None not in each else None
     told = _told(value)
     counts = _counts(told) or next(filter(None, (_counts(_told(told.get(key))) for key in _NESTED)), None)
+    total = None if counts or _has_parts(told) else _total(told)
+    counts = _Counts(0, total) if total else counts
     if counts is None:
         return None
     cost = told.get("cost")
@@ -131,6 +139,7 @@ def read_usage(value: Any) -> Usage | None:
         cached_tokens=min(_detail(told, _CACHED), counts.tokens_in),
         estimated=bool(told.get("estimated", False)) or not counts.is_split,
         cost=float(cost) if isinstance(cost, int | float) and 0 <= cost < inf else None,
+        unsplit=bool(total or told.get("unsplit")),
     )
 
 
@@ -241,7 +250,7 @@ def _counts(told: Mapping[str, Any]) -> _Counts | None:
     """Tokens in and out; one of them may be what is left of the total."""
     asked = _counted(told, _IN, _detail(told, _CACHED))
     answered = _counted(told, _OUT, _detail(told, _REASONING))
-    total = next(filter(_is_count, (_count(told.get(name)) for name in _TOTAL)), None)
+    total = _total(told)
     if asked is None and answered is not None and total is not None:
         asked = _Counted(total - answered.least)
     if answered is None and asked is not None and total is not None:
@@ -251,6 +260,17 @@ def _counts(told: Mapping[str, Any]) -> _Counts | None:
     if total is None or total < asked.own + answered.own:
         return _Counts(asked.least, answered.least)
     return _of_total(asked, answered, total)
+
+
+def _total(told: Mapping[str, Any]) -> int | None:
+    return next(filter(_is_count, (_count(told.get(name)) for name in _TOTAL)), None)
+
+
+def _has_parts(told: Mapping[str, Any]) -> bool:
+    """Whether it reports anything of what went in or came out, be it unreadable."""
+    return any(_whole_of(told.get(name)) is not None for name, _ in (*_IN, *_OUT)) or any(
+        map(told.get, _NESTED)
+    )
 
 
 def _of_total(asked: _Counted, answered: _Counted, total: int) -> _Counts:
@@ -275,9 +295,14 @@ def _may_be_within(*counted: _Counted) -> bool:
 
 def _counted(told: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:
     for name, beside in names:
-        if (count := _count(told.get(name))) is not None:
+        if (count := _count(_whole_of(told.get(name)))) is not None:
             return _Counted(count, sum(max(_count(told.get(each)) or 0, 0) for each in beside), detail)
     return None
+
+
+def _whole_of(value: Any) -> Any:
+    """The count of what is reported with its details, as a mapping."""
+    return value.get("total") if isinstance(value, Mapping) else value
 
 
 def _detail(payload: Mapping[str, Any], kind: _Detail) -> int:

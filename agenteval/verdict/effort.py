@@ -54,7 +54,8 @@ def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measured:
     usage = priced(sample.trajectory.usage, price_of(agent, plan.prices))
     lacks = _usage_lacks(sample)
     if usage.cost is None and not lacks:
-        lacks = how_to_price(agent)
+        sum_alone = "the agent reported the sum of its tokens alone: let it return those in and those out"
+        lacks = sum_alone if usage.unsplit else how_to_price(agent)
     return Measured(usage.cost or 0.0, "" if _is_told(sample) else lacks, usage.estimated)
 
 

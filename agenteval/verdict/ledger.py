@@ -36,8 +36,9 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 
 def priced(usage: Usage, price: Price | None) -> Usage:
-    """``usage`` with its cost. One that the provider told stays; an unknown price leaves it unknown."""
-    if price is None or usage.cost is not None or not usage.is_spent:
+    """``usage`` with its cost. One that the provider told stays; an unknown price leaves it unknown, and so
+    does a sum of tokens in and out, which have prices of their own."""
+    if price is None or usage.cost is not None or not usage.is_spent or usage.unsplit:
         return usage
     return usage.model_copy(update={"cost": cost_of(usage, price)})
 

@@ -88,8 +88,38 @@ def test_what_came_before_the_line_is_judged_and_what_comes_after_it_is_not(proj
     assert [turn["agent"] for turn in sample["turns"]] == ["one", "two"]
 
 
+PAYS = "say({'tool_call': {'id': 1, 'name': 'pay', 'arguments': {}}})"
+
+
+@pytest.mark.parametrize("at", [0, 2], ids=["between two turns", "at last"])
+def test_a_call_after_an_answer_is_not_carried_out_and_is_charged_to_it(at: int, project: Project) -> None:
+    """No turn asked for it, so it is of none; and a mock may change the world."""
+    project.write("mocks.py", "def pay(args, ctx):\n    open('paid', 'a').close()\n    return 'ok'\n")
+    project.scenarios(f"id: a\n{TURNS}\ntools: {{pay: {{python: '../mocks.py:pay'}}}}")
+    bot(project, after=f"turn == {at} and {PAYS}")
+    done = project.run()
+    assert done.code == 1, done.all
+    sample = project.sample()
+    assert failed_checks(sample) == {(None, "no_error")}
+    assert [bool(turn.get("error")) for turn in sample["turns"]] == [*[False] * at, True]
+    assert 'no request asked for, after its answer: {"tool_call"' in sample["turns"][at]["error"]
+    assert f"turn {at + 1}" in done.out
+    assert not (project.root / "paid").exists()
+
+    ask = f"{PAYS}; sys.stdin.readline(); say({{'text': message}})"
+    project.write(
+        "bot.py", BOT.format(first="", after="pass", last="").replace('say({"text": message})', ask)
+    )
+    done = project.run()
+    assert done.code == 0, done.all
+    assert (project.root / "paid").exists()
+
+
 def test_a_forbidden_call_before_the_surplus_line_is_seen(project: Project) -> None:
-    bot(project, after="turn == 0 and (say({'tool_call': {'id': 1, 'name': 'pay'}}), say('INFO'))")
+    bot(project, after="turn == 0 and say('INFO')")
+    paying = BOT.format(first="", after="turn == 0 and say('INFO')", last="")
+    ask = f"{PAYS}; sys.stdin.readline(); say({{'text': message}})"
+    project.write("bot.py", paying.replace('say({"text": message})', ask))
     project.scenarios("""
         id: a
         turns: [one, two]
@@ -130,6 +160,26 @@ def test_blank_lines_are_nothing(project: Project) -> None:
     bot(project, first="say('')", after="say(' \\t')", last="sys.stdout.write('\\n \\n ')")
     project.scenarios(f"id: a\n{TURNS}")
     assert project.run().code == 0
+
+
+MARKS = {
+    "whole": "os.write(1, b'\\xef\\xbb\\xbf')",
+    "byte by byte": "[os.write(1, bytes([each])) for each in b'\\xef\\xbb\\xbf']",
+    "with blanks": "os.write(1, b'\\xef\\xbb\\xbf \\r')",
+    "as a line": "os.write(1, b'\\xef\\xbb\\xbf\\n')",
+}
+
+
+@pytest.mark.parametrize("written", MARKS)
+def test_a_byte_order_mark_before_the_first_request_is_no_line(written: str, project: Project) -> None:
+    """It is read before the request is whole, and the answer that follows it after."""
+    project.scenarios(f"id: a\n{TURNS}")
+    bot(project, first=MARKS[written])
+    assert project.run().code == 0
+
+    bot(project, first=MARKS[written] + "; sys.stdout.write('INFO '); sys.stdout.flush()")
+    assert project.run().code == 1
+    assert "before the conversation's first request: INFO" in project.sample()["turns"][0]["error"]
 
 
 # ── ends ─────────────────────────────────────────────────────────────────────────────────────────

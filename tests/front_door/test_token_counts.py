@@ -107,6 +107,17 @@ def test_of_chat_completions(project: Project, answered: int) -> None:
 
 
 @both
+def test_of_a_stream_of_groq(project: Project, answered: int) -> None:
+    """It reports them in the last chunk, under a name of its own."""
+    own = {"x_groq": {"id": "req_1"}}, {"x_groq": {"id": "req_1", "usage": counts(answered)}}
+    pieces = ({**delta("o"), **own[0]}, delta("k"), {**delta("", finish_reason="stop"), **own[1]})
+    with LocalServer(sse(*pieces)) as server:
+        options = f"{{name: bot, endpoint: '{server.url}', streaming: true}}"
+        project.write("agenteval.yaml", f"agent: {options}\nmetrics: []\n{PRICES}\n")
+        is_decided_rightly(project, answered)
+
+
+@both
 def test_of_responses(project: Project, answered: int) -> None:
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]}
     reply = {"id": "r", "object": "response", "status": "completed", "output": [said]}
@@ -156,6 +167,45 @@ def test_of_our_own_models(project: Project) -> None:
     judge = usage_of(project)["judge"]
     assert (judge["input_tokens"], judge["output_tokens"], judge["estimated"]) == (100, 70, False)
     assert judge["cost"] == pytest.approx(0.0008)
+
+
+@pytest.mark.parametrize("total", [1100, 1090], ids=["bug", "fix"])
+def test_a_total_alone_decides_the_limit_and_no_cost(project: Project, total: int) -> None:
+    """What went in and what came out have prices of their own."""
+    project.config(f"{PRICES}\ngates: {{cost: {{mean: 1}}}}")
+    project.agent(
+        "from agenteval import AgentReply\n"
+        f"def agent(messages):\n    return AgentReply(text='ok', usage={{'total_tokens': {total}}})\n"
+    )
+    project.scenarios(SUITE)
+    done = project.run()
+    assert done.code == (1 if total == 1100 else 3), done.all
+    (check,) = (each for each in project.sample()["checks"] if each["name"] == "limits.tokens")
+    assert (check["passed"], check["detail"]) == (total < 1100, f"{total:,} tokens, at most 1,099 allowed")
+    usage = project.sample()["usage"]
+    assert (usage["unsplit"], usage["estimated"], usage["cost"]) == (True, False, None)
+    assert "let it return those in and those out" in done.all
+    assert "usage that cannot be read" not in done.all
+
+    project.config(PRICES)
+    assert project.run("--record", "tape.jsonl").code == (1 if total == 1100 else 0)
+    assert project.run("--replay", "tape.jsonl").code == (1 if total == 1100 else 0)
+    assert project.sample()["usage"] == usage
+
+
+@both
+def test_of_the_ai_sdk_between_its_parts(project: Project, answered: int) -> None:
+    usage = {
+        "inputTokens": {"total": 1000, "noCache": 400, "cacheRead": 600},
+        "outputTokens": {"total": 60 + answered, "text": answered, "reasoning": 60},
+        "totalTokens": 1060 + answered,
+    }
+    project.config(PRICES)
+    project.agent(
+        f"def agent(messages):\n    return {{'role': 'assistant', 'content': 'ok', 'usage': {usage}}}\n"
+    )
+    is_decided_rightly(project, answered)
+    assert project.sample()["usage"]["cached_tokens"] == 600
 
 
 def test_a_gap_that_nothing_explains_was_used_and_is_marked(project: Project) -> None:

@@ -290,7 +290,6 @@ def test_a_gap_that_nothing_explains_counts_as_output_and_is_marked() -> None:
 
 
 NOT_UNDERSTOOD: list[Any] = [
-    {"total_tokens": 52},
     {"input_tokens": 50},
     {"cache_read_input_tokens": 50, "output_tokens": 2},
     {"input_tokens": -50, "output_tokens": 2},
@@ -303,7 +302,7 @@ NOT_UNDERSTOOD: list[Any] = [
     {"input_tokens": True, "output_tokens": 2},
     {"input_tokens": "fifty", "output_tokens": 2},
     {"output_tokens": 53, "total_tokens": 52},
-    {"inputTokens": {"total": 50}, "outputTokens": {"total": 2}},
+    {"inputTokens": {"all": 50}, "outputTokens": {"all": 2}},
     [50, 2],
     "52 tokens",
     52,
@@ -315,6 +314,15 @@ NOT_UNDERSTOOD: list[Any] = [
 def test_usage_that_is_not_understood(value: Any) -> None:
     assert read_usage(value) is None
     assert unread_usage(value)
+
+
+@pytest.mark.parametrize("total", [{"total_tokens": 52}, {"inputTokens": {}, "totalTokens": "52"}], ids=str)
+def test_a_total_alone_is_a_sum_and_no_split(total: Any) -> None:
+    usage = read_usage(total)
+    assert usage is not None
+    assert (usage.tokens, usage.unsplit, usage.estimated) == (52, True, False)
+    both = usage + Usage(calls=1, input_tokens=50, output_tokens=2, cost=1.0)
+    assert (both.tokens, both.unsplit, both.cost) == (104, True, None)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +339,7 @@ def test_what_was_told_is_quoted_in_short() -> None:
 
 AGENT = """
 def agent(messages):
-    return {"role": "assistant", "content": "all ok", "usage": {"total_tokens": 5020}}
+    return {"role": "assistant", "content": "all ok", "usage": {"spent": 5020}}
 def silent(messages):
     return "all ok"
 """
@@ -370,7 +378,7 @@ def test_it_is_told_once_of_an_agent(project: Project) -> None:
     done = project.run()
     told = [notice["text"] for notice in project.results()["summary"]["notices"]]
     assert len(told) == 1
-    assert "agent 'bot' reports usage that cannot be read: {\"total_tokens\": 5020}" in told[0]
+    assert "agent 'bot' reports usage that cannot be read: {\"spent\": 5020}" in told[0]
     assert done.err.count("reports usage that cannot be read") == 1
 
 

@@ -230,6 +230,7 @@ def test_run_and_summary():
         "cached_tokens": 0,
         "estimated": True,
         "cost": None,
+        "unsplit": False,
     }
     assert [row["category"] for row in summary["dimensions"]["wonderbot"]] == ["capability", "robustness"]
     assert summary["dimensions"]["wonderbot"][0]["spreads"]["steps"]["n"] == 3

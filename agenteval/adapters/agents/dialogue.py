@@ -27,7 +27,7 @@ from typing import Any
 
 import anyio
 
-from agenteval.adapters.agents.process import GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
+from agenteval.adapters.agents.process import BOM, GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.json_text import finite_number
 from agenteval.core.protocols import TurnTools
@@ -39,7 +39,6 @@ _SHOWN = 200
 _RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
 _WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
 _WORDS = 600
-_BOM = b"\xef\xbb\xbf"
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
@@ -228,7 +227,7 @@ class Dialogue:
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
         """A line of JSON that came after so many ``requests``."""
         value = _object(text)
-        if "tool_call" in value and requests:
+        if "tool_call" in value and (is_answer or (requests and self._program.greets)):
             if others := sorted(_OF_ANSWERS & value.keys()):
                 raise _Unreadable(f"tool_call and {others[0]}, a call and an answer, in one line", text)
             self._calls.hear(value["tool_call"], is_over=requests <= self._before)
@@ -416,7 +415,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _text(data: bytes) -> str:
     try:
-        return data.removeprefix(_BOM).decode("utf-8")
+        return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
         raise _Unreadable("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 

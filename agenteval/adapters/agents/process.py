@@ -26,6 +26,8 @@ from typing import IO, NamedTuple, TypeAlias
 from agenteval.conversation import exits
 from agenteval.core.expressions import expression
 
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark with which some runtimes begin their output."""
 MAX_LINE = 10 * 2**20
 """Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
 MAX_LOG = 64 * 2**10
@@ -296,12 +298,12 @@ def _drain(stream: IO[bytes]) -> None:
 
 def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
     """Each line; what is left at the end is one, too. After one that is too long there is no more. A line
-    begins with its first byte that is not blank."""
+    begins with its first byte that is neither blank nor of a byte order mark."""
     held, began = bytearray(), None
     for chunk, requests in chunks:
         pieces = chunk.split(b"\n")
         for number, piece in enumerate(pieces, 1):
-            if began is None and piece.strip():
+            if began is None and not _is_nothing(bytes(held) + piece if len(held) < len(BOM) else piece):
                 began = requests
             if len(held) + len(piece) > MAX_LINE:
                 yield TooLong(began or 0)
@@ -312,6 +314,11 @@ def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
                 held, began = bytearray(), None
     if held:
         yield Line(bytes(held), began or 0)
+
+
+def _is_nothing(begun: bytes) -> bool:
+    """Whether a line that begins so says nothing yet: it is blank, or a byte order mark, or a part of one."""
+    return BOM.startswith(begun) or not begun.removeprefix(BOM).strip()
 
 
 _CAN_WAIT = sys.platform != "win32"

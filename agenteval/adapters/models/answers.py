@@ -79,7 +79,7 @@ def _text(content: Any) -> str:
 
 def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
     """What the server reported; what it left out is estimated. The cost is that of the configured prices."""
-    if usage := read_usage(reported):
+    if (usage := read_usage(reported)) and not usage.unsplit:
         return usage.model_copy(update={"calls": 1, "cost": None})
     asked, answered = reported_parts(reported)
     return Usage(

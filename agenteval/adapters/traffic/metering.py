@@ -161,6 +161,8 @@ class _MeteredAgent:
         """What the reply used; by the texts that are new where it does not tell."""
         told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
         usage = read_usage(reply.usage) or total_of(filter(None, told))
+        if usage.unsplit:  # the budget takes it at the price of output, the dearer kind
+            return priced(usage.model_copy(update={"unsplit": False}), self._price)
         if usage.is_spent or self._ledger is None or not self._ledger.weighs("agent"):
             return usage if usage.is_spent else Usage(calls=1)
         asked = str(messages[-1].get("content") or "") if messages else ""

@@ -236,9 +236,12 @@ def _usage_cells(role: str, usage: Usage, replies: ReplyCounts) -> tuple[str, ..
     cost = "price unknown" if usage.cost is None else f"{about}{amount(usage.cost)} USD"
     if replies.scripted:
         cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
-    tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    counts = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    tokens = tuple(f"{about}{count:,}" for count in counts)
+    if usage.unsplit:
+        tokens = ("not reported", "", f"{about}{usage.tokens:,} in and out")
     calls = f"{usage.calls:,}" + (f" (and {usage.cached_calls:,} cached)" if usage.cached_calls else "")
-    return (role, calls, *(f"{about}{count:,}" for count in tokens), cost)
+    return (role, calls, *tokens, cost)
 
 
 def _notices(report: Report, extent: Extent) -> Iterator[str]:

@@ -31,7 +31,7 @@ class Shape(BaseModel):
 class UsageShape(Shape):
     """Model calls and tokens; ``cost`` is null while a price is unknown, ``estimated`` true if any
     part was not reported by a provider; ``cached_calls`` were answered from the cache and are not in
-    ``calls``."""
+    ``calls``. ``unsplit``: of some tokens, which stand in ``output_tokens``, the sum alone was reported."""
 
     calls: int
     cached_calls: int = 0
@@ -40,6 +40,7 @@ class UsageShape(Shape):
     cached_tokens: int
     estimated: bool
     cost: float | None
+    unsplit: bool = False
 
 
 class VoteShape(Shape):

@@ -202,7 +202,8 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
     if usage.tokens:
         cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
-        parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
+        split = f"{tokens_in}, {about}{usage.output_tokens:,} out"
+        parts.append(f"{about}{usage.tokens:,} tokens in and out" if usage.unsplit else split)
         parts.append(dollars(usage))
     elif not replies.scripted and usage.calls:
         parts.append("tokens not reported")
