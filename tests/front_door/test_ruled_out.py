@@ -287,7 +287,7 @@ def test_a_true_difference_leaves_it_ruled_out(bench: Bench) -> None:
     )
     status = {"reads": True, "error": "refund service unavailable"}
     difference = "refund service unavailable"
-    for quoted, code in ((difference, 0), (ASKED, 3), ("", 3), ("Your lamp is refunded.", 3)):
+    for quoted, code in ((difference, 0), (ASKED, 1), ("", 1), ("Your lamp is refunded.", 1)):
         bench.suite(epochs=2, more="fail_on_severity: high\n", tools={"refund": REFUND, "status": status})
         bench.project.agent(agent)
         answer = {**BY_RESULT, "source": difference}
@@ -303,8 +303,14 @@ def test_a_true_difference_leaves_it_ruled_out(bench: Bench) -> None:
             assert f"although epoch 1 reached it: “{difference}”" in bench.score(1)["reason"]
             assert "1 goal ruled out" in done.out.splitlines()[-1]
         else:
-            failures = bench.scenarios()[0]["samples"][1]["score_failures"]
-            assert '"difference"' in failures[0]["message"]
+            # Asked to mend it, twice, the judge could not: what another conversation reached was missed.
+            assert bench.score(1)["label"] == "missed"
+            assert '(answered ruled out, but "difference"' in bench.score(1)["reason"]
+            assert bench.votes(1) == ["ruled out", "missed", "missed"]
+            assert bench.found() == [("goal not completed", "high")]
+            bench.asked.clear()
+            again = ("report", "latest", "--rejudge", "--report", "json=results.json")
+            assert (bench.project.call(*again, env=KEY).code, bench.asked) == (1, [])
 
 
 def test_another_agent_that_reached_it_is_shown_too_with_its_policy(bench: Bench) -> None:

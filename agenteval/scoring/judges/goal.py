@@ -25,7 +25,7 @@ from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.effects import rated
-from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, vote_of
+from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
 from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, request_of
 from agenteval.scoring.judges.references import (
     Claim,
@@ -96,12 +96,15 @@ class GoalJudge(Judge):
         asking = self.asking(scenario, trajectory)
         if asking is None or twin is None:
             return asking[0] if asking else None
-        question, of = asking[0], asking[1]._replace(twin=twin.shown)
+        question, alone = asking
+        of = alone._replace(twin=twin.shown)
         return replace(
             question,
             rubric=question.rubric.with_reference("difference", DIFFERENCE),
             record=self._view.transcript(scenario, trajectory, None, taken=twin.size),
             flaw_in=lambda answer, is_scripted: self._flaw(answer, is_scripted, of),
+            # With no fault but that it names no difference, it is an answer: then the goal was missed.
+            accepts_flawed=lambda answer, is_scripted: not self._flaw(answer, is_scripted, alone),
         )
 
     async def ask(self, question: Question, opinion: str) -> ModelReply | ScoreFailure:
@@ -109,15 +112,7 @@ class GoalJudge(Judge):
         it."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
-        request = request_of(
-            question.rubric,
-            question.record,
-            subject=question.subject,
-            criterion=question.criterion,
-            opinion=opinion,
-            flaw_in=question.flaw_in,
-        )
-        return await ask(self._model, request)
+        return await ask(self._model, request_for(question, opinion, request_of))
 
     def twin(self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge) -> Twin:
         """A conversation of this judge's agent, to be shown to the judge of another one."""
