@@ -33,11 +33,16 @@ def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) 
     if finding.label == NOT_COMPLETED and not finding.references.rule:
         return None
     calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
-    acts = [Act(_effect(call.name, tools), outcome_of(call)) for call in calls]
+    acts = [act(call, tools) for call in calls]
     if acts:
-        return max(acts, key=lambda act: (act.may_have_changed_something, act.tool is ToolEffect.WRITES))
+        return max(acts, key=lambda each: (each.may_have_changed_something, each.tool is ToolEffect.WRITES))
     missing = [Act(_effect(name, tools)) for name in _not_called(finding, trajectory, tools)]
-    return max(missing, key=lambda act: act.tool is ToolEffect.WRITES, default=None)
+    return max(missing, key=lambda each: each.tool is ToolEffect.WRITES, default=None)
+
+
+def act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
+    """What a call did, as far as it is known."""
+    return Act(_effect(call.name, tools), outcome_of(call))
 
 
 def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:

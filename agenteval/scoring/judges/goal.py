@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from agenteval.core.call_outcomes import decoded, error_of, is_nothing
+from agenteval.core.call_outcomes import decoded, error_of, is_nothing, written
 from agenteval.core.protocols import ModelReply
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import (
@@ -24,7 +25,7 @@ from agenteval.core.speech import spoken
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric, fence
-from agenteval.scoring.effects import rated
+from agenteval.scoring.effects import act, rated
 from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
 from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, request_of
 from agenteval.scoring.judges.references import (
@@ -272,16 +273,42 @@ def _fact(claim: Claim, of: Judged) -> str:
 
 
 def _difference(claim: Claim, of: Judged) -> str:
-    """What stands in one of two conversations and not in the other, whoever but the agents said it."""
-    difference = claim.references.difference
-    if of.twin is None or (not difference.strip() and claim.is_scripted):
+    """What stands in one of two conversations and not in the other, and what no agent chose."""
+    difference, twin = claim.references.difference, of.twin
+    if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
-    both = [is_quoted(difference, (*record.sources, record.policy)) for record in (of.record, of.twin)]
+    both = [is_quoted(difference, (*record.sources, record.policy)) for record in (of.record, twin)]
     if not any(both):
         return not_there("difference", difference, "a user, a result or the policy, in either conversation")
     if all(both):
         return '"difference" stands in both conversations: it does not tell why only one reached the goal'
+    one, other = (of.record, twin) if both[0] else (twin, of.record)
+    if not is_quoted(difference, _chosen_by_no_agent(one, other, of.scenario)):
+        return (
+            '"difference" is what an agent brought about: the result of a call that only one of them made, or'
+            " that came after a change that only one of them made; quote a user, the policy, or what a tool"
+            " returned to the same call of both"
+        )
     return ""
+
+
+def _chosen_by_no_agent(record: Shown, other: Shown, scenario: Scenario) -> tuple[str, ...]:
+    """What of a record may differ from another one through no act of an agent: the words of the user, the
+    policy, and what was returned to a call that both made, after the same changes."""
+    both = {question for question, _ in _results(other, scenario)}
+    results = (text for question, text in _results(record, scenario) if question in both)
+    return (*record.users, record.policy, *results)
+
+
+def _results(record: Shown, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
+    """What each call was answered, with what it asked: itself, after all that the calls before it have, or
+    may have, changed."""
+    changes: Counter[str] = Counter()
+    for call in record.calls:
+        if call.result is not None and call.args is not None:
+            yield (written(call), frozenset(changes.items())), call.result.text
+        if act(call, scenario.tools).may_have_changed_something:
+            changes[written(call)] += 1
 
 
 def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:
