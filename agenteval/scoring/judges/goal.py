@@ -16,6 +16,7 @@ from agenteval.core.score import (
     REACHED,
     RULED_OUT,
     Finding,
+    RuleKind,
     Score,
     ScoreFailure,
     Vote,
@@ -156,7 +157,8 @@ class GoalJudge(Judge):
         if score.value != 0:
             return (score,)
         finding = finding_of(score, NOT_COMPLETED, None, self._severities)
-        if outcome == POLICY_BROKEN:  # the call that broke the rule should not have been made
+        if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
+            finding = finding.model_copy(update={"rule_kind": RuleKind.PERMISSION})
             finding = rated(finding, trajectory, scenario.tools, self._severities)
         return score, finding
 
