@@ -438,11 +438,18 @@ def test_a_goal_that_forbidden_words_reached_is_as_bad_as_the_words(
     assert (done.code, findings(project, "s")) == (0, []), done.all
 
 
-@pytest.mark.parametrize(("mark", "severity", "code"), [({}, "critical", 1), ({"reads": True}, "high", 0)])
-def test_a_goal_that_a_forbidden_call_reached_is_as_bad_as_the_call(
-    project: Project, mark: dict[str, Any], severity: str, code: int
+@pytest.mark.parametrize(
+    ("mark", "evidence", "severity", "code"),
+    [
+        ({}, "refund once", "critical", 1),
+        ({"reads": True}, "refund once", "high", 0),
+        ({"reads": True}, "It is done.", "critical", 1),  # the words are held against it, too
+    ],
+)
+def test_a_goal_that_a_forbidden_call_reached_is_as_bad_as_the_call_or_the_words(
+    project: Project, mark: dict[str, Any], evidence: str, severity: str, code: int
 ) -> None:
-    broken = {"outcome": "policy broken", "rule": RULE, "evidence": "It is done.", "call": 0}
+    broken = {"outcome": "policy broken", "rule": RULE, "evidence": evidence, "call": 0}
     tools = {"refund": {"returns": {"ok": True}, **mark}}
     replies = [outcome("s", broken, text="It is done"), outcome("s", {"outcome": "reached"})]
     suite(project, [{"id": "s", "turns": ["refund once"], "epochs": 2, "tools": tools}], replies)
