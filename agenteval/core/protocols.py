@@ -233,6 +233,11 @@ def no_flaw(_value: Any, _scripted: bool) -> str:
     return ""
 
 
+def never(_value: Any, _scripted: bool) -> bool:
+    """Of an answer that is of no use with any flaw."""
+    return False
+
+
 @dataclass(frozen=True)
 class ModelRequest:
     """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
@@ -243,8 +248,9 @@ class ModelRequest:
 
     ``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
     model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
-    each answer, and an answer with a flaw is as one that could not be read. It is no part of the question:
-    hashes and comparisons of requests do not know it.
+    each answer, and an answer with a flaw is as one that could not be read, unless
+    ``accepts_flawed(value, scripted)``: then it is asked to be corrected all the same, and what comes of
+    that is the answer. Neither is part of the question: hashes and comparisons of requests do not know them.
 
     ``shared``: how long the beginnings of ``prompt`` are that other requests begin with too, in characters,
     the shortest first; no part of the question either.
@@ -257,7 +263,12 @@ class ModelRequest:
     subject: Subject = field(default_factory=Subject)
     states_form: bool = False
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
+    accepts_flawed: Callable[[Any, bool], bool] = field(default=never, compare=False, repr=False)
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def flaw_left_in(self, value: Any, scripted: bool) -> str:
+        """What is wrong with an answer that nobody is asked to correct; empty if it can be used."""
+        return "" if self.accepts_flawed(value, scripted) else self.flaw_in(value, scripted)
 
 
 class ModelReply(NamedTuple):

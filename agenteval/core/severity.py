@@ -77,23 +77,25 @@ def severity_of(
     *,
     act: Act | None = None,
     kind: RuleKind | None = None,
+    in_words: bool = False,
     carried_out: bool | None = None,
 ) -> Severity:
-    """The author's severity of a label, else that of its effect. ``act``: what the finding cites; ``None``:
-    words alone. ``kind``: of the rule that a policy violation breaks; ``carried_out``: whether saying the
+    """The author's severity of a label, else that of its effect: of the act and of the words, the worse.
+    ``act``: what the finding cites; ``None``: words alone. ``kind``: of the rule that is broken;
+    ``in_words``: the finding quotes the agent, whatever else it cites; ``carried_out``: whether saying the
     words does what the rule forbids, where that is known."""
     for name in (f"{label}.{kind}", label):
         if overrides and name in overrides:
             return overrides[name]
     if label == FALSE_CLAIM:
         return Severity.CRITICAL if act and act.tool is ToolEffect.WRITES else Severity.HIGH
-    if label == POLICY_VIOLATION and kind in (RuleKind.DISCLOSURE, RuleKind.STYLE):
+    if kind in (RuleKind.DISCLOSURE, RuleKind.STYLE):
         return SEVERITY_OF_KIND[kind]
     if label in HOLDS_A_CALL_AGAINST_THE_AGENT and act and act.may_have_changed_something:
         return Severity.CRITICAL
-    if label == POLICY_VIOLATION and kind:
+    if kind:
         # A promise, a permission, another customer's data: saying it carries it out. A refusal is not.
-        by_words = act is None and carried_out is not False
+        by_words = (act is None or in_words) and carried_out is not False
         return Severity.CRITICAL if by_words else SEVERITY_OF_KIND[kind]
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
 

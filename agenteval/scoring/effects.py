@@ -8,8 +8,10 @@ from agenteval.core.call_outcomes import did_nothing, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.score import Finding, Severity
 from agenteval.core.severity import FALSE_CLAIM, NOT_COMPLETED, Act, severity_of
+from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory
+from agenteval.scoring.judges.references import is_quoted
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 
 
@@ -20,11 +22,19 @@ def rated(
     overrides: Mapping[str, Severity] | None = None,
 ) -> Finding:
     """A finding with the severity of its effect. ``tools``: those that are declared, with their marks."""
-    act = act_of(finding, trajectory, tools)
     severity = severity_of(
-        finding.label, overrides, act=act, kind=finding.rule_kind, carried_out=finding.carried_out
+        finding.label,
+        overrides,
+        act=act_of(finding, trajectory, tools),
+        kind=finding.rule_kind,
+        in_words=finding.rule_kind is not None and _quotes_the_agent(finding, trajectory),
+        carried_out=finding.carried_out,
     )
     return finding if severity is finding.severity else finding.model_copy(update={"severity": severity})
+
+
+def _quotes_the_agent(finding: Finding, trajectory: Trajectory) -> bool:
+    return any(is_quoted(finding.evidence, pieces_of(turn)) for turn in trajectory.all_turns)
 
 
 def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
@@ -33,11 +43,16 @@ def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) 
     if finding.label == NOT_COMPLETED and not finding.references.rule:
         return None
     calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
-    acts = [Act(_effect(call.name, tools), outcome_of(call)) for call in calls]
+    acts = [act(call, tools) for call in calls]
     if acts:
-        return max(acts, key=lambda act: (act.may_have_changed_something, act.tool is ToolEffect.WRITES))
+        return max(acts, key=lambda each: (each.may_have_changed_something, each.tool is ToolEffect.WRITES))
     missing = [Act(_effect(name, tools)) for name in _not_called(finding, trajectory, tools)]
-    return max(missing, key=lambda act: act.tool is ToolEffect.WRITES, default=None)
+    return max(missing, key=lambda each: each.tool is ToolEffect.WRITES, default=None)
+
+
+def act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
+    """What a call did, as far as it is known."""
+    return Act(_effect(call.name, tools), outcome_of(call))
 
 
 def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:

@@ -89,6 +89,11 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "read": ("get_account", broken(act(0, rule=VERIFY)), [("high", 1, 0)]),
         "not-known": ("run_sql", broken(act(0)), [("high", 1, 0)]),
         "told": ("get_account", broken(data), [("critical", 0, None)]),
+        # However it is cited: the worse of the act and the words.
+        "told-by-call": ("get_account", broken({**data, "call": 0}), [("critical", 1, 0)]),
+        "failed-and-told": ("cancel_card", broken({**data, "call": 0}), [("critical", 1, 0)]),
+        "only-looked": ("get_account", broken({**data, "call": 0, "carried_out": False}), [("high", 1, 0)]),
+        "style-by-call": ("get_account", broken({**words, "call": 0}), [("low", 1, 0)]),
         "left-out": ("close_account", broken(act(0, kind="disclosure")), [("medium", 1, 0)]),
         "no-kind": ("close_account", broken(act(0, kind="")), [("critical", 1, 0)]),
         "no-kind-read": ("get_account", broken(act(0, kind="")), [("medium", 1, 0)]),

@@ -250,12 +250,15 @@ def test_the_call_whose_result_ruled_it_out_was_made_before_the_refusal(
 # ── beside a conversation that reached it ────────────────────────────────────────────────────────
 
 
+def is_reached(asked: Asked) -> bool:
+    return "Your lamp is refunded." in asked.prompt.partition("# Criterion")[0]
+
+
 def twice(bench: Bench, again: Callable[[Asked], Verdict]) -> None:
     """Reached in the first epoch, and refused in the second."""
 
     def goal(asked: Asked) -> Verdict:
-        record = asked.prompt.partition("# Criterion")[0]
-        if "Your lamp is refunded." in record:
+        if is_reached(asked):
             return REACHED
         return again(asked) if asked.number > 1 else RULED_OUT
 
@@ -281,20 +284,24 @@ def test_what_another_epoch_reached_was_missed_unless_the_judge_names_what_was_d
 
 def test_a_true_difference_leaves_it_ruled_out(bench: Bench) -> None:
     """The service is down in the second epoch alone."""
-    agent = AGENT.replace("REACHED", "1").replace(
-        "    return ANSWER",
-        "    ctx.call_tool_sync('status', {})\n    return 'I cannot refund it, the service is down.'",
+    agent = (
+        "def agent(messages, ctx):\n    ctx.call_tool_sync('status', {})\n    if ctx.epoch < 1:\n"
+        "        ctx.call_tool_sync('refund', {'item': 'lamp'})\n        return 'Your lamp is refunded.'\n"
+        "    return 'I cannot refund it, the service is down.'\n"
     )
-    status = {"reads": True, "error": "refund service unavailable"}
+    down = "from agenteval import ToolError\ndef status(args, ctx):\n    if ctx.sample.epoch:\n"
+    down += "        raise ToolError('refund service unavailable')\n    return 'up'\n"
+    bench.project.write("scenarios/mocks.py", down)
+    status = {"reads": True, "python": "mocks.py:status"}
     difference = "refund service unavailable"
-    for quoted, code in ((difference, 0), (ASKED, 3), ("", 3), ("Your lamp is refunded.", 3)):
+    for quoted, code in ((difference, 0), (ASKED, 1), ("", 1), ("Your lamp is refunded.", 1)):
         bench.suite(epochs=2, more="fail_on_severity: high\n", tools={"refund": REFUND, "status": status})
         bench.project.agent(agent)
         answer = {**BY_RESULT, "source": difference}
         twice(bench, lambda _asked, quoted=quoted, answer=answer: {**answer, "difference": quoted})  # type: ignore[misc]
         first = bench.goal
         bench.goal = lambda asked, first=first, answer=answer: (  # type: ignore[misc]
-            answer if first(asked) is RULED_OUT else first(asked)
+            {**REACHED, "call": 1} if is_reached(asked) else answer if asked.number == 1 else first(asked)
         )
         done = bench.run()
         assert done.code == code, (quoted, done.all)
@@ -303,8 +310,77 @@ def test_a_true_difference_leaves_it_ruled_out(bench: Bench) -> None:
             assert f"although epoch 1 reached it: “{difference}”" in bench.score(1)["reason"]
             assert "1 goal ruled out" in done.out.splitlines()[-1]
         else:
-            failures = bench.scenarios()[0]["samples"][1]["score_failures"]
-            assert '"difference"' in failures[0]["message"]
+            # Asked to mend it, twice, the judge could not: what another conversation reached was missed.
+            assert bench.score(1)["label"] == "missed"
+            assert '(answered ruled out, but "difference"' in bench.score(1)["reason"]
+            assert bench.votes(1) == ["ruled out", "missed", "missed"]
+            assert bench.found() == [("goal not completed", "high")]
+            bench.asked.clear()
+            again = ("report", "latest", "--rejudge", "--report", "json=results.json")
+            assert (bench.project.call(*again, env=KEY).code, bench.asked) == (1, [])
+
+
+FAILS_LATER = """
+from agenteval import ToolError
+
+
+def refund(args, ctx):
+    if ctx.sample.epoch:
+        raise ToolError("WHY")
+    return {"ok": True, "refund": "R-100"}
+"""
+TRIES_LATER = """
+def agent(messages, ctx):
+    if ctx.epoch == 0:
+        ctx.call_tool_sync("refund", {"item": "lamp"})
+        return "Your lamp is refunded."
+    BEFORE
+    ctx.call_tool_sync("refund", {"item": "lamp"})
+    return "I cannot refund it, as you see."
+"""
+CANCELS = "ctx.call_tool_sync('cancel_order', {})"
+LOOKS_UP = "ctx.call_tool_sync('get_order', {})"
+
+
+@pytest.mark.parametrize(
+    ("before", "error", "difference", "outcome"),
+    [
+        (CANCELS, "it is cancelled", '"cancelled": true', "missed"),  # a change that the agent made
+        (CANCELS, "it is cancelled", "it is cancelled", "missed"),  # and what came of it
+        (CANCELS, "it is cancelled", '"refund": "R-100"', "missed"),
+        (LOOKS_UP, "service is down", '"item": "a red lamp"', "missed"),  # only one of them looked
+        (LOOKS_UP, "service is down", "service is down", "ruled out"),  # to the same call of both
+        ("pass", "service is down", "service is down", "ruled out"),
+    ],
+)
+def test_what_an_agent_brought_about_is_no_difference(
+    bench: Bench, before: str, error: str, difference: str, outcome: str
+) -> None:
+    tools = {
+        "refund": {"writes": True, "python": "mocks.py:refund"},
+        "cancel_order": {"writes": True, "returns": {"cancelled": True}},
+        "get_order": {"reads": True, "returns": {"item": "a red lamp"}},
+    }
+    bench.suite(epochs=2, more="fail_on_severity: high\n", tools=tools)
+    bench.project.write("scenarios/mocks.py", FAILS_LATER.replace("WHY", error))
+    bench.project.agent(TRIES_LATER.replace("BEFORE", before))
+    call = 0 if before == "pass" else 1
+    claim = {**RULED_OUT, "rule": "", "call": call, "source": error, "difference": difference}
+    bench.goal = lambda asked: REACHED if is_reached(asked) else claim
+    done = bench.run()
+    assert done.code == (1 if outcome == "missed" else 0), done.all
+    assert bench.score(1)["label"] == outcome
+    assert bench.found() == ([("goal not completed", "high")] if outcome == "missed" else [])
+    if outcome == "missed":
+        assert "is what an agent brought about" in bench.score(1)["reason"]
+
+
+def test_the_act_that_only_the_other_agent_tried_is_no_difference(bench: Bench) -> None:
+    bench.suite(reached=1, epochs=2, more="fail_on_severity: high\n")
+    twice(bench, lambda _asked: {**RULED_OUT, "difference": '"refund": "R-100"'})
+    done = bench.run()
+    assert done.code == 1, done.all
+    assert bench.score(1)["label"] == "missed"
 
 
 def test_another_agent_that_reached_it_is_shown_too_with_its_policy(bench: Bench) -> None:

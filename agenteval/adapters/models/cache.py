@@ -139,4 +139,4 @@ def _reply_of(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply | N
     except (ValidationError, LookupError):
         return None
     # What is asked of an answer may have become more since it was kept.
-    return None if request.flaw_in(reply.value, reply.scripted) else reply
+    return None if request.flaw_left_in(reply.value, reply.scripted) else reply

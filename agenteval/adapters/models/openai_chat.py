@@ -143,6 +143,8 @@ class OpenAiChat:
                     return ModelReply(value, spent.usage, self._config.model)
                 is_flawed = True
             following = spent.next(question, answer, why)
+            if following is None and is_flawed and request.accepts_flawed(value, False):
+                return ModelReply(value, spent.usage, self._config.model)
             if following is None:
                 raise self._unreadable(answer, why, spent.usage, is_flawed=is_flawed)
             question = following

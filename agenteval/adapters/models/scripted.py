@@ -96,7 +96,7 @@ def _value(rule: Rule, request: ModelRequest) -> BaseModel:
         value = read(raw, request.reply)
     except Unfit as unfit:
         raise _unusable(rule, str(unfit), raw) from None
-    if flaw := request.flaw_in(value, True):
+    if flaw := request.flaw_left_in(value, True):
         raise _unusable(rule, flaw, raw, is_flawed=True)
     return value
 

@@ -153,7 +153,7 @@ class PlayedModel:
         except (ValidationError, LookupError) as error:
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
             raise AuthorError(Problem(what, "record it again with --record")) from error
-        if flaw := request.flaw_in(reply.value, reply.scripted):
+        if flaw := request.flaw_left_in(reply.value, reply.scripted):
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be used: {flaw}"
             raw = json.dumps(answer["value"], ensure_ascii=False)[:500]
             raise UnreadableReplyError(what, raw=raw, usage=reply.usage, is_flawed=True)

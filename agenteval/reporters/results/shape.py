@@ -125,8 +125,8 @@ class FindingShape(Shape):
     ``covers``: what it covers, all that an entry of the accept list would accept.
     ``criterion``: the sentence that did not hold, where one was judged. ``span``: where ``evidence`` begins
     and ends in the answer of that turn, if it is quoted from there. ``also``: who else found it, and what
-    they said. ``scripted``: no language model found it. ``kind``: of the rule that a policy violation
-    breaks."""
+    they said. ``scripted``: no language model found it. ``kind``: of the rule of the policy that was
+    broken."""
 
     detector: str
     metric: str

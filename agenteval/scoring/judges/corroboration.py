@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import InfrastructureError, NotAskedError, UnreadableReplyError
-from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject, never
 from agenteval.core.score import References, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import Rubric, fence
@@ -35,8 +35,9 @@ answers agree if they are on one side."""
 @dataclass(frozen=True)
 class Question:
     """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
-    is wrong with one; ``is_proven``: whether code has proven what it says; ``is_clean``: whether it finds no
-    fault, so that it may be drawn; ``is_doubtful``: whether one that would fail nothing is asked again;
+    is wrong with one, and ``accepts_flawed`` whether it is an answer all the same; ``is_proven``: whether
+    code has proven what it says; ``is_clean``: whether it finds no fault, so that it may be drawn;
+    ``is_doubtful``: whether one that would fail nothing is asked again;
     ``side``: what it comes to, where that is more than whether it gates.
     ``criterion`` as in ``request_of``."""
 
@@ -50,6 +51,7 @@ class Question:
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
     side: Callable[[Any], Side] | None = None
     criterion: Mapping[str, str] | None = None
+    accepts_flawed: Callable[[Any, bool], bool] = never
 
     def side_of(self, answer: Any) -> Side:
         return self.side(answer) if self.side else self.gates(answer)
@@ -79,6 +81,19 @@ class RequestOf(Protocol):
     ) -> ModelRequest: ...
 
 
+def request_for(question: Question, opinion: str, request_of: RequestOf) -> ModelRequest:
+    """The request that asks a question. ``opinion`` as in ``request_of``."""
+    request = request_of(
+        question.rubric,
+        question.record,
+        subject=question.subject,
+        criterion=question.criterion,
+        opinion=opinion,
+        flaw_in=question.flaw_in,
+    )
+    return replace(request, accepts_flawed=question.accepts_flawed)
+
+
 async def asked(
     model: ChatModel,
     question: Question,
@@ -89,15 +104,7 @@ async def asked(
     """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
 
     async def ask_with(opinion: str = "") -> ModelReply | ScoreFailure:
-        request = request_of(
-            question.rubric,
-            question.record,
-            subject=question.subject,
-            criterion=question.criterion,
-            opinion=opinion,
-            flaw_in=question.flaw_in,
-        )
-        return await ask(model, request)
+        return await ask(model, request_for(question, opinion, request_of))
 
     if why := question.record.misfit:
         return ScoreFailure(metric=question.subject.metric, message=why)

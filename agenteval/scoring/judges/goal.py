@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from agenteval.core.call_outcomes import decoded, error_of, is_nothing
+from agenteval.core.call_outcomes import decoded, error_of, is_nothing, written
 from agenteval.core.protocols import ModelReply
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import (
@@ -15,6 +16,7 @@ from agenteval.core.score import (
     REACHED,
     RULED_OUT,
     Finding,
+    RuleKind,
     Score,
     ScoreFailure,
     Vote,
@@ -24,8 +26,8 @@ from agenteval.core.speech import spoken
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric, fence
-from agenteval.scoring.effects import rated
-from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, vote_of
+from agenteval.scoring.effects import act, rated
+from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
 from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, request_of
 from agenteval.scoring.judges.references import (
     Claim,
@@ -96,12 +98,15 @@ class GoalJudge(Judge):
         asking = self.asking(scenario, trajectory)
         if asking is None or twin is None:
             return asking[0] if asking else None
-        question, of = asking[0], asking[1]._replace(twin=twin.shown)
+        question, alone = asking
+        of = alone._replace(twin=twin.shown)
         return replace(
             question,
             rubric=question.rubric.with_reference("difference", DIFFERENCE),
             record=self._view.transcript(scenario, trajectory, None, taken=twin.size),
             flaw_in=lambda answer, is_scripted: self._flaw(answer, is_scripted, of),
+            # With no fault but that it names no difference, it is an answer: then the goal was missed.
+            accepts_flawed=lambda answer, is_scripted: not self._flaw(answer, is_scripted, alone),
         )
 
     async def ask(self, question: Question, opinion: str) -> ModelReply | ScoreFailure:
@@ -109,15 +114,7 @@ class GoalJudge(Judge):
         it."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
-        request = request_of(
-            question.rubric,
-            question.record,
-            subject=question.subject,
-            criterion=question.criterion,
-            opinion=opinion,
-            flaw_in=question.flaw_in,
-        )
-        return await ask(self._model, request)
+        return await ask(self._model, request_for(question, opinion, request_of))
 
     def twin(self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge) -> Twin:
         """A conversation of this judge's agent, to be shown to the judge of another one."""
@@ -160,7 +157,8 @@ class GoalJudge(Judge):
         if score.value != 0:
             return (score,)
         finding = finding_of(score, NOT_COMPLETED, None, self._severities)
-        if outcome == POLICY_BROKEN:  # the call that broke the rule should not have been made
+        if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
+            finding = finding.model_copy(update={"rule_kind": RuleKind.PERMISSION})
             finding = rated(finding, trajectory, scenario.tools, self._severities)
         return score, finding
 
@@ -277,16 +275,42 @@ def _fact(claim: Claim, of: Judged) -> str:
 
 
 def _difference(claim: Claim, of: Judged) -> str:
-    """What stands in one of two conversations and not in the other, whoever but the agents said it."""
-    difference = claim.references.difference
-    if of.twin is None or (not difference.strip() and claim.is_scripted):
+    """What stands in one of two conversations and not in the other, and what no agent chose."""
+    difference, twin = claim.references.difference, of.twin
+    if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
-    both = [is_quoted(difference, (*record.sources, record.policy)) for record in (of.record, of.twin)]
+    both = [is_quoted(difference, (*record.sources, record.policy)) for record in (of.record, twin)]
     if not any(both):
         return not_there("difference", difference, "a user, a result or the policy, in either conversation")
     if all(both):
         return '"difference" stands in both conversations: it does not tell why only one reached the goal'
+    one, other = (of.record, twin) if both[0] else (twin, of.record)
+    if not is_quoted(difference, _chosen_by_no_agent(one, other, of.scenario)):
+        return (
+            '"difference" is what an agent brought about: the result of a call that only one of them made, or'
+            " that came after a change that only one of them made; quote a user, the policy, or what a tool"
+            " returned to the same call of both"
+        )
     return ""
+
+
+def _chosen_by_no_agent(record: Shown, other: Shown, scenario: Scenario) -> tuple[str, ...]:
+    """What of a record may differ from another one through no act of an agent: the words of the user, the
+    policy, and what was returned to a call that both made, after the same changes."""
+    both = {question for question, _ in _results(other, scenario)}
+    results = (text for question, text in _results(record, scenario) if question in both)
+    return (*record.users, record.policy, *results)
+
+
+def _results(record: Shown, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
+    """What each call was answered, with what it asked: itself, after all that the calls before it have, or
+    may have, changed."""
+    changes: Counter[str] = Counter()
+    for call in record.calls:
+        if call.result is not None and call.args is not None:
+            yield (written(call), frozenset(changes.items())), call.result.text
+        if act(call, scenario.tools).may_have_changed_something:
+            changes[written(call)] += 1
 
 
 def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:

@@ -247,7 +247,7 @@ class _Asking:
         if self.twin is None:
             return votes[place]
         vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
-        difference = vote.references.difference
+        difference = vote.references.difference if vote.verdict == RULED_OUT else ""
         but = f"although {self.twin.name} reached it: “{difference}”" if difference else ""
         return vote.model_copy(update={"reason": f"{vote.reason} ({but or f'{self.twin.name} reached it'})"})
 
@@ -256,7 +256,13 @@ class _Asking:
 
 
 def _vote_of(reply: ModelReply, question: Question) -> Vote:
-    return vote_of(reply, against=question.gates(reply.value))
+    """An answer that can name no difference to the conversation that reached the goal says that it was
+    missed."""
+    vote = vote_of(reply, against=question.gates(reply.value))
+    if flaw := question.flaw_in(reply.value, reply.scripted):
+        reason = f"{vote.reason} (answered {vote.verdict}, but {flaw})"
+        return vote.model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
+    return vote
 
 
 def _written(vote: Vote) -> str:
