@@ -227,12 +227,12 @@ def session(name: str, answer: str) -> str:
         + line("response_item", type="ghost_snapshot", ghost_commit={})
         + line("event_msg", type="agent_message", message=answer)
         + line("response_item", type="message", role="assistant", content=text)
-        + line("a_kind_to_come", more=1)
     )
 
 
 def test_a_session_in_envelopes_is_one_conversation(project: Project) -> None:
-    project.write("rollout.jsonl", session("s-1", "There are two.") + session("s-2", ""))
+    later = line("a_kind_to_come", more=1)
+    project.write("rollout.jsonl", session("s-1", "There are two.") + later + session("s-2", ""))
     project.call("score", "rollout.jsonl", "--report", "json=results.json")
     found = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
     assert {name: sample["verdict"] for name, sample in found.items()} == {"s-1": "passed", "s-2": "failed"}
