@@ -279,9 +279,9 @@ def _called(raw: Iterable[Any]) -> _Called:
 
 
 def _is_empty(raw: Any) -> bool:
-    """Whether nothing stands in the place of a call but empty texts."""
-    values = [*raw.values(), *_object(raw, "function").values()] if isinstance(raw, dict) else [raw]
-    return not any(each for each in values if each != "function" and not isinstance(each, dict))
+    """Whether a call has an empty name and nothing that is given to it, as some servers write for none."""
+    call = (_object(raw, "function") or raw) if isinstance(raw, dict) else {}
+    return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
 
 def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
