@@ -234,11 +234,17 @@ def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool)
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
-    if recorded and turn.unplaced:
+    if recorded and _may_have_answered(turn):
         return at.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
     what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
     return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
+
+
+def _may_have_answered(turn: Turn) -> bool:
+    """Whether what nobody could place may be the answer: no text, not even an empty one, was read of it."""
+    was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
+    return bool(turn.unplaced) and not was_read
 
 
 def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
@@ -248,7 +254,7 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
     missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
     is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
-    failed = [n for n in missing if not (is_log and turns[n - 1].unplaced)]
+    failed = [n for n in missing if not (is_log and _may_have_answered(turns[n - 1]))]
     if missing and not failed:
         unread = [turns[n - 1] for n in missing]
         what = f"no answer was read in turn {_enumerated(missing)}; not fully seen: {unplaced_text(unread)}"
