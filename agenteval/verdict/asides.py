@@ -43,8 +43,8 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, tools
     whose mark might have decided, judgements that count neither way, criteria that never arose, samples that
     were lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call
-    was seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have been
-    found.
+    was seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have
+    been found.
     """
     return (
         *_below_gate(report, decision),
