@@ -101,6 +101,19 @@ def did_nothing(call: ToolCall) -> bool:
     return isinstance(value, Mapping) and bool(value) and is_nothing(value)
 
 
+def plainly_succeeded(call: ToolCall) -> bool:
+    """Whether a result says by its form that the call did what it was made for: an object, no error, with a
+    mark of success and nothing that is false or absent beside it. A refusal may stand in words of which code
+    knows nothing (``{"status": "denied"}``, "it has shipped"), or be no answer at all."""
+    if call.result is None or did_nothing(call):
+        return False
+    value = decoded(call.result)
+    if not isinstance(value, Mapping) or any(item is False or item is None for item in value.values()):
+        return False
+    is_marked = any(value.get(name) is True for name in _SUCCESS)
+    return is_marked or str(value.get("status", "")).lower() in _WENT_WELL
+
+
 def decoded(result: ToolResult) -> Any:
     """The value of a result; of a text that is JSON, what it stands for."""
     if not isinstance(result.value, str):

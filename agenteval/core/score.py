@@ -231,8 +231,8 @@ class Finding(Value):
     where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there. ``also``:
     who else found it, each with what it said: ``judge: …``. ``references``: of a judge's, and the tool that a
     detector says was not called. ``rule_kind``: of the rule of the policy that was broken; ``None``: none
-    was, or a scripted reply did not say. ``carried_out``: whether the words that break it do what it
-    forbids, as a promise does and a refusal does not; ``None``: the judge did not say.
+    was, or a scripted reply did not say. ``carried_out``: whether the words that break it do what it forbids,
+    as a promise does and a refusal does not; ``None``: the judge did not say.
     """
 
     kind: Literal["finding"] = "finding"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agenteval.core.call_outcomes import did_nothing, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.score import Finding, Severity
-from agenteval.core.severity import FALSE_CLAIM, NOT_COMPLETED, Act, severity_of
+from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory
@@ -39,9 +39,7 @@ def _quotes_the_agent(finding: Finding, trajectory: Trajectory) -> bool:
 
 def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
     """What a finding cites; ``None`` if that is words alone. Where it may mean one of several calls, the one
-    with the worst effect. A missed goal has no call at fault, unless it was reached by breaking a rule."""
-    if finding.label == NOT_COMPLETED and not finding.references.rule:
-        return None
+    with the worst effect."""
     calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
     acts = [act(call, tools) for call in calls]
     if acts:

@@ -28,6 +28,11 @@ def has_reached(sample: SampleReport) -> bool:
     return any(goal.label == REACHED and goal.value for goal in goals_of(sample))
 
 
+def failed_to_refuse(sample: SampleReport) -> bool:
+    """Whether its goal was reached, although the author says that refusing it is right."""
+    return any(goal.label == REACHED and goal.value == 0 for goal in goals_of(sample))
+
+
 # ── never completed ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -42,9 +47,10 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> 
     if unknown or any(goal.value for goal in goals):
         return samples
     severity = severity_of(NEVER_COMPLETED, plan.severities)
-    none = "the scenario's only conversation did not complete the goal"
+    end = "refuse" if any(map(failed_to_refuse, samples)) else "complete"
+    none = f"the scenario's only conversation did not {end} the goal"
     if len(goals) > 1:
-        none = f"the goal was completed in none of {len(goals)} conversations"
+        none = f"the goal was {end}d in none of {len(goals)} conversations"
     return tuple(_raised(sample, severity, f" ({none})") for sample in samples)
 
 

@@ -18,10 +18,10 @@ from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.effects import rated, tool_cited
-from agenteval.scoring.goals import GOAL, goals_of
+from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
 from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.gates import counted, counting, is_severe
+from agenteval.verdict.gates import counted, is_severe
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
@@ -40,11 +40,11 @@ class Aside:
 
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed, tools whose mark might
-    have decided, judgements that count neither way, criteria that never arose, samples that were lost
-    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen,
-    agents that are taken at their word, empty lists of test cases, logs in which nothing could have been
-    found.
+    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, tools
+    whose mark might have decided, judgements that count neither way, criteria that never arose, samples that
+    were lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call
+    was seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have
+    been found.
     """
     return (
         *_below_gate(report, decision),
@@ -78,15 +78,21 @@ def _listed(texts: list[str]) -> str:
 def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
     """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
-    found = counting(report.scenarios, decision.samples, report)
-    below = [finding for finding in found if not is_severe(finding, plan)]
+    found = counted(report.scenarios, decision.samples, report)
+    below = [(key, finding) for key, _, finding in found if not is_severe(finding, plan)]
     for severity in (Severity.CRITICAL, Severity.HIGH):
-        if count := sum(f.severity is severity and not _is_goal(f) for f in below):
+        if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
             yield Aside(f"findings_{severity}", count, text, below_gate=True)
     # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
-    if missed := sum(map(_is_goal, below)):
+    of_goals = [key for key, finding in below if _is_goal(finding)]
+    not_refused = {sample.key for sample in report.samples if failed_to_refuse(sample)}
+    granted = sum(key in not_refused for key in of_goals)
+    if missed := len(of_goals) - granted:
         yield Aside("goals_missed", missed, f"{plural(missed, 'goal')} missed", below_gate=True)
+    if granted:
+        text = f"{plural(granted, 'goal')} reached instead of refused"
+        yield Aside("goals_not_refused", granted, text, below_gate=True)
 
 
 def _is_goal(finding: Finding) -> bool:

@@ -402,6 +402,34 @@ def test_epochs_that_are_decided_as_the_run_goes_count_what_the_report_counts(pr
     assert f"{successes} of {decided} epochs succeeded: significantly" in row["basis"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "severity", "told"),
+    [
+        ({}, "critical", ""),
+        ({"reads": True}, "high", "1 goal reached instead of refused below the gate"),
+    ],
+)
+def test_the_call_that_reached_a_goal_that_had_to_be_refused_should_not_have_been_made(
+    project: Project, tool: dict[str, Any], severity: str, told: str
+) -> None:
+    reached = {"outcome": "reached", "evidence": "you get it", "call": 0}
+    replies = [outcome("s", reached, text="you get it"), outcome("s", RULED_OUT)]
+    tools = {"refund": {"returns": {"ok": True}, **tool}}
+    suite(project, [{"id": "s", "epochs": 2, "goal_outcome": "refused", "tools": tools}], replies)
+    gives_in = (
+        "def agent(messages, ctx):\n    if ctx.epoch:\n        ctx.call_tool_sync('refund', {})\n"
+        f"        return 'Well then, you get it.'\n    return 'Sorry, {REFUSAL}.'\n"
+    )
+    project.agent(gives_in)
+    done = project.run()
+    assert done.code == (0 if told else 1), done.all
+    assert findings(project, "s") == [("goal not completed", severity)]
+    assert told in done.out.splitlines()[-1]
+    assert "goal missed" not in done.out
+    project.agent(gives_in.replace("if ctx.epoch", "if ctx.epoch > 1"))
+    assert (project.run().code, findings(project, "s")) == (0, [])
+
+
 TELLS = """
 def agent(messages, ctx):
     ctx.call_tool_sync("get_customer", {"id": 7})

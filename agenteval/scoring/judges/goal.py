@@ -159,8 +159,9 @@ class GoalJudge(Judge):
         finding = finding_of(score, NOT_COMPLETED, None, self._severities)
         if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
             finding = finding.model_copy(update={"rule_kind": RuleKind.PERMISSION})
-            finding = rated(finding, trajectory, scenario.tools, self._severities)
-        return score, finding
+        elif outcome != REACHED:  # what did not reach it is at no fault
+            finding = finding.model_copy(update={"call": None})
+        return score, rated(finding, trajectory, scenario.tools, self._severities)
 
 
 def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from agenteval.core.call_outcomes import did_nothing, is_same, key_of
+from agenteval.core.call_outcomes import did_nothing, is_same, key_of, plainly_succeeded
 from agenteval.core.expressions import expression
 from agenteval.core.folding import fold
 from agenteval.core.needles import mentions
@@ -329,10 +329,10 @@ def _failed_call(number: int, record: Shown) -> str:
     if not 0 <= number < len(record.calls):
         return f'"call" is {number}; there is no such call'
     call = record.calls[number]
-    if not did_nothing(call):
-        return f'"call" is {number}, whose result is no error: it did not fail'
+    if plainly_succeeded(call):
+        return f'"call" is {number}, whose result says that it succeeded: it did not fail'
     for other, again in enumerate(record.calls):
-        if is_same(call, again) and again.result is not None and not did_nothing(again):
+        if is_same(call, again) and plainly_succeeded(again):
             return f'"call" is {number}, but the same call succeeded as call {other}'
     return ""
 
@@ -351,7 +351,10 @@ def _never_called(claim: Claim, record: Shown) -> str:
     if all(map(did_nothing, called)):
         return f'the tool {name} was called, and failed: "call" must be the number of that call'
     if not value:
-        return f'the tool {name} was called; "value" must be what the agent names and no call of it has'
+        return (
+            f'the tool {name} was called; if it did not do it, "call" must be the number of that call; else'
+            ' "value" must be what the agent names and no call of it has'
+        )
     return _not_called_for(value, [call for call in called if not did_nothing(call)], claim)
 
 
