@@ -199,6 +199,34 @@ def test_a_program_that_a_signal_ends_after_its_last_answer_has_failed(project: 
     ]
 
 
+HELPED = """
+import json, os, subprocess, sys
+ends, _held = os.pipe()  # which is at its end once this program is
+for line in sys.stdin:
+    subprocess.Popen(["sh", "-c", "cat; " + HELPER], stdin=ends, start_new_session=OWN)
+    print(json.dumps({"text": "one"}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["its group", "a session of its own"])
+def test_a_line_of_a_child_that_outlives_the_program_is_charged_to_the_answer(
+    own: bool, project: Project
+) -> None:
+    project.scenarios("id: a\nturns: [{user: one, expect: {output: {contains: [one]}}}]\n")
+    config(project, [sys.executable, "bot.py"])
+    helped = HELPED.replace("OWN", str(own))
+    project.write("bot.py", helped.replace("HELPER", "'echo log: done'"))
+    done = project.run()
+    assert done.code == 1, done.all
+    (turn,) = project.sample()["turns"]
+    assert "no request asked for, after its answer: log: done" in turn["error"]
+
+    project.write("bot.py", helped.replace("HELPER", "'echo log: done >&2'"))
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "was ended" not in done.err
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_code_after_the_last_answer_is_a_warning(code: int, project: Project) -> None:
     bot(project, last=f"sys.stderr.write('error: no cache'); sys.exit({code})")

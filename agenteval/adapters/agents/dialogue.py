@@ -27,7 +27,17 @@ from typing import Any
 
 import anyio
 
-from agenteval.adapters.agents.process import BOM, GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
+from agenteval.adapters.agents.process import (
+    BOM,
+    GRACE_S,
+    MAX_LINE,
+    Ended,
+    Exited,
+    Line,
+    Process,
+    Said,
+    TooLong,
+)
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.json_text import finite_number
 from agenteval.core.protocols import TurnTools
@@ -81,6 +91,8 @@ class Dialogue:
         """Requests of conversations that are over."""
         self._has_answered = False
         """In the conversation that goes on."""
+        self._has_exited = False
+        """The program itself; what it started may go on."""
         self._end: Ended | None = None
         self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
@@ -115,6 +127,8 @@ class Dialogue:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered}
             self._process.request(_line(request))
+            if self._has_exited:
+                self._process.kill()
             return await self._answer, self._calls.end()
         if self.fault:
             raise self.fault
@@ -135,6 +149,8 @@ class Dialogue:
         if self._end is None and not self.is_over:
             self.kill()
             what = f"did not end within {GRACE_S:g} s of the end of its input, and was ended"
+            if self._has_exited:
+                what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
             return f"{self._program.who} {what}; each conversation waits so long for it"
         if self._end and self._end.code:
             return f"{self._program.who} {self._end} after its last answer{self._last_words()}"
@@ -150,7 +166,7 @@ class Dialogue:
     @property
     def is_usable(self) -> bool:
         """Whether another conversation may begin with it."""
-        return self.fault is None and not self._end and not self.is_over and not self._is_asked
+        return not (self.fault or self._has_exited or self._end or self.is_over or self._is_asked)
 
     @property
     def is_over(self) -> bool:
@@ -196,6 +212,9 @@ class Dialogue:
 
     def _greet(self, said: Said) -> None:
         """What stands in front of the greeting was written before anything of ours ran."""
+        if isinstance(said, Exited):
+            self._process.kill()
+            return
         if isinstance(said, Ended):
             self.fault = AgentError(f"{said}{self._last_words()}")
             self.greeting.set_exception(self.fault)
@@ -206,6 +225,11 @@ class Dialogue:
                 self.greeting.set_result(_object(_text(said.data)))
 
     def _hear(self, said: Said) -> None:
+        if isinstance(said, Exited):
+            self._has_exited = True
+            if self._is_asked:  # nobody but the program itself could answer
+                self._process.kill()
+            return
         if isinstance(said, Ended):
             self._end = said
             self._has_ended.set()

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ MAX_LOG = 64 * 2**10
 """Bytes of the log that are kept: the last ones."""
 GRACE_S = 5.0
 """How long a program may take to end once its input is closed: what it writes by then is read. Many of them,
-each with heavy libraries to unload, may share few processors."""
+each with heavy libraries to unload, may share few processors. What it started has as long again."""
 _LAST_LINES = 4
 _IN_TRANSIT = 64
 """Lines that are read and not yet taken; with more of them the program has to wait."""
@@ -84,7 +85,13 @@ class Ended:
         return f"was ended by signal {-self.code}"
 
 
-Said: TypeAlias = Line | TooLong | Ended
+@dataclass(frozen=True)
+class Exited:
+    """The program itself has ended, and all that it wrote was told. What it started may hold its standard
+    output open, and still write; ``Ended`` comes when nobody does any more."""
+
+
+Said: TypeAlias = Line | TooLong | Exited | Ended
 
 
 class _Request(NamedTuple):
@@ -114,7 +121,9 @@ class Process:
         self._out: SimpleQueue[bytes | _Request | None] = SimpleQueue()
         self._reading = threading.Lock()
         self._requests = 0
-        """How many were sent whole. It changes only while nothing is read (``_reading``)."""
+        """How many were sent whole. It changes only while nothing is read or told (``_reading``)."""
+        self._is_heard_out = threading.Event()
+        """Its standard output is at its end, or nobody waits for that."""
         self.over = threading.Event()
         """It has ended, and so has its group."""
         self._popen = subprocess.Popen(
@@ -159,6 +168,7 @@ class Process:
             if not self._is_reaped:
                 self._was_killed = self._was_killed or not self._has_exited()
                 _kill_tree(self.pid)
+        self._is_heard_out.set()
 
     def close_input(self) -> None:
         """Asks it to end. Never blocks."""
@@ -189,17 +199,19 @@ class Process:
                 self._tell(line)
                 self._is_telling = False
             _drain(out)
+        self._is_heard_out.set()
         self._tell_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
 
     def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-        """What is read, each piece with how many requests had been sent by then."""
+        """What is read, each piece with how many requests had been sent by then. While a piece is dealt with,
+        nothing else is told."""
         while True:
             _wait_until_readable(out)
             with self._reading if _CAN_WAIT else nullcontext():
                 chunk, requests = _read_some(out), self._requests
-            if not chunk:
-                return
-            yield chunk, requests
+                if not chunk:
+                    return
+                yield chunk, requests
 
     def _keep_log(self) -> None:
         with _pipe(self._popen.stderr) as log:
@@ -245,15 +257,16 @@ class Process:
             # It is not reaped yet, so that its number is surely still its own when the rest is ended.
             with suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            self._hear_out()
             with self._lock:
                 _kill_tree(self.pid)
                 self._popen.wait()
                 self._is_reaped = True
         else:
             self._popen.wait()
+            self._hear_out()
             with self._lock:
                 self._is_reaped = True
-        self._out.put(None)
         _gone(self)
         reader, logger, *_ = self._threads
         logger.join(_LATE_S)
@@ -264,6 +277,25 @@ class Process:
             if not self._is_telling:
                 self._tell_end(self._popen.returncode)
                 break
+
+    def _hear_out(self) -> None:
+        """It has ended by itself, or was killed. What others hold of its output is read to its end, too."""
+        self._out.put(None)
+        if self._was_killed:
+            return
+        deadline = time.monotonic() + GRACE_S
+        while not self._tell_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
+            if time.monotonic() > deadline:  # what it started never stops writing
+                return
+        self._is_heard_out.wait(deadline - time.monotonic())
+
+    def _tell_exit(self) -> bool:
+        """Once all that it has written is told."""
+        with self._reading:
+            if _unread_bytes(_pipe(self._popen.stdout)):
+                return False
+            self._tell(Exited())
+            return True
 
     def _tell_end(self, code: int | None) -> None:
         with self._lock:
