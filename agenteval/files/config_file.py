@@ -205,7 +205,9 @@ def _checked(
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
     found = (problem for problem in config_problems(value, mark, known) if problem.place not in unset)
     problems = [*problems, *found]
-    config, wrong = validate(Config, value, mark, kind="config", skip=ProfileSelection.model_fields)
+    config, wrong = validate(
+        Config, value, mark, kind="config", skip=ProfileSelection.model_fields, found=problems
+    )
     problems += wrong
     if config is None or problems:
         ordered = sorted(_told_once(problems), key=_by_place)

@@ -38,12 +38,20 @@ _NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
 
 
 def validate(
-    model: type[M], value: Any, mark: Mark, *, kind: str, also: Iterable[str] = (), skip: Iterable[str] = ()
+    model: type[M],
+    value: Any,
+    mark: Mark,
+    *,
+    kind: str,
+    also: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    found: Iterable[Problem] = (),
 ) -> tuple[M | None, list[Problem]]:
     """``value`` as a ``model``, or all that is wrong with it.
 
     ``kind`` is the part of ``agenteval.core.not_yet`` that applies. ``also`` and ``skip`` are names that a
-    suggestion for an unknown top-level key may and may not give.
+    suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known already;
+    a number at the place of one is not named twice.
     """
     early = {found.loc: found.problem(mark) for found in not_built_in(value, kind)}
     early.update(_emptied(value, mark, kind))
@@ -55,7 +63,7 @@ def validate(
     except ValidationError as error:
         names = (known_keys(model) | set(also)) - set(skip)
         problems += _problems(error, model, mark, names, tuple(early))
-    known = {problem.place for problem in problems}
+    known = {problem.place for problem in (*found, *problems)}
     problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
     return (None if problems else made), problems
 

@@ -629,7 +629,7 @@ EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
         ("{a: {$approx: true}}", f"5: $approx: expected a number or a mapping, got true — {EXAMPLE}"),
         ("{a: {$approx: {vale: 1}}}", "5: $approx: unknown key 'vale' — did you mean 'value'?"),
         ("{a: {$approx: {abs: 1}}}", f"5: $approx: 'value' is missing — {EXAMPLE}"),
-        ("{a: {$approx: {value: 1, rel: -1}}}", f"5: $approx: rel: expected a number, got -1 — {EXAMPLE}"),
+        ("{a: {$approx: {value: 1, rel: -1}}}", f"5: $approx: rel: must not be negative, got -1 — {EXAMPLE}"),
         ("{a: {$any: true, b: 1}}",
          "1: a matcher must be alone in its mapping, and '$any' is not — keys that"
          " begin with '$' are reserved for matchers"),
