@@ -226,6 +226,10 @@ def _names(value: Any) -> Any:
     return (value,) if isinstance(value, str) and value != "all" else value
 
 
+def _all(value: Any) -> Any:
+    return None if value == "all" else value
+
+
 class ReporterChoice(Value):
     """``NAME`` or ``NAME=PATH``; without a path the reporter chooses its place."""
 
@@ -327,7 +331,7 @@ class Config(Value):
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
     custom_metrics: Texts = ()
-    detectors: Texts | None = None
+    detectors: Annotated[Texts | None, BeforeValidator(_all)] = None
     thresholds: Thresholds = {}
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     severities: dict[str, Severity] = {}

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.not_yet import KEYS as NOT_YET
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -45,7 +46,9 @@ class Registry(Generic[Named]):
         return {name: self.get(name) for name in self.built_in}
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
-        """There is none of that name."""
+        """There is none of that name, or not yet."""
+        if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
+            return Problem(f"'{name}' is not supported yet", later, place)
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self._names()), place)
 
     def get(self, name: str) -> Named:

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 from agenteval.core.config import KIND_BY_KEY, AgentConfig
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
-from agenteval.files.validation import NOT_YET, Loc, known_keys, part_problems, unknown_key
+from agenteval.files.validation import Loc, known_keys, not_built_in, part_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
 Adapters: TypeAlias = Registry[AgentAdapter]
@@ -61,9 +62,6 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
     kind, at_type = kind_of(agent), mark.find((*loc, "type")).place
     if not kind:
         yield from _no_kind(agent, mark.find(loc), adapters)
-    elif kind in NOT_YET["agent type"]:
-        remedy = NOT_YET["agent type"][kind]
-        yield Problem(f"the agent type '{kind}' is not supported yet", remedy, at_type)
     elif kind not in adapters:
         yield adapters.unknown(kind, at_type)
     else:
@@ -107,9 +105,11 @@ def _option_problems(
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
             others = names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS})
             yield _renamed(key, own[key], where) or unknown_key(key, others, where)
-    for mistake in adapter.mistakes(own):
+    waiting = {found.loc[1] for found in not_built_in({"agent": own}, "config")}
+    for mistake in adapter.mistakes(own) if not waiting else ():
         yield Problem(mistake.what, mistake.remedy, mark.find((*at, *mistake.path)).place)
-    yield from part_problems(adapter.options, {k: v for k, v in own.items() if k in names}, mark, at)
+    built = {key: value for key, value in own.items() if key in names and key not in waiting}
+    yield from part_problems(adapter.options, built, mark, at, is_whole=not waiting)
 
 
 def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:

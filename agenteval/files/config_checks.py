@@ -12,11 +12,12 @@ from pydantic import BaseModel
 from agenteval.core.config import parse_reporter
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
+from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
 from agenteval.core.secrets import keys_in
 from agenteval.files.agent_checks import Adapters, agent_problems
-from agenteval.files.validation import NOT_YET, Loc, part_problems, strict_problems, unknown_key
+from agenteval.files.validation import Loc, part_problems, strict_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
 _VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -107,7 +108,5 @@ def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
     name = item.get("name") if isinstance(item, Mapping) else None
     if not isinstance(name, str):
         return
-    if name in NOT_YET["reporter"]:
-        yield Problem(f"'{name}' is not supported yet", NOT_YET["reporter"][name], mark.place)
-    elif name not in known:
+    if name not in known:
         yield known.unknown(name, mark.place)

@@ -22,7 +22,7 @@ from agenteval.files.profiles import layered, profiles_in, without_profiles
 from agenteval.files.redact import Mask, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
-from agenteval.files.validation import as_written, merge_marks, validate
+from agenteval.files.validation import Loc, as_written, merge_marks, not_built_in, validate
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -96,7 +96,7 @@ def load_config(
     if profile is not None:
         value, mark, selection = layered(whole, whole_mark, profile, named)
     mentioned = set(variables_in(value))
-    value = expand(value, mark, environ, problems)
+    value = expand(value, mark, environ, problems, skip=_not_built(value))
     given = {key: flag for key, flag in flags.items() if flag is not None}
     by_flags = Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()})
     for high, marks in (
@@ -140,7 +140,7 @@ def _require_sound(
         try:
             value, mark, _ = layered(*file, name, profiles_in(*file))
             unset: list[Problem] = []
-            value = expand(value, mark, environ, unset)
+            value = expand(value, mark, environ, unset, skip=_not_built(value))
             if not unset:
                 value, mark = with_options_in_place(value, mark, known.agents, unset)
                 secrets = secrets_in(value)
@@ -150,6 +150,11 @@ def _require_sound(
             problems += error.problems
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
+
+
+def _not_built(value: Any) -> frozenset[Loc]:
+    """Where a variable that is not set would be a second message."""
+    return frozenset(found.loc for found in not_built_in(value, "config"))
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
@@ -200,7 +205,9 @@ def _checked(
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
     found = (problem for problem in config_problems(value, mark, known) if problem.place not in unset)
     problems = [*problems, *found]
-    config, wrong = validate(Config, value, mark, kind="config", skip=ProfileSelection.model_fields)
+    config, wrong = validate(
+        Config, value, mark, kind="config", skip=ProfileSelection.model_fields, found=problems
+    )
     problems += wrong
     if config is None or problems:
         ordered = sorted(_told_once(problems), key=_by_place)

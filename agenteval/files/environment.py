@@ -59,21 +59,32 @@ _FILLED_LATER = {
 """The keys of an agent whose texts have names of their own."""
 
 
-def expand(value: Any, mark: Mark, environ: Mapping[str, str], problems: list[Problem]) -> Any:
+def expand(
+    value: Any,
+    mark: Mark,
+    environ: Mapping[str, str],
+    problems: list[Problem],
+    *,
+    skip: frozenset[tuple[str | int, ...]] = frozenset(),
+) -> Any:
     """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
     read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
 
     Names that a request fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written ``$${``.
+    ``skip``: the places where nothing is looked at.
     """
-    return _expanded(value, mark, (), _Expansion(environ, problems))
+    return _expanded(value, mark, (), _Expansion(environ, problems, skip))
 
 
 class _Expansion(NamedTuple):
     environ: Mapping[str, str]
     problems: list[Problem]
+    skip: frozenset[tuple[str | int, ...]]
 
 
 def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansion) -> Any:
+    if path in how.skip:
+        return value
     if isinstance(value, str):
         return _expand_text(value, mark, _names_at(path), how) if "${" in value else value
     if isinstance(value, dict):
@@ -93,7 +104,7 @@ def _names_at(path: tuple[str | int, ...]) -> frozenset[str]:
 
 
 def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> Expanded:
-    environ, problems = how
+    environ, problems = how.environ, how.problems
     values: list[tuple[str, str]] = []
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
     is_template = stay == TEMPLATE_NAMES or not stay.isdisjoint(names)

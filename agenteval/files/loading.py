@@ -14,13 +14,14 @@ from pydantic import ValidationError
 
 from agenteval.core.config import deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
 from agenteval.core.value import Text
 from agenteval.files.plain_files import read_file
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.files.scenario_files import find_files, find_under, shown_path, unmatched
-from agenteval.files.validation import NOT_YET, as_written, known_keys, merge_marks, not_finite, validate
+from agenteval.files.validation import as_written, known_keys, merge_marks, not_finite, validate
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -224,7 +225,9 @@ class _FileLoader:
             if group not in value:
                 continue
             where = mark.find((group,))
-            if isinstance(value[group], list):
+            if isinstance(value[group], str) and (later := NOT_YET["scenario file"].get(group)):
+                self._note(f"{group}: {shown(value[group])}: a file is not supported yet", later, where)
+            elif isinstance(value[group], list):
                 yield from self._merged(value[group], where, is_case=group == "cases")
             else:
                 self._note(

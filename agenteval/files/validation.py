@@ -6,53 +6,17 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import isfinite
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
 
 from agenteval.core.errors import Problem, did_you_mean
+from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Document, Mark
 
 Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
-
-_LATER_GATES = "require_calibrated"
-NOT_YET: Mapping[str, Mapping[str, str]] = {
-    # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.
-    "scenario": {
-        "tools.*.rules": "use returns, sequence or python",
-        "tools.*.faults": "use error, or a sequence with errors",
-        **dict.fromkeys(
-            ("tools.*.sql", "tools.*.one", "tools.*.none", "tools.*.sequence.*.sql"),
-            "use returns, sequence or python",
-        ),
-        "history": "write the earlier messages as turns of their own",
-        "note": "write it as a comment, # …",
-        "user_prompt": "write what the user is like into profile, and what it wants into goal",
-        "user_tools": "let the user say in a turn what it did",
-        "min_turns": "write the first messages as turns",
-        "skip": "leave it out by a tag (--tag), or with exclude",
-        **dict.fromkeys(("setup", "teardown"), "do it where the agent's module is imported"),
-        **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
-        "expect.state": "expect the tool calls instead",
-        "turns.*.expect.state": "expect the tool calls instead",
-        "thresholds.*.votes": "write at_least alone",
-        **dict.fromkeys(("rows", "matrix", "types"), "write a scenario for each row"),
-        "include": "write it under defaults: of this file",
-    },
-    "config": {
-        "thresholds.*.votes": "write at_least alone",
-        **{
-            f"judge.{name}": "remove it"
-            for name in ["on_failure", "votes", "votes_near", "models", "cascade"]
-        },
-        **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
-    },
-    "reporter": {"html": "use markdown"},
-    "agent type": {},
-}
-"""Keys that are documented and not built. Building one removes its line here."""
 
 _NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "scenario": tuple(
@@ -74,14 +38,23 @@ _NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
 
 
 def validate(
-    model: type[M], value: Any, mark: Mark, *, kind: str, also: Iterable[str] = (), skip: Iterable[str] = ()
+    model: type[M],
+    value: Any,
+    mark: Mark,
+    *,
+    kind: str,
+    also: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    found: Iterable[Problem] = (),
 ) -> tuple[M | None, list[Problem]]:
     """``value`` as a ``model``, or all that is wrong with it.
 
-    ``kind`` is the part of ``NOT_YET`` that applies. ``also`` and ``skip`` are names that a suggestion
-    for an unknown top-level key may and may not give.
+    ``kind`` is the part of ``agenteval.core.not_yet`` that applies. ``also`` and ``skip`` are names that a
+    suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known already;
+    a number at the place of one is not named twice.
     """
-    early = dict([*_not_yet(value, mark, kind), *_emptied(value, mark, kind)])
+    early = {found.loc: found.problem(mark) for found in not_built_in(value, kind)}
+    early.update(_emptied(value, mark, kind))
     early.update(_internal(model, value, mark))
     problems = list(early.values())
     made = None
@@ -90,7 +63,7 @@ def validate(
     except ValidationError as error:
         names = (known_keys(model) | set(also)) - set(skip)
         problems += _problems(error, model, mark, names, tuple(early))
-    known = {problem.place for problem in problems}
+    known = {problem.place for problem in (*found, *problems)}
     problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
     return (None if problems else made), problems
 
@@ -144,11 +117,24 @@ def known_keys(model: type[BaseModel]) -> set[str]:
 # ── keys that are not built yet ──────────────────────────────────────────────────────────────────
 
 
-def _not_yet(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
+class NotBuilt(NamedTuple):
+    """A key or value that is not built: where it stands, what it is called, and what to do instead."""
+
+    loc: Loc
+    name: str
+    remedy: str
+
+    def problem(self, mark: Mark) -> Problem:
+        return Problem(f"'{self.name}' is not supported yet", self.remedy, mark.find(self.loc).place)
+
+
+def not_built_in(value: Any, kind: str) -> Iterator[NotBuilt]:
+    """Those that an author wrote into a value."""
     for pattern, remedy in NOT_YET.get(kind, {}).items():
-        for loc in _matches(value, pattern.split(".")):
-            name = next(part for part in reversed(loc) if isinstance(part, str))
-            yield loc, Problem(f"'{name}' is not supported yet", remedy, mark.find(loc).place)
+        path, _, meant = pattern.partition("=")
+        for loc in _matches(value, [*path.split("."), *([f"={meant}"] if meant else ())]):
+            name = meant or next(part for part in reversed(loc) if isinstance(part, str))
+            yield NotBuilt(loc, name, remedy)
 
 
 def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
@@ -164,8 +150,11 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
         yield ()
         return
     head, *rest = pattern
-    if head in ("{}", "?"):
-        if value if head == "{}" else value is None:
+    if head == "?":
+        if value is None:
+            yield ()
+    elif head.startswith("="):
+        if value == head[1:]:
             yield ()
     elif head == "*":
         for key, below in _pairs(value):

@@ -2,7 +2,8 @@
 
 A test suite is a scenario file with one agent, a test case a sample. ``failure`` is what the agent
 did wrong; ``error`` is what could not be decided, planned samples that never ran included: a CI must
-not take them for passed. ``skipped`` is never written. What a gate tolerates is not a failure.
+not take them for passed. ``skipped`` are those that could not be decided where that is tolerated. A
+failed sample that a gate tolerates is no failure.
 """
 
 from __future__ import annotations
@@ -124,10 +125,13 @@ def _seconds(latency_ms: float) -> str:
 
 def _add_outcome(case: Element, failure: Failure, root: str) -> None:
     text = _body(failure, root)
+    attributes = {"message": failure.reasons[0], "type": failure.violations[0].name}
+    if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
+        SubElement(case, "skipped", message=_attribute(attributes["message"])).text = text
+        return
     if failure.tolerated:
         SubElement(case, "system-out").text = f"{failure.verdict}, which a gate tolerates\n{text}"
         return
-    attributes = {"message": failure.reasons[0], "type": failure.violations[0].name}
     element = _ELEMENTS[failure.verdict]
     SubElement(case, element, {key: _attribute(value) for key, value in attributes.items()}).text = text
 
@@ -231,7 +235,7 @@ def _count(element: Element) -> None:
     element.set("tests", str(len(cases)))
     element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
     element.set("errors", str(sum(case.find("error") is not None for case in cases)))
-    element.set("skipped", "0")
+    element.set("skipped", str(sum(case.find("skipped") is not None for case in cases)))
     element.set("time", f"{sum(float(case.get('time', '0')) for case in cases):.3f}")
 
 

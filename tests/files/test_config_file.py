@@ -17,7 +17,6 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.score import Severity
 from agenteval.files.config_file import LoadedConfig, find_config, load_config
-from agenteval.files.validation import NOT_YET
 from tests.support.kit import Project
 
 Env = Mapping[str, str]
@@ -585,23 +584,7 @@ def test_a_mistake_in_the_configuration(folder: Folder, line: str, message: str)
     assert folder.complaints(AGENT + line) == [f"2:{message}"]
 
 
-def test_everything_that_is_not_built_yet_is_covered() -> None:
-    marks = test_a_mistake_in_the_configuration.pytestmark  # type: ignore[attr-defined]
-    told = {message for _, message in marks[0].args[1] if "not supported yet" in message}
-    of_agents = [pattern for pattern in NOT_YET["config"] if pattern.startswith(("agent", "compare"))]
-    assert len(told) == len(NOT_YET["config"]) - len(of_agents) + len(NOT_YET["reporter"])
-
-
-@pytest.mark.parametrize(
-    "pattern", [name for name in NOT_YET["config"] if name.startswith(("agent", "compare"))]
-)
-def test_what_agents_have_not_yet(folder: Folder, pattern: str) -> None:
-    where, _, key = pattern.rpartition(".")
-    own = f"{{name: b, target: 'a.py:a', {key}: {{x: y}}}}"
-    line = {"agent": f"agent: {own}", "agents.*": f"agents: {{b: {own}}}", "compare.*": f"compare: [{own}]"}
-    text = line[where] if where == "agent" else AGENT + line[where]
-    (complaint,) = folder.complaints(text)
-    assert f"'{key}' is not supported yet — {NOT_YET['config'][pattern]}" in complaint
+def test_a_command_is_missing(folder: Folder) -> None:
     (complaint,) = folder.complaints("agent: {type: command}")
     assert "an agent of type command needs command — write command: [node, bot.js]" in complaint
 

@@ -13,7 +13,6 @@ import jsonschema
 import pytest
 from lxml import etree
 
-from agenteval.cli.commands.not_yet import NOT_YET
 from tests.support.kit import Done, Project, environment
 
 AGENT = """
@@ -357,20 +356,7 @@ def test_what_is_documented_but_not_built_is_refused_as_such(entry: str, word: s
     assert word in done.err
 
 
-def test_what_the_command_line_has_not_yet_is_refused_as_such(project: Project) -> None:
-    """Each in one line, which says what to do instead; and what is not an option of ours stays unknown."""
-    project.agent(AGENT)
-    project.config()
-    project.scenarios("scenarios: [{id: a, turns: [hi], checks: none}]")
-    lines = {("run", "--shard"): "run --shard=1/2"}
-    for command, names in NOT_YET.items():
-        for name, remedy in names.items():
-            line = lines.get((command, name)) or f"{command} {name}"
-            done = project.call(*line.split())
-            assert done.code == 2, line
-            assert done.out == "", line
-            assert done.err.endswith(f"{name} is not supported yet — {remedy}\n")
-            assert done.err.count("\n") == 1, done.err
+def test_what_is_no_option_of_ours_is_unknown(project: Project) -> None:
     for line in ("run --frist 1", "score -k x", "shwo"):
         done = project.call(*line.split())
         assert (done.code, "not supported yet" in done.err) == (2, False)

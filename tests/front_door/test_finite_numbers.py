@@ -29,6 +29,7 @@ OF_CONFIGURATIONS = [
     "thresholds: {helpfulness: {share_below: {2: %s}}}",
     "gates: {pass_rate: {at_least: %s, reject_below: 0.5}}",
     "gates: {latency_ms: {p95: %s}}",
+    "gates: {tool_accuracy: %s}",
     "budget: {max_cost: %s}",
     "fault_tolerance: %s",
     "deadlines: {run_s: %s}",
@@ -76,6 +77,7 @@ def test_no_configuration_holds_one(project: Project, written: str) -> None:
         line = next(at for at, text in enumerate(lines, 1) if number in text)
         assert f"agenteval.yaml:{line}:" in done.err
         assert "number" in done.err
+        assert done.err.count("\n") == 1, done.err
 
 
 def test_no_variable_no_option_and_no_pyproject_holds_one(project: Project) -> None:

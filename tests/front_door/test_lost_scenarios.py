@@ -56,6 +56,10 @@ def test_at_most_half_of_a_scenario_may_be_lost(project: Project, lost: int) -> 
     is_green = lost == 10
     whole = ElementTree.parse(project.root / "junit.xml").getroot()
     assert (whole.get("failures"), whole.get("errors")) == ("0", "0" if is_green else str(lost + 1))
+    assert whole.get("skipped") == (str(lost) if is_green else "0")
+    skipped = [case for case in whole.iter("testcase") if case.find("skipped") is not None]
+    assert len(skipped) == (lost if is_green else 0)
+    assert all("refused" in case.find("skipped").get("message", "") for case in skipped)
     assert ("::error" in done.out) == (not is_green)
     run = (None, lost / 40, 1.0, "passed")
     if is_green:

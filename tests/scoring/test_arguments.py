@@ -154,7 +154,7 @@ def test_approx(operand, actual, near):
         ({"$approx": True}, "expected a number or a mapping"),
         ({"$approx": {"abs": 1}}, "'value' is missing"),
         ({"$approx": {"value": 1, "tol": 1}}, "unknown key 'tol'"),
-        ({"$approx": {"value": 1, "abs": -1}}, "abs: expected a number, got -1"),
+        ({"$approx": {"value": 1, "abs": -1}}, "abs: must not be negative, got -1"),
         ({"$approx": {"value": 1, "rel": math.nan}}, "rel: expected a number"),
     ],
 )

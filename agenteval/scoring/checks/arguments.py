@@ -351,8 +351,10 @@ def _approx_misuse(operand: Any) -> tuple[str, str] | None:
         if key not in _APPROX_KEYS:
             return f"unknown key '{key}'", did_you_mean(str(key), _APPROX_KEYS)
         is_bound = key != "value"
-        if not _is_number(value) or (is_bound and not (_is_finite(value) and value >= 0)):
+        if not _is_number(value) or (is_bound and not _is_finite(value)):
             return f"{key}: expected a number, got {shown(value)}", example
+        if is_bound and value < 0:
+            return f"{key}: must not be negative, got {shown(value)}", example
     return None if "value" in operand else ("'value' is missing", example)
 
 

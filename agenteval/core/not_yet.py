@@ -1,0 +1,91 @@
+"""What is documented and not built: keys, values, options and commands, each with what to do instead. They
+are refused as "not supported yet", never unknown and never ignored. Building one removes its line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NO_SQL = "use returns, sequence or python"
+_NO_STATE = "expect the tool calls instead"
+_NO_ROWS = "write a scenario for each row"
+_NO_HOOKS = "do it where the agent's module is imported"
+_AGENTS = ("agent", "agents.*", "compare.*")
+
+KEYS: Mapping[str, Mapping[str, str]] = {
+    # A dotted path, `*` for any key or item; behind `=` the one value there that is meant. Of a reporter:
+    # its name.
+    "scenario": {
+        "history": "write the earlier messages as turns of their own",
+        "note": "write it as a comment, # …",
+        "user_prompt": "write what the user is like into profile, and what it wants into goal",
+        "user_tools": "let the user say in a turn what it did",
+        "min_turns": "write the first messages as turns",
+        "skip": "leave it out by a tag (--tag), or with exclude",
+        "unreviewed": "remove it once you have read the scenario",
+        **dict.fromkeys(("setup", "teardown"), _NO_HOOKS),
+        **dict.fromkeys(("rows", "matrix", "types"), _NO_ROWS),
+        "include": "write it under defaults: of this file",
+        **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
+        "turns.*.tool_calls": "let the user say in its message what it did",
+        "expect.state": _NO_STATE,
+        "turns.*.expect.state": _NO_STATE,
+        "thresholds.*.votes": "write at_least alone",
+        **dict.fromkeys((f"tools.*.{key}" for key in ("rules", "sql", "one", "none")), _NO_SQL),
+        "tools.*.sequence.*.sql": _NO_SQL,
+        "tools.*.faults": "use error, or a sequence with errors",
+    },
+    "scenario file": {"cases": "write the rows of the file as a list of cases"},
+    "config": {
+        **dict.fromkeys(
+            (f"{at}.command.run" for at in _AGENTS),
+            "write a program that answers in JSON lines, command: [node, bot.js]",
+        ),
+        **dict.fromkeys((f"{at}.secrets" for at in _AGENTS), "write them into not_contains of the scenarios"),
+        "thresholds.*.votes": "write at_least alone",
+        **{
+            f"judge.{name}": "remove it"
+            for name in ("on_failure", "votes", "votes_near", "models", "cascade")
+        },
+        "judge.calls=review": "write separate or shared",
+        "gates.require_calibrated": "use thresholds, or pass_rate",
+    },
+    "reporter": {
+        "html": "use markdown",
+        "csv": "use json",
+        "MODULE:CLASS": "register it under the entry point group agenteval.reporters",
+    },
+}
+
+_SHARDS = "run the folders of the suite separately"
+_SELECTING: Mapping[str, str] = {
+    "--faults": "let tools answer with error, or a sequence with errors",
+    "--variants": "write scenarios for them",
+}
+_RUNNING: Mapping[str, str] = {
+    "--watch": "run it again",
+    "--shard": _SHARDS,
+    "--backend": _SHARDS,
+    "--open": "use --report markdown=PATH",
+    "--record-tools": "write what the tools answered into returns or sequence; show --json has it",
+}
+COMMAND_LINE: Mapping[str, Mapping[str, str]] = {
+    # By command; those of agenteval itself are commands, and so are those of a group.
+    "agenteval": {
+        "init": "write agenteval.yaml as in the README",
+        "schema": "docs/configuration.md and docs/scenarios.md have the keys",
+        "import": "use agenteval score FILE",
+        "shrink": "shorten the scenario's turns by hand",
+        "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",
+        "label": "write the correct behaviour into the scenario's criteria",
+        "merge": _SHARDS,
+    },
+    "run": {**_SELECTING, **_RUNNING},
+    "plan": _SELECTING,
+    "validate": _SELECTING,
+    "report": {
+        "--open": _RUNNING["--open"],
+        "--history": "agenteval runs lists the runs, agenteval diff A B compares two",
+    },
+    "score": {"--max-rate": "write fail_on_severity into a configuration"},
+    "tools": {"check": "compare agenteval tools schemas with the scenario's tools"},
+}

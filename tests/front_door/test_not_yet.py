@@ -1,0 +1,293 @@
+"""Every documented key, value, option and command is built or refused as "not supported yet", at its place
+and in one line: it is never unknown and never ignored. The lists are those of the formats, top to bottom."""
+
+from __future__ import annotations
+
+import pytest
+
+from agenteval.core.not_yet import COMMAND_LINE, KEYS
+from tests.support.kit import Project
+
+AGENT = "def agent(messages): return 'Done.'\n"
+
+CONFIGURATION = """
+agent:
+  name: wonderbot
+  type: python
+  target: agent.py:agent
+  timeout_s: 60
+  calls: null
+  intercept: {get_order: "agent.py:get_order"}
+  policy: Be kind.
+agents:
+  web:
+    type: http
+    endpoint: "${AGENT_URL:-http://localhost:3000/v1/chat/completions}"
+    headers: {Authorization: "Bearer ${AGENT_API_KEY:-k}"}
+    body: {model: my-model, messages: [{role: system, content: Be brief.}]}
+    streaming: false
+    send_tools: true
+    observed_messages: null
+  api:
+    type: http
+    endpoint: http://localhost:3000/x
+    request: {message: "${message}", session: "${session}", m: "${messages}", tools: "${tools}", n: "${turn}"}
+    reply: {text: data.reply, tool_calls: data.calls, session: data.id}
+  program: {type: command, command: [sh, bot.sh], observe: otlp}
+  own: {target: "agent.py:agent", interpreter: /usr/bin/python3, mcp: true}
+compare: []
+models:
+  default: openai/gpt-5-mini
+  user: null
+  judge: {model: openai/x, base_url: "http://localhost:1", api_key_env: K, timeout_s: 1, temperature: 0,
+    max_tokens: 10}
+  dedup: null
+epochs: 3
+max_turns: 8
+concurrency: 20
+agent_concurrency: null
+metrics: all
+custom_metrics: []
+profiles: {pr: {tags: [smoke], epochs: 3, budget: {max_cost: 1}}}
+thresholds: {helpfulness: {at_least: 3.5, share_below: {2: 0.1}}, goal_completion: 0.8}
+fail_on_severity: critical
+severities: {wrong tool: low}
+severity_from: table
+fault_tolerance: 0
+judge: {corroborate: true, calls: shared}
+gates: {tool_accuracy: 0.9, output_accuracy: 0.9, robustness: 0.9, latency_ms: {p95: 4000},
+  tokens: {mean: 1000}, steps: {max: 9}, tool_calls: {p50: 4}, cost: {max: 1}}
+budget: {max_calls: 1, max_tokens: 1, max_cost: 1}
+prices: {openai/gpt-5-mini: {input: 1, output: 1}, openai/x: {input: 1, output: 1}}
+unmocked_tools: error
+now: null
+accepted: null
+detectors: all
+prompts: {}
+on_undecided: fail
+include: ["scenarios/**/*.yaml"]
+exclude: []
+reporters: [terminal, json, junit=j.xml, github, markdown]
+"""
+GATES = """
+gates:
+  pass_rate: {at_least: 0.9, reject_below: 0.7, confidence: 0.95}
+  pass_hat_k: {k: 3, at_least: 0.5, over: scenario}
+epochs: {min: 3, max: 20}
+on_undecided: neutral
+"""
+SCENARIOS = """
+defaults: {tags: [all]}
+scenarios:
+  - name: user books a morning slot
+    id: book-morning
+    category: capability
+    profile: Busy professional.
+    goal: Book a haircut.
+    goal_outcome: reached
+    knowledge: [The salon is open.]
+    facts: []
+    beliefs: []
+    turns: [{user: Hi, expect: {output: {contains: [Done]}}}, And?, {simulate: 2}]
+    tools:
+      check: {description: d, parameters: {type: object}, returns: {available: true}, reads: true}
+      create: {sequence: [{error: busy}, {returns: {ok: true}}], writes: true}
+      flaky: {error: timeout, destructive: true}
+      lookup: {python: "../agent.py:lookup"}
+    expect:
+      tool_calls:
+        match: in_order
+        calls:
+          - {name: check, times: {at_least: 1, at_most: 2}, result: ok}
+          - name: create
+            args: {a: {$in: [1]}, b: {$any: true}, c: {$regex: x}, d: {$approx: 1}, e: {$optional: 1}}
+            args_match: partial
+            agent: x
+        forbidden: [{name: flaky}]
+      output: {contains: [Done], not_contains: [], matches: D, any_of: [Done], json_schema: {type: object},
+               json: {"items[0].price": {$approx: 9.5}}, cites: [BK]}
+      python: ../agent.py:polite
+      agents: [triage]
+      criteria: [Confirms it.]
+      limits: {steps: 6, tool_calls: 4, tokens: 4000, latency_ms: 8000}
+      allow_empty: true
+    epochs: 3
+    max_turns: 8
+    thresholds: {helpfulness: null}
+  - {id: none, turns: [Hi], expect: {tool_calls: none}}
+  - {id: ways, turns: [Hi], expect: {tool_calls: {any_of: [none, {match: strict, calls: [{name: a}]}]}}}
+  - {id: nothing, turns: [Hi], checks: none}
+cases:
+  - {id: C-01, category: robustness, input: Hi, expected_tools: [a], expected_output_contains: ["25", sunny]}
+  - {id: C-02, input: Hi, expected_tools: none}
+"""
+
+
+def test_what_is_built_is_valid(project: Project) -> None:
+    code = "def agent(messages): return 'Done.'\ndef get_order(id): ...\ndef lookup(args, ctx): ...\n"
+    project.agent(f"{code}def polite(conversation): return True\n")
+    project.write("bot.sh", "echo\n")
+    project.scenarios(SCENARIOS.replace("not_contains: []", "not_contains: [x]"))
+    for text in (CONFIGURATION, f"agent: {{target: 'agent.py:agent'}}\nmodels: {{default: openai/x}}{GATES}"):
+        project.config(text, target="")
+        done = project.call("validate", env={"OPENAI_API_KEY": "k", "K": "k"})
+        assert done.code == 0, done.all
+
+
+OF_SCENARIOS = {  # what is written, and what is named as not supported yet
+    "note: what it tests": "note",
+    "user_prompt: user.md": "user_prompt",
+    "user_tools: {pay: {returns: 1}}": "user_tools",
+    "history: [{role: user, content: Hi}]": "history",
+    "min_turns: 0": "min_turns",
+    "expect: {state: [{sql: SELECT 1, equals: 1}]}": "expect.state",
+    "turns: [{user: Hi, expect: {state: [{sql: SELECT 1, empty: true}]}}]": "turns.*.expect.state",
+    "turns: [{user: Hi, tool_calls: [{name: pay, args: {}}]}]": "turns.*.tool_calls",
+    "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
+    "tools: {t: {sql: SELECT 1}}": "tools.*.sql",
+    "tools: {t: {returns: 1, one: true}}": "tools.*.one",
+    "tools: {t: {returns: 1, none: {error: x}}}": "tools.*.none",
+    "tools: {t: {sequence: [{sql: SELECT 1}]}}": "tools.*.sequence.*.sql",
+    "tools: {t: {rules: [{when: {args: {a: 1}}, error: x}]}}": "tools.*.rules",
+    "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",
+    "state: {tables: {}}": "state",
+    'world: "shop.py:Shop"': "world",
+    "rows: orders.csv": "rows",
+    "matrix: {city: [Rome]}": "matrix",
+    "types: {qty: integer}": "types",
+    "include: other.yaml": "include",
+    "unreviewed: true": "unreviewed",
+    "setup: hooks.py:fresh": "setup",
+    "teardown: hooks.py:fresh": "teardown",
+    "skip: not today": "skip",
+}
+
+
+def test_what_scenarios_have_not_yet(project: Project) -> None:
+    assert sorted(OF_SCENARIOS.values()) == sorted(KEYS["scenario"])
+    project.agent(AGENT)
+    project.config()
+    written = list(OF_SCENARIOS)
+    lines = [
+        f"- {{id: s{at}, {'' if text.startswith('turns') else 'turns: [Hi], '}checks: none, {text}}}"
+        for at, text in enumerate(written)
+    ]
+    project.scenarios("\n".join(["scenarios:", *lines]) + "\n")
+    done = project.call("validate")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == len(written), done.err
+    for number, text in enumerate(written, 2):
+        (said,) = (line for line in done.err.splitlines() if f"suite.yaml:{number}:" in line)
+        pattern = OF_SCENARIOS[text]
+        assert f"'{pattern.rpartition('.')[2]}' is not supported yet — {KEYS['scenario'][pattern]}" in said
+
+
+def test_cases_of_another_file(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios("cases: orders.csv\n")
+    done = project.call("validate")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "suite.yaml:1:1: cases: 'orders.csv': a file is not supported yet — write the rows" in done.err
+
+
+OF_CONFIGURATIONS = {
+    "thresholds: {helpfulness: {at_least: 3, votes: 3}}": "thresholds.*.votes",
+    "judge: {on_failure: skip}": "judge.on_failure",
+    "judge: {calls: review}": "judge.calls=review",
+    "judge: {votes: 1}": "judge.votes",
+    "judge: {votes_near: 0.5}": "judge.votes_near",
+    "judge: {models: [openai/x]}": "judge.models",
+    "judge: {cascade: openai/x}": "judge.cascade",
+    "gates: {require_calibrated: true}": "gates.require_calibrated",
+    "agents: {x: {target: 'agent.py:agent', secrets: [PIN 4711]}}": "agents.*.secrets",
+    "agents: {x: {command: {run: [./bot, '${message}']}}}": "agents.*.command.run",
+    "compare: [{name: x, secrets: [PIN 4711]}]": "compare.*.secrets",
+    "compare: [{name: x, command: {run: [./bot, '${message}']}}]": "compare.*.command.run",
+}
+OF_AGENTS = {
+    "{target: 'agent.py:agent', secrets: ['${KEY}']}": "agent.secrets",
+    "{command: {run: [./bot, '${message}', '${session}', '${messages_file}']}}": "agent.command.run",
+    "{type: command, command: {run: [./bot]}}": "agent.command.run",
+}
+
+
+def test_the_lists_are_whole() -> None:
+    assert {*OF_CONFIGURATIONS.values(), *OF_AGENTS.values()} == set(KEYS["config"])
+
+
+@pytest.mark.parametrize("text", [*OF_CONFIGURATIONS, *OF_AGENTS])
+def test_what_the_configuration_has_not_yet(project: Project, text: str) -> None:
+    project.agent(AGENT)
+    project.scenarios("{id: a, turns: [Hi], checks: none}\n")
+    is_agent = text in OF_AGENTS
+    project.config(f"agent: {text}\n" if is_agent else text, target="" if is_agent else "agent.py:agent")
+    done = project.call("validate")
+    pattern = {**OF_CONFIGURATIONS, **OF_AGENTS}[text]
+    name = pattern.rpartition("=")[2].rpartition(".")[2]
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    line = len((project.root / "agenteval.yaml").read_text(encoding="utf-8").splitlines())
+    assert f"agenteval.yaml:{line}:" in done.err
+    assert f"'{name}' is not supported yet — {KEYS['config'][pattern]}" in done.err
+
+
+@pytest.mark.parametrize("name", ["html", "csv", "mine.py:Mine"])
+def test_a_reporter_that_is_not_built(project: Project, name: str) -> None:
+    project.agent(AGENT)
+    project.scenarios("{id: a, turns: [Hi], checks: none}\n")
+    project.config(f"reporters: ['{name}']")
+    in_file = project.call("validate")
+    project.config()
+    by_option = project.call("run", "--report", f"{name}=out")
+    for done in (in_file, by_option):
+        assert (done.code, done.err.count("\n")) == (2, 1), done.err
+        assert f"'{name}'" in done.err
+        assert "not supported yet" in done.err
+
+
+OF_THE_COMMAND_LINE = {
+    *("init", "schema", "import x", "shrink x y", "label x", "judge check x", "judge noise x", "merge x"),
+    *("run --record-tools f", "run --watch", "run --shard 1/2", "run --backend ray", "run --open"),
+    *(
+        f"{command} {option} x"
+        for command in ("run", "plan", "validate")
+        for option in ("--faults", "--variants")
+    ),
+    *("report latest --history 3", "report --history", "report latest --open"),
+    *("score f.jsonl --max-rate high=1%", "tools check"),
+}
+
+
+def test_what_the_command_line_has_not_yet(project: Project) -> None:
+    table = {(command, name) for command, names in COMMAND_LINE.items() for name in names}
+    seen = set()
+    for line in sorted(OF_THE_COMMAND_LINE):
+        first, *words = line.split()
+        (named,) = [(c, n) for c, n in table if (c == first and n in words) or (c, n) == ("agenteval", first)]
+        done = project.call(first, *words)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), (line, done.all)
+        command, name = named
+        assert done.err.endswith(f"{name} is not supported yet — {COMMAND_LINE[command][name]}\n"), done.err
+        seen.add(named)
+    assert seen == table
+
+
+BUILT_OPTIONS = {
+    "run": "-c --config -s --scenario --tag --category --agent -m --model --no-judge --metric --epochs -n"
+    " --concurrency --report -v --verbose --fail-fast --resume --baseline --seed -k --first --sample --lf"
+    " --last-failed --record --replay --cache -x --profile",
+    "score": "--scenario-from --epoch-from --outcome-from --scenarios --report -m --metric --no-judge"
+    " --no-calls-in",
+    "show-prompts": "--metric",
+    "show": "--judge",
+    "list": "--json",
+    "report": "--report",
+}
+
+
+def test_all_other_options_are_built(project: Project) -> None:
+    for command, options in BUILT_OPTIONS.items():
+        for option in options.split():
+            done = project.call(command, option)
+            assert "No such option" not in done.all, (command, option)
+            assert "not supported yet" not in done.all, (command, option)
