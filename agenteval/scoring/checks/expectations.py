@@ -43,6 +43,7 @@ class TurnExpectations:
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
+        turn = turn.without_unsure_calls
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
         checks = await without_waiting(turn_checks, scenario, turn, before, observed)
@@ -97,6 +98,7 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     expect = scenario.turn_expectation(turn) if turn else None
     if stop is None or stop.fault != "agent" or turn is None or expect is None:
         return ()
+    turn = turn.without_unsure_calls
     observed = _is_fully_seen(trajectory, (turn,))
     at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = Seen((), turn, before=trajectory.turns, goes_on=True)
