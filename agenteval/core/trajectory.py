@@ -123,6 +123,8 @@ class ToolCall(Value):
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
     attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
     """A person or the agent's own guard denied it before any tool ran, or it waits for an approval."""
+    of_unknown_turn: Annotated[bool, Field(exclude_if=lambda unknown: not unknown)] = False
+    """It may have been made in another turn than the one that it stands in: it counts in the conversation."""
 
     @property
     def is_refused(self) -> bool:
@@ -205,6 +207,19 @@ class Turn(Value):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for step in self.steps for call in step.tool_calls)
+
+    @property
+    def without_unsure_calls(self) -> Turn:
+        """The turn with those calls alone that are known to be of it."""
+        if not any(call.of_unknown_turn for call in self.tool_calls):
+            return self
+        steps = [
+            step.model_copy(
+                update={"tool_calls": tuple(call for call in step.tool_calls if not call.of_unknown_turn)}
+            )
+            for step in self.steps
+        ]
+        return self.model_copy(update={"steps": tuple(steps)})
 
     @property
     def spoken(self) -> tuple[str, ...]:

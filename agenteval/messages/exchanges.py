@@ -46,7 +46,8 @@ class Logged(NamedTuple):
     """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
     more: the request, its settings. ``response``: the body that came back, empty where none is known.
     ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
-    it stands; ``unplaced``: what around the messages nobody could place."""
+    it stands; ``unplaced``: what around the messages nobody could place. ``of_unknown_turn``: the ids of
+    calls that may have been made in another turn than the one that they stand in."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
@@ -54,6 +55,7 @@ class Logged(NamedTuple):
     lost: str = ""
     notes: tuple[str, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
+    of_unknown_turn: frozenset[str] = frozenset()
 
 
 def logged_in(record: Mapping[str, Any]) -> Logged | None:

@@ -11,7 +11,6 @@ import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from agenteval.core.call_outcomes import key_of
@@ -20,8 +19,8 @@ from agenteval.messages import chat
 from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.reported_usage import read_usage
-from agenteval.messages.span_kinds import asks_for_tools, is_model, tool_in, unplaced_span
-from agenteval.messages.spans import attributes_of, error_of, id_of, parent_of, read_span, start_of
+from agenteval.messages.span_tree import INPUT_TOKENS, SpanTree
+from agenteval.messages.spans import Span, error_of, id_of, parent_of
 
 _IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
@@ -31,9 +30,8 @@ _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.
 _RESULTS = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
             "gcp.vertex.agent.tool_response", "lk.function_tool.output", "traceloop.entity.output",
             "langfuse.observation.output", "mlflow.spanOutputs", "gen_ai.output", "output.value")  # fmt: skip
-_INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 _USAGE = {
-    "input_tokens": _INPUT,
+    "input_tokens": INPUT_TOKENS,
     "output_tokens": (
         "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
     ),
@@ -52,7 +50,6 @@ _USAGE = {
     ),
 }  # fmt: skip
 """Counts as ``read_usage`` knows them, and the attributes that hold them."""
-_AGENTS = ("gen_ai.agent.name", "agent.name")
 
 
 @dataclass
@@ -61,12 +58,13 @@ class _Call:
     args: dict[str, Any] | None
     id: str
     agent: str
-    start: Any
+    start: float
     has_result: bool = False
     result: Any = None
     failed: bool = False
     ran: bool = False
     merged: bool = False
+    span: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,148 +93,70 @@ def has_served(spans: Iterable[Mapping[str, Any]], root: str) -> bool:
 
 def turn_of(spans: Sequence[Mapping[str, Any]], without: Iterable[ToolCall] = ()) -> TracedTurn:
     """``without``: calls that are known otherwise, each of which is left out once."""
-    tree = _Tree(spans)
+    tree = SpanTree(spans)
     calls, unread = _calls_in(tree)
     for span in tree.models():
-        _answer(span, calls)
+        _answer(tree.read(span), calls)
     rest = _matched(calls, list(without)).rest
-    rest.sort(key=lambda call: _moment(call.start))
+    rest.sort(key=lambda call: call.start)
     unclear = dict.fromkeys(call.name for call in rest if call.args is None)
-    unplaced = (*unread, *(each.phrase for each in tree.unplaced()))
+    unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
     messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
     return TracedTurn(tuple(messages), _usage(tree), tuple(unclear), tuple(dict.fromkeys(unplaced)))
 
 
-class Beside(NamedTuple):
-    """A call that a tool's span tells of and the messages do not. ``before``: the place of the call of the
-    messages that was made next; ``None``: it was the last."""
+class SpanCall(NamedTuple):
+    """A call that a tool's ``span`` shows and the messages do not hold. ``later``: the places of those calls
+    of the messages that were made after it."""
 
+    span: Mapping[str, Any]
     name: str
+    id: str
     messages: tuple[Message, ...]
-    before: int | None
+    later: tuple[int, ...]
 
 
-def calls_beside(
-    spans: Sequence[Mapping[str, Any]], known: Sequence[ToolCall]
-) -> tuple[list[Beside], list[Unplaced]]:
+class FromSpans(NamedTuple):
+    """What spans alone show: ``calls``, and what of them nobody could place, with its span."""
+
+    calls: list[SpanCall]
+    unplaced: list[tuple[Mapping[str, Any], Unplaced]]
+
+
+def shown_by_spans_alone(tree: SpanTree, known: Sequence[ToolCall]) -> FromSpans:
     """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
-    order of time; and the spans, and what of the models' answers, that nobody could place."""
-    tree = _Tree(spans)
+    order of time; the spans, and what of the models' answers, that nobody could place."""
     calls, unread = _calls_in(tree)
     matched = _matched(calls, known)
-    starts = {at: _moment(call.start) for at, call in matched.places.items()}
-    beside = []
-    for number, call in enumerate(sorted(matched.rest, key=lambda call: _moment(call.start))):
-        later = [at for at, start in starts.items() if start > _moment(call.start)]
-        if call.ran:
-            made = tuple(_messages_of(call, number))
-            beside.append(Beside(call.name, made, min(later, default=None)))
-    return beside, [*tree.unplaced(), *map(Unplaced, dict.fromkeys(unread))]
+    found = []
+    for number, call in enumerate(sorted(matched.rest, key=lambda call: call.start)):
+        if call.span is not None:
+            later = tuple(at for at, each in matched.places.items() if each.start > call.start)
+            identity = call.id or f"span_{number}"
+            found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
+    return FromSpans(found, [*tree.unplaced(), *unread])
 
 
-def _calls_in(tree: _Tree) -> tuple[list[_Call], tuple[str, ...]]:
+def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Mapping[str, Any], Unplaced]]]:
     """The calls of the spans, and what of the models' answers nobody could place."""
     calls: list[_Call] = []
-    unread: list[str] = []
+    unread: list[tuple[Mapping[str, Any], Unplaced]] = []
     for span in tree.ordered:
         if (name := tree.tool(span)) and not tree.is_within_tool(span, name):
             _take(_tool_call(span, name, tree), calls)
     for span in tree.models():
-        answered = plain_as_far_as_read(read_span(span).answered)
-        unread += phrases_in(answered)
+        answered = plain_as_far_as_read(tree.read(span).answered)
+        unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(phrases_in(answered))]
         for step in chat.steps_of(answered):
             for call in step.tool_calls:
-                _merge(_Call(call.name, call.args, call.id, tree.agent(span), start_of(span)), calls)
-    return calls, tuple(unread)
-
-
-# ── spans ────────────────────────────────────────────────────────────────────────────────────────
-
-
-class _Tree:
-    def __init__(self, spans: Sequence[Mapping[str, Any]]) -> None:
-        once = {id_of(span) or str(at): span for at, span in enumerate(spans)}
-        self.ordered = sorted(once.values(), key=lambda span: _moment(start_of(span)))
-        self._by_id = once
-        self._attributes = {key: attributes_of(span) for key, span in once.items()}
-
-    def of(self, span: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._attributes.get(id_of(span)) or attributes_of(span)
-
-    def first(self, span: Mapping[str, Any], names: Iterable[str]) -> Any:
-        found = self.of(span)
-        return next((found[name] for name in names if found.get(name) is not None), None)
-
-    def above(self, span: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        seen: set[str] = set()
-        while (key := parent_of(span)) and key in self._by_id and key not in seen:
-            seen.add(key)
-            span = self._by_id[key]
-            yield span
-
-    def tool(self, span: Mapping[str, Any]) -> str:
-        """The tool that a span is a call of; empty: it is of something else."""
-        return tool_in(span, self.of(span))
-
-    def is_within_tool(self, span: Mapping[str, Any], name: str) -> bool:
-        """Whether it is how a call of the same tool was carried out."""
-        return any(self.tool(each) == name for each in self.above(span))
-
-    def models(self) -> list[Mapping[str, Any]]:
-        """The innermost spans of models."""
-        found = [span for span in self.ordered if self._is_model(span)]
-        outer = {id_of(each) for span in found for each in self.above(span)}
-        return [span for span in found if id_of(span) not in outer]
-
-    def _is_model(self, span: Mapping[str, Any]) -> bool:
-        known = is_model(self.of(span))
-        if known is not None:
-            return known
-        return bool(read_span(span).answered) or self.first(span, _INPUT) is not None
-
-    def unplaced(self) -> Iterator[Unplaced]:
-        """The spans that nobody knows, and the answers of models that asked for tools and are not recorded
-        where no span of a tool is either."""
-        outermost = self._outermost()
-        runs_tools = any(map(self.tool, self.ordered))
-        for span in self.ordered:
-            read = read_span(span)
-            is_known = span is outermost or bool(read.asked or read.answered)
-            if found := unplaced_span(span, self.of(span), is_known=is_known):
-                yield found
-            elif not runs_tools and not read.answered and asks_for_tools(self.of(span)):
-                name = str(span.get("name") or "")[:40]
-                yield Unplaced(
-                    f"the calls of a model's answer, which the span '{name}' does not hold", (name,)
-                )
-
-    def _outermost(self) -> Mapping[str, Any] | None:
-        """The span that all others are in; ``None``: there is none."""
-        tops = [span for span in self.ordered if parent_of(span) not in self._by_id]
-        return tops[0] if len(tops) == 1 and len(self.ordered) > 1 else None
-
-    def agent(self, span: Mapping[str, Any]) -> str:
-        """The agent that a span belongs to: the innermost that is named."""
-        named = (self.first(each, _AGENTS) for each in (span, *self.above(span)))
-        return next((name for name in named if isinstance(name, str)), "")
-
-
-def _moment(start: Any) -> float:
-    """In nanoseconds, or as the trace counts; 0 where it does not say."""
-    try:
-        return int(start)
-    except (TypeError, ValueError):
-        pass
-    try:
-        return datetime.fromisoformat(start).timestamp() * 1e9
-    except (TypeError, ValueError, OverflowError):
-        return 0
+                _merge(_Call(call.name, call.args, call.id, tree.agent(span), tree.start(span)), calls)
+    return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: Mapping[str, Any], name: str, tree: _Tree) -> _Call:
+def _tool_call(span: Mapping[str, Any], name: str, tree: SpanTree) -> _Call:
     error = error_of(span)
     result = tree.first(span, _RESULTS)
     return _Call(
@@ -244,11 +164,12 @@ def _tool_call(span: Mapping[str, Any], name: str, tree: _Tree) -> _Call:
         _arguments(tree.first(span, _ARGUMENTS)),
         str(tree.first(span, _IDS) or ""),
         tree.agent(span),
-        start_of(span),
+        tree.start(span),
         has_result=result is not None or bool(error),
         result=_json(result) if result is not None else {"error": error},
         failed=bool(error),
         ran=True,
+        span=span,
     )
 
 
@@ -274,12 +195,12 @@ def _merge(call: _Call, calls: list[_Call]) -> None:
     ran.agent = ran.agent or call.agent
 
 
-def _answer(span: Mapping[str, Any], calls: Iterable[_Call]) -> None:
+def _answer(read: Span, calls: Iterable[_Call]) -> None:
     """Results that the model was sent, by the ids of their calls."""
     waiting = {call.id: call for call in calls if call.id and not call.has_result}
     if not waiting:
         return
-    for message in plain_as_far_as_read(read_span(span).asked):
+    for message in plain_as_far_as_read(read.asked or ()):
         call = waiting.get(str(message.get("tool_call_id") or "")) if message.get("role") == "tool" else None
         if call:
             call.has_result, call.result = True, message.get("content")
@@ -355,7 +276,7 @@ def _json(value: Any) -> Any:
 # ── usage ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _usage(tree: _Tree) -> Usage | None:
+def _usage(tree: SpanTree) -> Usage | None:
     reported = (
         {name: tree.first(span, attributes) for name, attributes in _USAGE.items()} for span in tree.models()
     )

@@ -13,9 +13,12 @@ from typing import Any
 
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
+from agenteval.messages.span_kinds import asks_for_tools
 
 _ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
 _ANSWERED = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output")
+_TEXTS = ("gen_ai.completion", "gen_ai.output")
+"""Those that may hold an answer's own text, of which ``[]`` is one."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -32,10 +35,11 @@ _OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, "span_id", "spanId", "context")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """``result``: the message of a tool; ``None`` for a model's span. ``request``: what else was asked with.
-    ``error``: why it ended, if it failed."""
+    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``result``: the message
+    of a tool; ``None`` for a model's span. ``request``: what else was asked with. ``error``: why it ended, if
+    it failed."""
 
-    asked: list[Any]
+    asked: list[Any] | None
     answered: list[Any]
     result: Mapping[str, Any] | None
     request: Mapping[str, Any]
@@ -73,14 +77,17 @@ def start_of(span: Mapping[str, Any]) -> Any:
     return start if isinstance(start, int | float | str) else None
 
 
-def read_span(span: Mapping[str, Any]) -> Span:
-    attributes = attributes_of(span)
+def read_span(span: Mapping[str, Any], attributes: Mapping[str, Any] | None = None) -> Span:
+    """``attributes``: its own and those of its events, where they are at hand."""
+    attributes = attributes_of(span) if attributes is None else attributes
     asked, answered = _messages(attributes, _ASKED), _messages(attributes, _ANSWERED)
+    if asks_for_tools(attributes) and not any(map(_holds_anything, answered or ())):
+        answered = None  # the tracer leaves its calls out
     tool = _first(attributes, _TOOL)
     is_tool = isinstance(tool, str) and not asked
     return Span(
         asked=asked,
-        answered=[] if is_tool else answered,
+        answered=[] if is_tool else answered or [],
         result=_result(span, attributes, tool) if is_tool else None,
         request=_request(attributes),
         error=error_of(span),
@@ -182,7 +189,8 @@ def _gathered(fields: Mapping[str, Any]) -> Any:
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any] | None:
+    """``None``: they are not recorded."""
     role = "user" if names is _ASKED else "assistant"
     written = _first(attributes, names)
     found = read_json(written)
@@ -192,10 +200,16 @@ def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any
         return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
     if _are_messages(found):
         return [{"role": role, **_message(each)} if _is_message(each) else each for each in found]
-    if not written:
+    if written is None or written == "":
+        return None
+    if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
         return []
     text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
     return [{"role": role, "content": text}]
+
+
+def _holds_anything(message: Mapping[str, Any]) -> bool:
+    return any(value for key, value in message.items() if key not in ("role", "finish_reason"))
 
 
 def _are_messages(found: Any) -> bool:
@@ -276,6 +290,6 @@ def _declaration(given: Any) -> Any:
     """OpenInference keeps the schema of a tool as a text."""
     if not isinstance(given, dict):
         return given
-    fields = _gathered(given)
+    fields = _gathered({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
     schema = fields["tool"].get("json_schema") if isinstance(fields.get("tool"), dict) else None
     return read_json(schema) if schema else given

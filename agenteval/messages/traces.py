@@ -7,38 +7,51 @@ agent, is a record of its own. A tool that ran in a span and is in no message wa
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import accumulate, combinations, takewhile
+from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import ToolCall
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
-from agenteval.messages.growing import Words, goes_on, words_of
+from agenteval.messages.growing import Uttered, Words, goes_on, words_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.said import UNPLACED, Said, marked
-from agenteval.messages.span_calls import calls_beside
-from agenteval.messages.spans import Span, id_of, is_span, parent_of, read_span, start_of, trace_of
+from agenteval.messages.span_calls import shown_by_spans_alone
+from agenteval.messages.span_tree import SpanTree, conversations_named_in, moment_of
+from agenteval.messages.span_turns import SpanTurns
+from agenteval.messages.spans import Span, id_of, is_span, parent_of, start_of, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
 _EXPORTED = ("resourceSpans", "resource_spans")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Talk:
-    """A conversation as far as it was heard. ``places``: of its spans in the trace; ``words``: those of
-    models, by which it is known again; ``turns``: of how many messages of the user its spans tell."""
+    """A conversation as far as it was heard. ``places``: of its spans in the trace; ``words``: those of users
+    and models in each message, by which it is known again, ``spoken`` all of them; ``turns``: how many
+    messages users had written when the span at a place ended. ``has_history``: something was said before its
+    first span. ``is_open``: another conversation of the trace may be how it went on, or began."""
 
     messages: list[Any]
-    words: Words
+    words: list[Words]
     places: list[int]
     parent: str
     request: dict[str, Any] = field(default_factory=dict)
     error: str = ""
-    turns: set[int] = field(default_factory=set)
+    turns: dict[int, int] = field(default_factory=dict)
+    has_history: bool = False
+    is_open: bool = False
+    spoken: Words = ()
+
+    def say(self, messages: list[Any], words: list[Words]) -> None:
+        self.messages, self.words = messages, words
+        self.spoken = [word for each in words for word in each]
 
 
 def spans_in(value: Any) -> list[Any] | None:
@@ -60,29 +73,35 @@ def _exported(groups: Iterable[Any]) -> Iterator[Any]:
 
 
 def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Spans that are entries of their own put together by their trace, and traces taken apart by their
-    conversations; all else as it is."""
+    """Spans that are entries of their own put together by their trace or by the conversation that they name,
+    and traces taken apart by their conversations; all else as it is."""
     held: list[Record] = []
+    traces: set[str] = set()
+    named: set[str] = set()
     for entry in entries:
-        trace = _trace_of_bare(entry)
-        if held and (not trace or trace != trace_of(held[0].value)):
+        trace, conversations = _named_by_bare(entry)
+        if held and trace not in traces and not conversations & named:
             yield from _put_together(held)
-            held = []
+            held, traces, named = [], set(), set()
         if isinstance(entry, Unreadable):
             yield entry
         elif trace:
             held.append(entry)
+            traces.add(trace)
+            named |= conversations
         else:
             yield from _taken_apart(entry)
     if held:
         yield from _put_together(held)
 
 
-def _trace_of_bare(entry: Entry) -> str:
-    """The trace of a span that is an entry of its own; empty if it is none, or names no trace."""
+def _named_by_bare(entry: Entry) -> tuple[str, set[str]]:
+    """The trace and the conversations of a span that is an entry of its own; empty if it is none, or names no
+    trace."""
     if isinstance(entry, Unreadable) or not is_span(entry.value) or _has_messages(entry.value):
-        return ""
-    return trace_of(entry.value)
+        return "", set()
+    trace = trace_of(entry.value)
+    return trace, conversations_named_in([entry.value]) if trace else set()
 
 
 def _has_messages(record: Mapping[str, Any]) -> bool:
@@ -102,18 +121,35 @@ def _taken_apart(record: Record) -> Iterator[Record]:
     if spans is None or (isinstance(value, dict) and _has_messages(value)):
         yield record
         return
-    traces: dict[str, list[Any]] = {}
-    for span in spans:
-        traces.setdefault(trace_of(span), []).append(span)
-    for each in traces.values():
-        talks = _talks_in(each)
+    traces = _by_conversation(spans)
+    for each in traces:
+        talks = _talks_in(each, SpanTree(each))
         if len(talks) < 2 and len(traces) == 1 and isinstance(value, dict):
             yield record
             continue
         read = (_SPANS, *_EXPORTED)
         fields = {k: v for k, v in value.items() if k not in read} if isinstance(value, dict) else {}
-        for places in _shared_out(each, talks) or [list(range(len(each)))]:
-            yield record._replace(value={**fields, _SPANS: [each[at] for at in places]})
+        shared = zip(talks, _shared_out(each, talks), strict=True)
+        for talk, places in shared if talks else [(None, list(range(len(each))))]:
+            around = (*record.around, *([MAY_GO_ON] if talk and talk.is_open else []))
+            yield record._replace(value={**fields, _SPANS: [each[at] for at in places]}, around=around)
+
+
+def _by_conversation(spans: Sequence[Any]) -> list[list[Any]]:
+    """The spans of each trace; of traces that name the same conversation, together."""
+    traces: dict[str, list[Any]] = {}
+    for span in spans:
+        traces.setdefault(trace_of(span), []).append(span)
+    groups: list[tuple[set[str], list[Any]]] = []
+    for trace in traces.values():
+        named = conversations_named_in(trace) if len(traces) > 1 else set()
+        group = next((group for group in groups if named & group[0]), None)
+        if group is None:
+            groups.append((named, list(trace)))
+        else:
+            group[0].update(named)
+            group[1].extend(trace)
+    return [group for _, group in groups]
 
 
 def _shared_out(spans: Sequence[Any], talks: Sequence[_Talk]) -> list[list[int]]:
@@ -125,7 +161,8 @@ def _shared_out(spans: Sequence[Any], talks: Sequence[_Talk]) -> list[list[int]]
         if any(at in own for own in places):
             continue
         owners = _owners(span, spans, talks, at_id)
-        for number in owners or range(len(talks)):
+        same = [n for n, talk in enumerate(talks) if trace_of(spans[talk.places[0]]) == trace_of(span)]
+        for number in owners or same or range(len(talks)):
             places[number].add(at)
     return [sorted(own) for own in places]
 
@@ -153,7 +190,8 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     spans = spans_in(record)
     if spans is None:
         return None
-    talks = _talks_in(spans)
+    tree = SpanTree(spans)
+    talks = _talks_in(spans, tree)
     if not talks:
         what = "let the tracer record them, as gen_ai.input.messages and gen_ai.output.messages"
         raise AuthorError(Problem("a trace without messages", what))
@@ -161,39 +199,55 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     is_lost = bool(talk.error) and not is_agents(talk.messages[-1])
     lost = f"the trace reports an error: {talk.error}" if is_lost else ""
     notes = ("a trace with several conversations: only the longest was read",) if len(talks) > 1 else ()
-    around = () if is_span(record) else unplaced_in_record(record, {_SPANS, *_EXPORTED})
-    messages, unplaced = _with_span_calls(talk, spans)
-    logged = Logged(messages, (talk.request,), {"id": trace_of(spans[0])}, lost, notes)
-    return logged._replace(unplaced=(*unplaced, *around))
+    around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
+    around += (MAY_GO_ON,) if talk.is_open else ()
+    logged = Logged([], (talk.request,), {"id": trace_of(spans[0])}, lost, notes, around)
+    return _with_span_calls(logged, talk, spans, tree)
 
 
 # ── what spans tell, and messages do not ─────────────────────────────────────────────────────────
 
 
-def _with_span_calls(talk: _Talk, spans: Sequence[Any]) -> tuple[list[Any], list[Unplaced]]:
-    """The messages with the calls of tools that ran in spans alone, and what of the spans nobody knows. Of
-    which turn a call is, is known where the trace is of one, which is the last."""
+def _with_span_calls(logged: Logged, talk: _Talk, spans: Sequence[Any], tree: SpanTree) -> Logged:
+    """The messages with the calls of tools that ran in spans alone, and what of the spans nobody knows, each
+    in its turn. A call that may be of one of several turns stands in the last of them, and is named as such;
+    those turns are not fully seen."""
     said = [list(said_in([message], lambda _: None)) for message in talk.messages]
-    is_one = len(talk.turns) < 2
-    begin = max((at for at, each in enumerate(said) if _is_users(each)), default=0) if is_one else 0
+    counts = list(accumulate(sum(map(_is_users, each)) for each in said))
+    turns = SpanTurns(tree, {id(spans[at]): turn for at, turn in talk.turns.items()}, counts[-1])
+    begin = next((at for at, count in enumerate(counts) if count >= turns.first), 0)
     known = [(at, call) for at in range(begin, len(said)) for each in said[at] for call in each.calls]
     calls = [ToolCall(name=c.name, args=c.args, raw_args=c.raw_args, id=c.id) for _, c in known]
-    beside, unplaced = calls_beside(spans, calls)
+    added: dict[int, list[Any]] = {}
+    shown = shown_by_spans_alone(tree, calls)
     met = {each.value.phrase for some in said for each in some if each.role == UNPLACED}
-    unplaced = [each for each in unplaced if each.phrase not in met]
-    if not is_one:
-        more = [Unplaced(f"a call of '{each.name[:40]}' in a span", (each.name,)) for each in beside]
-        return talk.messages, [*unplaced, *more]
-    end = len(said) - (1 if said and _is_answer(said[-1]) else 0)
-    added: dict[int, list[Any]] = {end: [marked(each) for each in unplaced]}
-    for each in beside:
-        added.setdefault(end if each.before is None else known[each.before][0], []).extend(each.messages)
+    for span, unplaced in shown.unplaced:
+        for turn in turns.of(span) if unplaced.phrase not in met else ():
+            added.setdefault(_end_of(turn, counts, said), []).append(marked(unplaced))
+    unsure = set()
+    for each in shown.calls:
+        *others, turn = turns.of(each.span)
+        end = _end_of(turn, counts, said)
+        later = [at for at in (known[place][0] for place in each.later) if counts[at] == turn and at < end]
+        added.setdefault(min(later, default=end), []).extend(each.messages)
+        if others:
+            unsure.add(each.id)
+            what = marked(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
+            for maybe in (*others, turn):
+                added.setdefault(_end_of(maybe, counts, said), []).append(what)
     places = range(len(talk.messages) + 1)
-    return [message for at in places for message in (*added.get(at, ()), *talk.messages[at : at + 1])], []
+    messages = [message for at in places for message in (*added.get(at, ()), *talk.messages[at : at + 1])]
+    return logged._replace(messages=messages, of_unknown_turn=frozenset(unsure))
 
 
-def _is_users(said: Sequence[Said]) -> bool:
-    return any(each.role == "user" and each.text for each in said)
+def _end_of(turn: int, counts: Sequence[int], said: Sequence[Sequence[Said]]) -> int:
+    """The place in a turn before its answer, or where none is, its end."""
+    end = bisect_right(counts, turn)
+    return end - 1 if end and counts[end - 1] == turn and _is_answer(said[end - 1]) else end
+
+
+def _is_users(said: Said | Uttered) -> bool:
+    return said.role == "user" and bool(said.text and said.text.strip())
 
 
 def _is_answer(said: Sequence[Said]) -> bool:
@@ -203,26 +257,147 @@ def _is_answer(said: Sequence[Said]) -> bool:
 # ── the conversations of one trace ───────────────────────────────────────────────────────────────
 
 
-def _talks_in(spans: Sequence[Any]) -> list[_Talk]:
+def _talks_in(spans: Sequence[Any], tree: SpanTree) -> list[_Talk]:
     talks: list[_Talk] = []
     for at in _in_order(spans):
-        _hear(read_span(spans[at]), at, talks)
+        _hear(tree.read(spans[at]), at, talks)
     kept = [talk for n, talk in enumerate(talks) if not _is_told_again(n, talks)]
-    others = [at for talk in talks for at in talk.places if talk not in kept]
-    if len(kept) == 1:
-        kept[0].places += others
-    return kept
+    for talk in talks:
+        if talk not in kept:
+            _add_to(kept, talk)
+            if len(kept) == 1:
+                kept[0].places += talk.places
+    return _put_in_turns(kept, spans, tree) if len(kept) > 1 else kept
+
+
+def _add_to(kept: Sequence[_Talk], talk: _Talk) -> None:
+    """What the spans of a conversation tell of those that say it again: the turns, the tools."""
+    words = talk.spoken
+    for other in kept:
+        if (ends := _ends_within(words, other.spoken)) is None:
+            continue
+        other.request = {**talk.request, **other.request}
+        users = {sum(map(_is_users, other.spoken[:end])) for end in ends}
+        if len(users) == 1:
+            before = users.pop() - sum(map(_is_users, words))
+            for at, turn in talk.turns.items():
+                other.turns.setdefault(at, before + turn)
+
+
+# ── one conversation, or several ─────────────────────────────────────────────────────────────────
+
+MAY_GO_ON = Unplaced(
+    "what another conversation of the trace may hold of this one (gen_ai.conversation.id would join the two)"
+)
+"""Spans whose messages do not repeat what was said before may be of one conversation: only an id says it."""
+
+
+class _Whose(NamedTuple):
+    """Whose a conversation is. ``conversation``: its id; ``begin``, ``end``: when its first and last span
+    began, in order; ``is_delegated``: another agent or a tool asked for it."""
+
+    agent: str
+    conversation: str
+    system: Any
+    begin: float | None
+    end: float | None
+    is_delegated: bool
+
+
+def _put_in_turns(talks: Sequence[_Talk], spans: Sequence[Any], tree: SpanTree) -> list[_Talk]:
+    """The conversations of a trace, those together that are successive turns of one."""
+    heard = {id(spans[at]): talk for talk in talks for at in talk.places}
+    whole: list[tuple[_Talk, _Whose]] = []
+    for talk in talks:
+        whose = _whose(talk, spans, tree, heard)
+        before = next(
+            (n for n, (each, its) in reversed([*enumerate(whole)]) if _is_next(each, its, talk, whose)), None
+        )
+        if before is None:
+            whole.append((talk, whose))
+        else:
+            first, its = whole[before]
+            _join(first, talk)
+            whole[before] = (first, its._replace(end=whose.end))
+    for (one, its), (other, others) in combinations(whole, 2):
+        if _may_be_one(its, others):
+            one.is_open = other.is_open = True
+    return [talk for talk, _ in whole]
+
+
+def _whose(talk: _Talk, spans: Sequence[Any], tree: SpanTree, heard: Mapping[int, _Talk]) -> _Whose:
+    first = spans[talk.places[0]]
+    starts = [moment_of(start_of(spans[at])) for at in talk.places]
+    known = [start for start in starts if start is not None]
+    is_timed = len(known) == len(starts)
+    system = [word.text for word in talk.spoken if word.role == "system"]
+    return _Whose(
+        agent=tree.agent(first),
+        conversation=tree.conversation(first),
+        system=talk.request.get("system") or system,
+        begin=min(known) if is_timed else None,
+        end=max(known) if is_timed else None,
+        is_delegated=tree.is_delegated(first)
+        or any(heard.get(id(each), talk) is not talk for each in tree.above(first)),
+    )
+
+
+def _may_be_one(one: _Whose, other: _Whose) -> bool:
+    """Whether two conversations may be turns of one, the second after the first."""
+    if one.is_delegated or other.is_delegated or _is_parallel(one, other):
+        return False
+    if one.conversation and other.conversation and one.conversation != other.conversation:
+        return False
+    if one.agent and other.agent:
+        return one.agent == other.agent or bool(one.conversation and other.conversation)
+    return bool(one.system == other.system)
+
+
+def _is_parallel(one: _Whose, other: _Whose) -> bool:
+    return one.end is not None and other.begin is not None and one.end >= other.begin
+
+
+def _is_next(talk: _Talk, its: _Whose, other: _Talk, others: _Whose) -> bool:
+    """Whether it is known that a conversation goes on with another one."""
+    return (
+        _may_be_one(its, others)
+        and bool(its.conversation)
+        and its.conversation == others.conversation
+        and its.agent == others.agent
+        and None not in (its.end, others.begin)
+        and not other.has_history
+        and _asked_in(talk)[-1:] != _asked_in(other)[:1]  # it may have been tried again
+    )
+
+
+def _asked_in(talk: _Talk) -> list[str]:
+    return [word.text for word in talk.spoken if _is_users(word)]
+
+
+def _join(talk: _Talk, other: _Talk) -> None:
+    users = sum(map(_is_users, talk.spoken))
+    instructions = [each for each in talk.spoken if each.role == "system"]
+    rest = [
+        (message, words)
+        for message, words in zip(other.messages, other.words, strict=True)
+        if not words or any(word not in instructions for word in words)
+    ]
+    talk.say([*talk.messages, *(each for each, _ in rest)], [*talk.words, *(words for _, words in rest)])
+    talk.places += other.places
+    talk.turns.update({at: users + turn for at, turn in other.turns.items()})
+    talk.request = {**talk.request, **other.request}
+    talk.error = other.error
 
 
 def _in_order(spans: Sequence[Any]) -> list[int]:
-    starts = [start_of(span) for span in spans]
-    if len({isinstance(start, str) for start in starts}) > 1 or None in starts:
+    starts = [moment_of(start_of(span)) for span in spans]
+    if None in starts:
         return list(range(len(spans)))
-    return sorted(range(len(spans)), key=lambda at: starts[at])
+    return sorted(range(len(spans)), key=lambda at: starts[at] or 0)
 
 
 def _hear(span: Span, at: int, talks: list[_Talk]) -> None:
-    if span.asked:
+    if span.asked or (span.asked is not None and span.answered):
         _hear_all(span, at, talks)
         return
     last = next(
@@ -231,29 +406,49 @@ def _hear(span: Span, at: int, talks: list[_Talk]) -> None:
     if span.result is not None:
         if last and _is_waiting(last.messages):
             last.messages.append(span.result)
+            last.words.append([])
             last.places.append(at)
     elif span.answered:
         if last is None:
             last = _Talk([], [], [], span.parent)
             talks.append(last)
-        _go_on(last, [*last.messages, *span.answered], span, at)
+        messages = [*last.messages, *span.answered]
+        _go_on(last, messages, _words_of(messages, [last]), span, at)
 
 
 def _hear_all(span: Span, at: int, talks: list[_Talk]) -> None:
-    messages = [*span.asked, *span.answered]
-    words = words_of(messages, results=False)
-    turns = sum(each.role == "user" for each in words)
-    talk = next((talk for talk in reversed(talks) if goes_on(talk.words, words)), None)
+    messages = [*(span.asked or ()), *span.answered]
+    words = _words_of(messages, talks)
+    spoken = [word for each in words for word in each]
+    talk = next((talk for talk in reversed(talks) if goes_on(talk.spoken, spoken)), None)
     if talk is None:
-        talk = _Talk([], [], [], span.parent)
+        asked = words[: len(span.asked or ())]
+        has_history = any(word.role == "assistant" for each in asked for word in each)
+        talk = _Talk([], [], [], span.parent, has_history=has_history)
         talks.append(talk)
-    _go_on(talk, messages, span, at)
-    talk.turns |= {turns} - {0}
+    _go_on(talk, messages, words, span, at)
 
 
-def _go_on(talk: _Talk, messages: list[Any], span: Span, at: int) -> None:
-    talk.messages, talk.words = messages, words_of(messages, results=False)
+def _words_of(messages: Sequence[Any], talks: Iterable[_Talk]) -> list[Words]:
+    """The words of each message. Spans repeat what was said before: its words are known."""
+    known: list[Words] = []
+    for talk in talks:
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(talk.messages, messages, strict=False))
+        if (shared := sum(1 for _ in same)) > len(known):
+            known = talk.words[:shared]
+    new = (words_of([message], results=False) for message in messages[len(known) :])
+    return [*known, *([word for word in words if not _is_silent(word)] for words in new)]
+
+
+def _is_silent(word: Uttered) -> bool:
+    """Whether it is a model's answer that is empty, or whose calls are not recorded: no history has it."""
+    return word.role == "assistant" and not word.text and not word.calls
+
+
+def _go_on(talk: _Talk, messages: list[Any], words: list[Words], span: Span, at: int) -> None:
+    talk.say(messages, words)
     talk.places.append(at)
+    talk.turns[at] = sum(map(_is_users, talk.spoken))
     talk.request = {**talk.request, **span.request}
     talk.error = span.error
 
@@ -267,14 +462,31 @@ def _is_waiting(messages: Sequence[Any]) -> bool:
 def _is_told_again(number: int, talks: Sequence[_Talk]) -> bool:
     """Whether all of a conversation is said in another one, in that order: of two that are the same, the
     later is."""
-    own = talks[number].words
+    own = talks[number].spoken
     for n, other in enumerate(talks):
-        is_longer = len(other.words) > len(own) or (len(other.words) == len(own) and n < number)
-        if is_longer and _is_within(own, other.words):
+        spoken = other.spoken
+        is_longer = len(spoken) > len(own) or (len(spoken) == len(own) and n < number)
+        if is_longer and _ends_within(own, spoken):
             return True
     return False
 
 
-def _is_within(own: Words, other: Words) -> bool:
-    rest = iter(other)
-    return all(any(word == each for each in rest) for word in own)
+def _ends_within(own: Words, other: Words) -> tuple[int, int] | None:
+    """Where one conversation ends within another one that says all of it in that order, at the earliest and
+    at the latest; ``None``: it does not."""
+    earliest = _end_within(own, other)
+    if earliest is None:
+        return None
+    latest = max(at for at, word in enumerate(other) if word == own[-1]) + 1 if own else 0
+    return earliest, latest
+
+
+def _end_within(own: Words, other: Words) -> int | None:
+    at = 0
+    for word in own:
+        while at < len(other) and other[at] != word:
+            at += 1
+        if at == len(other):
+            return None
+        at += 1
+    return at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ def talk_of(
     """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
     those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
-    messages, lost = logged.messages, logged.lost
+    messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _Draft(no_calls_in)
     for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw="choices" in logged.response):
         draft.add(said)
@@ -75,8 +75,8 @@ def talk_of(
     # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
     if done[-1].is_open and (len(done) > 1 or lost):
         *done, last = done
-        unfinished = last.frozen(sees_all=bool(tools), error=lost or CUT_OFF)
-    turns = tuple(turn.frozen(sees_all=bool(tools)) for turn in done)
+        unfinished = last.frozen(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
+    turns = tuple(turn.frozen(sees_all=bool(tools), of_unknown_turn=unsure) for turn in done)
     return Talk(
         Trajectory(turns=turns, unfinished=unfinished),
         "\n\n".join(draft.policy),
@@ -167,12 +167,17 @@ class _Turn:
         """Whether the agent said anything, be it nothing, but call tools."""
         return any(step.said.text or not step.said.calls for step in self.steps)
 
-    def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
-        """``sees_all``: the record declares tools, so that it would hold their calls."""
+    def frozen(
+        self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
+    ) -> Turn:
+        """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
+        the ids of calls that may be of another turn."""
         steps = after_handoffs([step.frozen() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
             evidence = CallEvidence.REPORTED
+        if of_unknown_turn:
+            steps = tuple(_unsure(step, of_unknown_turn) for step in steps)
         own = {
             "user": "\n".join(self.user),
             "steps": steps,
@@ -181,6 +186,11 @@ class _Turn:
             "unplaced": tuple(self.unplaced),
         }
         return changed(_TURN, own)
+
+
+def _unsure(step: Step, ids: Collection[str]) -> Step:
+    calls = [changed(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls]
+    return changed(step, {"tool_calls": tuple(calls)})
 
 
 class _Draft:
@@ -290,9 +300,10 @@ class _Draft:
 
 
 def _without_call(said: Said) -> Unplaced:
-    """A result shows that a call was made, which is not in the record."""
+    """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
+    nobody may say that there was none."""
     of = f" of '{said.name[:40]}'" if said.name else ""
-    return Unplaced(f"the call of a tool's result{of}", ("tool", said.name), said.value)
+    return Unplaced(f"the call of a tool's result{of}", () if said.name else ("tool",), said.value)
 
 
 def _orphan(said: Said) -> str:

@@ -576,13 +576,6 @@ def test_calls_of_spans_and_of_messages_stand_in_the_order_of_time(project: Proj
     assert traced(project, model(1, "look"), tool(3, "look"), last, rule=rule).code == 1
 
 
-def test_of_which_turn_a_call_is_may_not_be_known(project: Project) -> None:
-    one, two = agent(), {**agent(*talk("Hi"), DONE, *talk("And now?")), "span_id": "4", "start_time": 4}
-    done = traced(project, one, two, tool(5, "cancel"))
-    assert done.code == 3, done.all
-    assert "a call of 'cancel' in a span" in done.all
-
-
 def test_the_tools_of_an_agent_that_an_agent_asked_stay_with_it(project: Project) -> None:
     inner = {**agent(*talk("Sub-question")), "span_id": "2", "parent_id": "1", "start_time": 2}
     spans = [agent(), inner, span(3, "cancel", 2, openinference__span__kind="TOOL")]

@@ -47,6 +47,7 @@ class TurnExpectations:
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
+        turn = turn.without_unsure_calls
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
         checks = await without_waiting(turn_checks, scenario, turn, before, observed, self._recorded)
@@ -106,6 +107,7 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     if stop is None or stop.fault not in ("agent", *_KEEPING_CALLS) or turn is None or expect is None:
         return ()
     rules = [rule for rule in RULES if not rule.needs_answers] if stop.fault == "agent" else TOOL_CALLS
+    turn = turn.without_unsure_calls
     observed = _is_fully_seen(trajectory, (turn,))
     at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = Seen((), turn, before=trajectory.turns, goes_on=True)
