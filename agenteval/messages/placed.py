@@ -19,10 +19,14 @@ from typing import Any, NamedTuple
 
 from agenteval.messages.reported_usage import USAGE_KEYS
 from agenteval.messages.without_calls import (
+    CONTROL,
     FIELDS,
     INSIDE,
     JUDGED,
+    JUDGEMENT,
+    NUMBERS,
     PLAIN,
+    RATINGS,
     SOURCES,
     SPEAKERS,
     Shape,
@@ -147,7 +151,9 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
     for key, value in record.items():
         if isinstance(value, PLAIN) or key in read or key in _OF_RECORDS:
             continue
-        known = _OF_RECORDS if key in SPEAKERS else _OF_A_TASK
+        if (shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value):
+            continue
+        known = _OF_RECORDS if key in SPEAKERS or key == "config" else _OF_A_TASK
         if holds_entries(value, known) or is_call(value):
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
@@ -245,10 +251,26 @@ _OF_THE_AGENT = (
     "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
     "policy", "tool_choice", "response_format", "documents", "contexts", "retrieved_documents",
 )  # fmt: skip
+_SETTINGS = (
+    "systemInstruction", "system_instruction", "safetySettings", "safety_settings", "generationConfig",
+    "generation_config", "toolConfig", "tool_config", "inferenceConfig", "guardrailConfig",
+    "responseSchema", "response_schema", "additionalModelRequestFields", "mcp_servers", "context_management",
+    "prediction", "extra_body",
+)  # fmt: skip
+"""What requests give to the APIs of models: Google's, Bedrock's, Anthropic's, OpenAI's."""
 _HELD_AGAINST = (
     "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
-    "reward_info",
+    "reward_info", "expected_tool_calls", "expected_tools", "reference_answers", "reference_tool_calls",
+    "user_scenario",
 )  # fmt: skip
 _OF_A_TASK = frozenset((*_HELD_AGAINST, *JUDGED))
-_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, USAGE_KEYS, ("citations", "sources", "attachments"))
+_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, _SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments"))
 """Fields of a record: what the agent was given, what it was held against, and what was said of it."""
+_SHAPES_OF_RECORDS: Mapping[str, Shape] = {
+    **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
+    **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),
+    **dict.fromkeys(("timing", "timings"), NUMBERS),
+    "annotations": JUDGEMENT,
+    "container": CONTROL,
+}
+"""Fields of a record whose names are used for much else: they are known if their values are what they say."""

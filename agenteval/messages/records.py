@@ -21,7 +21,12 @@ from agenteval.messages.turns import Talk, talk_of
 
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
 _TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
-_POLICIES = ("system", "system_prompt", "instructions", "policy")
+_POLICIES = (
+    "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
+)  # fmt: skip
+_WITHIN = ("config", "toolConfig", "tool_config")
+"""Where requests of Google's client and of Bedrock keep their instructions and tools."""
+_DEEPEST_TEXT = 4
 _ID_LIMIT = 200
 _MOST_SETS = 8
 
@@ -88,7 +93,9 @@ def read_conversation(
 
     logged = _logged(record)
     fields = record if isinstance(record, dict) else {}
-    places = (fields, *logged.requests)
+    outer = (fields, *logged.requests)
+    inner = (each.get(key) for each in outer for key in _WITHIN)
+    places = (*outer, *(each for each in inner if isinstance(each, dict)))
     for note in logged.notes:
         tell(note)
     tools = tool_sets.tools_of(_declared(places), tell)
@@ -129,12 +136,18 @@ def _declared(places: Iterable[Mapping[str, Any]]) -> Any:
     return next((each[key] for each in places for key in _TOOLS if each.get(key)), None)
 
 
-def _text(value: Any) -> str:
-    """A text, or the blocks that it is written in."""
+def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
+    """A text, or the blocks, parts or contents that it is written in."""
+    if isinstance(value, str) or not depth:
+        return value if isinstance(value, str) else ""
     if isinstance(value, list):
-        texts = (part.get("text") or part.get("content") for part in value if isinstance(part, dict))
-        return "\n\n".join(text for text in texts if isinstance(text, str))
-    return value if isinstance(value, str) else ""
+        return "\n\n".join(filter(None, (_text(each, depth - 1) for each in value)))
+    if isinstance(value, dict):
+        return next(filter(None, (_text(value.get(key), depth - 1) for key in _TEXTS)), "")
+    return ""
+
+
+_TEXTS = ("text", "content", "parts")
 
 
 def _remedy(record: Mapping[str, Any]) -> str:

@@ -357,6 +357,7 @@ FIELDS: Mapping[str, Shape] = {
         ),
         CONTROL,
     ),
+    **dict.fromkeys(("node_info", "nodeInfo"), Shape(frozenset(("path",)))),
     **dict.fromkeys(SPEAKERS, SPEAKER),
     **dict.fromkeys(JUDGED, JUDGEMENT),
     "refusal": NOTHING,
