@@ -303,8 +303,11 @@ def _hides_what_gates(failure: ScoreFailure, scenario: ScenarioReport, plan: Pla
         return False
     if failure.metric == GOAL:
         return may_gate_unjudged(scenario.samples, plan)
-    gates = failure.worst is None or failure.worst.rank >= plan.fail_on.rank
-    return gates and _gates_by_severity(failure, plan)
+    if failure.worst is None:
+        return _gates_by_severity(failure, plan)
+    proposed = Severity.CRITICAL if plan.severity_from == "model" else None
+    worst = failure.worst.raised_towards(proposed)
+    return worst.rank >= plan.fail_on.rank and _gates_by_severity(failure, plan)
 
 
 def _gates_by_severity(failure: ScoreFailure, plan: Plan) -> bool:

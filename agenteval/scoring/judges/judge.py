@@ -152,8 +152,7 @@ class Judge:
         return acts_of(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
 
     def _is_below_the_gate(self, worst: Severity | None) -> bool:
-        bound = self._stakes.fail_on
-        return worst is not None and (bound is None or worst.rank < bound.rank)
+        return worst is not None and not self._stakes.gates_at(worst)
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         """Of the rubric, and what fills them."""

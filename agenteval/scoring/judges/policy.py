@@ -53,9 +53,8 @@ class PolicyJudge(Judge):
     def _gates(self, said: Any, of: Judged) -> bool:
         if said.label != BROKEN:
             return False
-        bound = self._stakes.fail_on
-        severe = bound and any(self._breach(v, of).severity.rank >= bound.rank for v in violations_in(said))
-        return bool(severe) or self._stakes.bar(self.metric, of.scenario) is not None
+        severe = any(self._stakes.gates_at(self._breach(v, of).severity) for v in violations_in(said))
+        return severe or self._stakes.bar(self.metric, of.scenario) is not None
 
     def _is_doubtful(self, answer: Any, of: Judged) -> bool:
         """A breach that names a call which may have changed something is asked about again for its kind."""
