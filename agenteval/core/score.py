@@ -183,6 +183,8 @@ class ScoreFailure(Value):
     unclear: bool = False
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """It stands only if not all calls are seen."""
+    worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
+    """The worst severity of what it might have found; ``None``: that is not known."""
 
 
 AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agenteval.core.call_outcomes import did_nothing, outcome_of
+from agenteval.core.call_outcomes import Outcome, did_nothing, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.score import Finding, Severity
 from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
@@ -46,6 +46,14 @@ def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) 
         return max(acts, key=lambda each: (each.may_have_changed_something, each.tool is ToolEffect.WRITES))
     missing = [Act(_effect(name, tools)) for name in _not_called(finding, trajectory, tools)]
     return max(missing, key=lambda each: each.tool is ToolEffect.WRITES, default=None)
+
+
+def acts_of(trajectory: Trajectory, tools: Mapping[str, Tool], names: Iterable[str]) -> list[Act | None]:
+    """All that a finding about a conversation might cite: its calls, those of the tools ``names`` that were
+    not made, and words alone."""
+    unseen = [] if trajectory.all_calls_seen else [Act(ToolEffect.WRITES, Outcome.OPEN)]
+    made = [act(call, tools) for call in trajectory.tool_calls]
+    return [None, *made, *(Act(_effect(name, tools)) for name in {*tools, *names}), *unseen]
 
 
 def act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:

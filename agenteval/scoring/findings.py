@@ -13,6 +13,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Severity
 from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.effects import calls_cited
+from agenteval.scoring.finding_merge import JUDGE
 
 SeverityFrom: TypeAlias = Literal["table", "model"]
 
@@ -106,30 +107,40 @@ def example_of(each: Located) -> IssueExample:
 # ── severity ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def effective_severity(issue: Issue, severity_from: SeverityFrom) -> Severity:
-    """The severity that counts: the table's, or one level more where a model proposed more."""
-    return (
-        issue.severity.raised_towards(issue.proposed_severity) if severity_from == "model" else issue.severity
-    )
-
-
 def effective_severities(
-    issues: Iterable[Issue], findings: Mapping[SampleKey, Sequence[Finding]], severity_from: SeverityFrom
+    issues: Iterable[Issue],
+    findings: Mapping[SampleKey, Sequence[Finding]],
+    severity_from: SeverityFrom,
+    overrides: Mapping[str, Severity] | None = None,
 ) -> dict[SampleKey, tuple[Severity, ...]]:
     """The severity that counts of each finding of each sample, in their order.
 
     With ``model``, one level above the finding's own where more was proposed for its issue: a
-    harmless finding does not become critical by its company. The worst of an issue's findings is what
-    ``effective_severity`` says of the issue.
+    harmless finding does not become critical by its company. What the author sets (``overrides``) stands,
+    and a detector that no judge confirms is high at most.
     """
     counted = {key: [finding.severity for finding in own] for key, own in findings.items()}
     for issue in issues if severity_from == "model" else ():
         for occurrence in issue.occurrences:
-            severities = counted.get(sample_of(occurrence), [])
+            key = sample_of(occurrence)
+            severities = counted.get(key, [])
             for index in occurrence.findings:
                 if index < len(severities):
-                    severities[index] = severities[index].raised_towards(issue.proposed_severity)
+                    finding = findings[key][index]
+                    severities[index] = _raised(
+                        finding, severities[index], issue.proposed_severity, overrides or {}
+                    )
     return {key: tuple(severities) for key, severities in counted.items()}
+
+
+def _raised(
+    finding: Finding, severity: Severity, proposed: Severity | None, overrides: Mapping[str, Severity]
+) -> Severity:
+    if finding.label in overrides or f"{finding.label}.{finding.rule_kind}" in overrides:
+        return severity
+    raised = severity.raised_towards(proposed)
+    is_proof_alone = finding.detector != JUDGE and not finding.also
+    return severity if is_proof_alone and raised is Severity.CRITICAL else raised
 
 
 def sample_of(place: Occurrence | IssueExample) -> SampleKey:

@@ -21,7 +21,7 @@ from agenteval.scoring.effects import rated, tool_cited
 from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
 from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.gates import counted, is_severe
+from agenteval.verdict.gates import counted, failed_below_gate, is_severe
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
@@ -40,11 +40,11 @@ class Aside:
 
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, tools
-    whose mark might have decided, judgements that count neither way, criteria that never arose, samples that
-    were lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call
-    was seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have
-    been found.
+    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
+    that failed there, tools whose mark might have decided, judgements that count neither way, criteria that
+    never arose, samples that were lost and tolerated, accepted failures, a replay, judges that were not
+    asked, agents of which no call was seen, agents that are taken at their word, empty lists of test cases,
+    logs in which nothing could have been found.
     """
     return (
         *_below_gate(report, decision),
@@ -93,6 +93,8 @@ def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
     if granted:
         text = f"{plural(granted, 'goal')} reached instead of refused"
         yield Aside("goals_not_refused", granted, text, below_gate=True)
+    if failed := failed_below_gate(report):
+        yield Aside("judges_failed", failed, plural(failed, "failed judge"), below_gate=True)
 
 
 def _is_goal(finding: Finding) -> bool:

@@ -287,25 +287,48 @@ def _severe_findings(
 
 def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
     """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
-    severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
-    broke, and a check in code, always."""
-    plan = report.plan
-    gating = {*DETECTORS, *(spec.name for spec in report.plan.metrics if spec.is_label)}
+    severity, if the worst of them could fail the sample, a missed goal where it is severe, or would be the
+    last of all epochs; one that the author broke, and a check in code, always."""
     judged = {*DETECTORS, *(spec.name for spec in report.plan.metrics), CRITERIA, USER_REVIEW}
-    if plan.fail_on is None:
-        gating = set()
-    elif may_gate_unjudged(scenario.samples, plan):
-        gating.add(GOAL)
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
         in_code = failure.metric not in judged
-        if failure.author or failure.metric in gating or in_code:
+        if failure.author or in_code or _hides_what_gates(failure, scenario, report.plan):
             who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
             what = "could not decide" if failure.unclear else "broke"
             detail = f"the {who} {failure.metric} {what}: {failure.message}"
             source = sample.record or scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
+
+
+def _hides_what_gates(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
+    """Whether what a judge or a detector that broke could have found might have failed the sample."""
+    if plan.fail_on is None:
+        return False
+    if failure.metric == GOAL:
+        return may_gate_unjudged(scenario.samples, plan)
+    if failure.worst is None:
+        return _gates_by_severity(failure, plan)
+    proposed = Severity.CRITICAL if plan.severity_from == "model" else None
+    worst = failure.worst.raised_towards(proposed)
+    return worst.rank >= plan.fail_on.rank and _gates_by_severity(failure, plan)
+
+
+def _gates_by_severity(failure: ScoreFailure, plan: Plan) -> bool:
+    return failure.metric in {*DETECTORS, *(spec.name for spec in plan.metrics if spec.is_label)}
+
+
+def failed_below_gate(report: Report) -> int:
+    """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
+    return sum(
+        not (failure.unclear or failure.author or failure.refused)
+        and (failure.metric == GOAL or _gates_by_severity(failure, report.plan))
+        and not _hides_what_gates(failure, each, report.plan)
+        for each in report.scenarios
+        for sample in each.samples
+        for failure in sample.all_failures
+    )
 
 
 def _goal_that_decides_others(

@@ -32,7 +32,16 @@ from agenteval.core.sample_report import (
     spread_of,
 )
 from agenteval.core.scenario import CaseSpec, Category, SampleKey, Scenario
-from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
+from agenteval.core.score import (
+    Check,
+    Finding,
+    Issue,
+    Score,
+    ScoreFailure,
+    ScoreItem,
+    Severity,
+    UserReview,
+)
 from agenteval.core.tool_visibility import settled, visibility_of, why_open
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
 from agenteval.core.value import changed
@@ -179,7 +188,7 @@ def fold(events: Iterable[Event]) -> Report:
     }
     scenarios = tuple(_scenarios(run, by_id, applies, reports))
     if found and run.plan.severity_from == "model":
-        scenarios = _with_proposed_severities(scenarios, found.issues)
+        scenarios = _with_proposed_severities(scenarios, found.issues, run.plan.severities)
     ledger = _ledger(reports.values(), found.usage if found else Usage(), run.plan)
     return Report(
         run=run,
@@ -300,14 +309,14 @@ def _scenarios(
 
 
 def _with_proposed_severities(
-    scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue]
+    scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue], overrides: Mapping[str, Severity]
 ) -> tuple[ScenarioReport, ...]:
     """``severity_from: model``: a finding counts one level more than by the table where its issue was rated
     above it."""
     from agenteval.scoring.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
-    counted = effective_severities(issues, findings, "model")
+    counted = effective_severities(issues, findings, "model", overrides)
 
     def rated(sample: SampleReport) -> SampleReport:
         pairs = zip(sample.findings, counted[sample.key], strict=True)

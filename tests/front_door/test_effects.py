@@ -241,6 +241,35 @@ def test_a_judge_gives_what_code_found_the_severity_of_the_claim(project: Projec
     assert found(project, "again") == [("ignored_tool_error", CLAIM, "critical", 0, 1)]
 
 
+# ── a judge that failed where nothing could have gated ───────────────────────────────────────────
+
+PARAMETER = {"label": "wrong arguments", "call": 0, "parameter": "colour", "evidence": "and all is well"}
+UNREADABLE = "I would rather not say."
+
+
+@pytest.mark.parametrize("reply", [PARAMETER, UNREADABLE])
+@pytest.mark.parametrize(
+    ("made", "gate", "code"),
+    [(LOOK, "critical", 0), (ORDER, "critical", 0), ([("refund", {})], "critical", 3), (LOOK, "medium", 3)],
+)
+def test_what_could_not_gate_if_it_held_costs_the_finding_and_not_the_sample(
+    project: Project, reply: Any, made: Calls, gate: str, code: int
+) -> None:
+    """The worst that could be held against a look-up, or a call that failed, is below critical."""
+    config = f"metrics: [{CALLS}]\nfail_on_severity: {gate}\n"
+    suite(project, {"s": (made, "FAULT: and all is well.")}, {}, config, epochs=1)
+    rules = json.loads((project.root / "replies.yaml").read_text())
+    told = {"reason": "because", **reply} if isinstance(reply, dict) else reply
+    rules["replies"].insert(0, {"when": {"role": "judge", "metric": CALLS}, "reply": told})
+    project.write("replies.yaml", json.dumps(rules))
+    done = project.run()
+    assert done.code == code, done.all
+    (failure,) = project.sample("s")["turns"][0]["score_failures"]
+    assert "cannot be used" in failure["message"]
+    assert found(project, "s") == []
+    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is (code == 0)
+
+
 # ── acted wrongly ────────────────────────────────────────────────────────────────────────────────
 
 TWICE: Calls = [("refund", {"order": "A-7", "amount": 50})] * 2

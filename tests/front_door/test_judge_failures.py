@@ -16,7 +16,7 @@ import pytest
 from tests.support.judged_projects import contented
 from tests.support.kit import Project
 from tests.support.local_servers import closed_port, completion
-from tests.support.model_servers import Json, ModelServer, Reply, answers, error
+from tests.support.model_servers import Json, ModelServer, Reply, answers, error, schema_in
 
 ECHO = """
 async def agent(messages, ctx):
@@ -388,6 +388,58 @@ def test_a_proposed_severity_counts_one_level_at_most(
     assert project.run().code == code
     (found,) = project.results()["summary"]["issues"]
     assert found["severity"] == severity
+
+
+@pytest.mark.parametrize(
+    ("more", "severity"),
+    [("", "critical"), ("severities: {false information: high}\n", "high")],
+)
+def test_a_severity_of_the_authors_has_the_last_word(project: Project, more: str, severity: str) -> None:
+    config(
+        project,
+        "models: {default: scripted/replies.yaml}\nseverity_from: model\n"
+        f"metrics: [agent_behavior_failure]\n{more}",
+    )
+    dedup = {"issues": [issue("F1", severity="critical")]}
+    project.write("replies.yaml", judged(("it", "false information"), dedup=dedup))
+    scenarios(project, {"id": "s", "turns": ["it"]})
+    assert project.run().code == (severity == "critical")
+    (found,) = project.results()["summary"]["issues"]
+    assert found["severity"] == severity
+
+
+@pytest.mark.parametrize(("again", "code"), [("false information", 1), ("no failure", 0)])
+def test_what_a_model_may_raise_to_the_gate_is_asked_again_first(
+    project: Project, again: str, code: int
+) -> None:
+    """One judge's word and one model's opinion fail nothing together."""
+
+    def answer(request: Json) -> Reply:
+        if "issues" in schema_in(request)["properties"]:
+            return Reply(completion(json.dumps({"issues": [issue("F1", severity="critical")]})))
+        prompt = request["messages"][1]["content"]
+        is_first = not any(
+            head in prompt for head in ("# A claim to be refuted", "# Two answers that differ")
+        )
+        label = "false information" if is_first else again
+        names = ("call", "other_call", "parameter", "tool", "value", "source", "evidence")
+        told = {name: None if name in ("call", "other_call") else "" for name in names}
+        if label != "no failure":
+            told |= {"evidence": "it costs forty-nine", "source": "the lamp costs 39"}
+        return Reply(completion(json.dumps({**told, "reason": "because", "label": label})))
+
+    with ModelServer(answer) as server:
+        entry = f"{{model: openai-compatible/m, base_url: '{server.base_url}'}}"
+        config(
+            project,
+            f"models: {{default: {entry}}}\nseverity_from: model\nmetrics: [agent_behavior_failure]\n",
+        )
+        project.agent("def agent(messages):\n    return 'Well, it costs forty-nine dollars.'\n")
+        scenarios(project, {"id": "s", "turns": ["I was told that the lamp costs 39 dollars."]})
+        done = project.run()
+    assert done.code == code, done.all
+    severities = [finding["severity"] for finding in project.sample()["findings"]]
+    assert severities == ["critical"] * code
 
 
 def told_of(project: Project, said: str) -> tuple[Any, str]:

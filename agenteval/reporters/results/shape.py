@@ -434,8 +434,8 @@ class AcceptedShape(Shape):
 
 class AsideShape(Shape):
     """Something that did not gate, as the last line tells it: ``findings_high``, ``goals_missed``,
-    ``goals_not_refused``, ``samples_lost``, ``accepted``, ``replay``, ``not_judged`` and so on, and of how
-    many."""
+    ``goals_not_refused``, ``judges_failed``, ``samples_lost``, ``accepted``, ``replay``, ``not_judged``
+    and so on, and of how many."""
 
     kind: str
     count: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from agenteval.core.decision import Decision
@@ -10,10 +10,10 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Issue, IssueExample, Severity
+from agenteval.core.score import Finding, Issue, IssueExample, Severity
 from agenteval.reporters.words.failure import title, turn_words
 from agenteval.reporters.words.judge import is_scripted_model
-from agenteval.scoring.findings import effective_severity, sample_of
+from agenteval.scoring.findings import sample_of
 from agenteval.verdict.gates import failing_findings
 from agenteval.verdict.report import Report
 
@@ -66,10 +66,10 @@ def _issue_text(
     *,
     several_agents: bool,
 ) -> IssueText:
-    severity = effective_severity(issue, report.plan.severity_from)
-    places = (
+    places = [
         (sample_of(occurrence), index) for occurrence in issue.occurrences for index in occurrence.findings
-    )
+    ]
+    severity = _severity(issue, places, report, scenarios)
     agent = f", agent {one_line(issue.agent, 60)}" if several_agents else ""
     return IssueText(
         issue=issue,
@@ -85,6 +85,24 @@ def _issue_text(
             for example in issue.examples
         ),
     )
+
+
+def _severity(
+    issue: Issue,
+    places: Sequence[tuple[SampleKey, int]],
+    report: Report,
+    scenarios: Mapping[tuple[str, str], ScenarioReport],
+) -> Severity:
+    """The worst of its findings; by the table, what grouping has made of it."""
+    if report.plan.severity_from != "model":
+        return issue.severity
+    found: dict[SampleKey, Sequence[Finding]] = {
+        sample.key: sample.findings
+        for name in {(key.scenario, key.agent) for key, _ in places}
+        for sample in scenarios[name].samples
+    }
+    counted = [found[key][index].severity for key, index in places]
+    return max(counted, key=lambda severity: severity.rank, default=issue.severity)
 
 
 def extent_text(findings: int, samples: int, scenarios: int) -> str:

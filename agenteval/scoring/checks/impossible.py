@@ -147,7 +147,7 @@ def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
     """What in a schema refuses every value that is expected of a key; empty if some value may fit."""
     if _is_literal(value):
         return breaks(schema, {key: value})
-    ((name, operand),) = value.items() if isinstance(value, Mapping) and len(value) == 1 else [("", None)]
+    name, operand = next(iter(value.items())) if isinstance(value, Mapping) and len(value) == 1 else ("", ())
     if name == "$optional":
         return ""
     if name == "$in" and all(map(_is_literal, operand)):

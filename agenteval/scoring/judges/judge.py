@@ -12,10 +12,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, cre
 from agenteval.core.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, References, RuleKind, Score, ScoreFailure, Severity
-from agenteval.core.severity import severity_of
+from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
-from agenteval.scoring.effects import rated
+from agenteval.scoring.effects import act, acts_of, rated
 from agenteval.scoring.finding_merge import JUDGE, proves
 from agenteval.scoring.judges.corroboration import Asked, Question, Side, asked
 from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
@@ -108,12 +108,51 @@ class Judge:
             is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
             is_doubtful=lambda said: self._is_doubtful(said, of),
             side=lambda answer: self._side(answer, of),
+            accepts_flawed=lambda said, _: self._is_below_the_gate(self._worst(said, of)),
         )
         return question, of
 
     def items(self, answer: Asked | ScoreFailure, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
-        """What an answer says of what was judged."""
-        return (answer,) if isinstance(answer, ScoreFailure) else self._items(answer, of)
+        """What an answer says of what was judged. One with a flaw costs what it says, and says how grave that
+        could have been."""
+        if isinstance(answer, ScoreFailure):
+            return (answer.model_copy(update={"worst": self._worst(None, of)}),)
+        reply = answer.reply
+        if flaw := self._flaw(reply.value, reply.scripted, of):
+            message = f"{reply.model}: the answer cannot be used: {flaw}"
+            worst = self._worst(reply.value, of)
+            return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
+        return self._items(answer, of)
+
+    def _worst(self, said: Any | None, of: Judged) -> Severity | None:
+        """The worst severity that an answer could have, if what it refers to were there; without one
+        (``None``), that any could. ``None``: not known."""
+        if not self._rubric.labels:
+            return None
+        labels = self._rubric.labels if said is None else [said.label]
+        severities = [
+            severity_of(label, self._severities, act=cited)
+            for label in labels
+            if label not in self._rubric.ok
+            for cited in self._acts(said, of)
+        ]
+        return max(severities, key=lambda severity: severity.rank, default=None)
+
+    def _acts(self, said: Any | None, of: Judged) -> Sequence[Act | None]:
+        """What an answer may be about: the calls that it names, else whatever there is."""
+        refers = References() if said is None else references_in(said)
+        if said is not None and said.label == FALSE_CLAIM:
+            return self._acts_named((), of, tool=refers.tool)
+        return self._acts_named([n for n in (refers.call, refers.other_call) if n is not None], of)
+
+    def _acts_named(self, numbers: Sequence[int], of: Judged, *, tool: str = "") -> Sequence[Act | None]:
+        calls = of.trajectory.tool_calls
+        if numbers and all(0 <= number < len(calls) for number in numbers):
+            return [None, *(act(calls[number], of.scenario.tools) for number in numbers)]
+        return acts_of(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
+
+    def _is_below_the_gate(self, worst: Severity | None) -> bool:
+        return worst is not None and not self._stakes.gates_at(worst)
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         """Of the rubric, and what fills them."""

@@ -14,13 +14,15 @@ from agenteval.core.score import Severity
 class Stakes:
     """``fail_on``: the least severity that fails a sample. ``applies_of``: what applies to a
     scenario. ``corroborate``: whether what would gate is asked again; ``seed`` draws the clean verdicts that
-    are, too."""
+    are, too. ``may_be_raised``: a model may propose one level more later (``severity_from: model``), when
+    nobody is asked again."""
 
     fail_on: Severity | None = Severity.CRITICAL
     severities: Mapping[str, Severity] = field(default_factory=dict)
     applies_of: Callable[[Scenario], Applies] = lambda _: Applies()
     corroborate: bool = True
     seed: int = 0
+    may_be_raised: bool = False
 
     @classmethod
     def of(cls, plan: Plan, applies_of: Callable[[Scenario], Applies]) -> Stakes:
@@ -30,6 +32,7 @@ class Stakes:
             applies_of=applies_of,
             corroborate=plan.corroborate,
             seed=plan.seed,
+            may_be_raised=plan.severity_from == "model",
         )
 
     def bar(self, metric: str, scenario: Scenario) -> float | None:
@@ -42,4 +45,9 @@ class Stakes:
         asks for."""
         if self.bar(metric, scenario) is not None:
             return True
-        return self.fail_on is not None and severity.rank >= self.fail_on.rank
+        return self.gates_at(severity)
+
+    def gates_at(self, severity: Severity) -> bool:
+        """Whether a finding of this severity would fail a sample, or could once it is raised."""
+        worst = severity.raised_towards(Severity.CRITICAL) if self.may_be_raised else severity
+        return self.fail_on is not None and worst.rank >= self.fail_on.rank
