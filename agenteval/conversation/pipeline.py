@@ -14,7 +14,17 @@ from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.core.protocols import Agent, AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User, close
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    Emit,
+    Reviewer,
+    SampleQueue,
+    Scorer,
+    User,
+    close,
+    settle,
+)
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.core.tool_visibility import KnownVisibility
@@ -94,6 +104,7 @@ async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
                 found.begin()
                 group.start_soon(_run_sample, sample, runtime, emit, control, slots, running, found)
                 continue
+            running.none_follows.set()
             slots.release()
             if control.stopping or not running.count:
                 break
@@ -117,14 +128,18 @@ def _telling_of_usage(emit: Emit) -> Emit:
 
 
 class _Running:
-    """How many samples run, and a way to wait until one has finished."""
+    """How many samples run, and a way to wait until one has finished. ``none_follows``: none is begun for
+    now."""
 
     def __init__(self) -> None:
         self.count = 0
         self._one_finished = anyio.Event()
+        self.none_follows = anyio.Event()
 
     def begin(self) -> None:
         self.count += 1
+        if self.none_follows.is_set():
+            self.none_follows = anyio.Event()
 
     def finish(self) -> None:
         self.count -= 1
@@ -144,7 +159,7 @@ async def _run_sample(
     running: _Running,
     found: FoundVisibility,
 ) -> None:
-    one = _RunningSample(sample, runtime, emit, slots, found)
+    one = _RunningSample(sample, runtime, emit, slots, found, running)
     one.emit(SampleStarted(key=sample.key))
     began_s = anyio.current_time()
     stop: Stop | None = None
@@ -193,9 +208,16 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
 
 class _RunningSample:
     def __init__(
-        self, sample: Sample, runtime: Runtime, emit: Emit, slots: anyio.Semaphore, found: FoundVisibility
+        self,
+        sample: Sample,
+        runtime: Runtime,
+        emit: Emit,
+        slots: anyio.Semaphore,
+        found: FoundVisibility,
+        running: _Running,
     ) -> None:
         self.sample = sample
+        self._running = running
         self._found: FoundVisibility = found
         self._is_played = False
         self.last = Trajectory()
@@ -310,7 +332,19 @@ class _RunningSample:
             agent = runtime.agents[sample.key.agent].make(sample)
             return agent
 
-        trajectories = converse(sample, user=runtime.make_user(sample), make_agent=make_agent, world=world)
+        async def leave(left: Agent | None) -> None:
+            nonlocal agent
+            agent = None
+            close(left)
+            # With ``fail_fast`` nothing follows before it is known how this one ended.
+            if runtime.fail_fast:
+                self._running.none_follows.set()
+            else:
+                self.free_slot()
+            await settle(left, self._running.none_follows)
+
+        user = runtime.make_user(sample)
+        trajectories = converse(sample, user=user, make_agent=make_agent, world=world, leave=leave)
         try:
             async for trajectory in trajectories:
                 self.last = trajectory

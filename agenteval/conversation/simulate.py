@@ -122,11 +122,21 @@ class ToolWorld:
         return answer
 
 
+async def _leaves_none(_agent: Agent | None) -> None:
+    """Of an agent that nobody plays with any more."""
+
+
 async def converse(
-    sample: Sample, *, user: User, make_agent: Callable[[], Agent], world: ToolWorld
+    sample: Sample,
+    *,
+    user: User,
+    make_agent: Callable[[], Agent],
+    world: ToolWorld,
+    leave: Callable[[Agent | None], Awaitable[None]] = _leaves_none,
 ) -> AsyncIterator[Trajectory]:
     """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
-    turn and the stop set. Faults end the conversation and are its stop; none is raised."""
+    turn and the stop set. Faults end the conversation and are its stop; none is raised. ``leave``: lets go of
+    the agent after its last answer and waits until what it did since is known; raises ``AgentError``."""
     trajectory = Trajectory()
     agent: Agent | None = None
     while True:
@@ -137,7 +147,8 @@ async def converse(
         except AgentevalError as error:
             ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
             if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
-                ended = await _to_the_end(ended, agent, world)
+                ended = await _to_the_end(ended, finish(agent), world)
+                ended = await _to_the_end(ended, leave(agent), world)
             world.rounds = None
             yield ended
             return
@@ -164,16 +175,19 @@ async def converse(
             break
     unspoken = move.usage if move.text is None else Usage()
     stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
-    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), agent, world)
-    yield with_late_calls(ended, world)
+    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
+    ended = with_late_calls(ended, world)
+    if ended.stop and ended.stop.fault is None:
+        ended = await _to_the_end(ended, leave(agent), world)
+    yield ended
 
 
-async def _to_the_end(ended: Trajectory, agent: Agent | None, world: ToolWorld) -> Trajectory:
+async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
     """The trajectory of a conversation in which nothing is asked any more; broken by the agent if it breaks
-    now, which is charged to the turn of its last answer."""
+    in its ``end``, which is charged to the turn of its last answer."""
     try:
         with world.watch.doing("the end of the agent"):
-            await finish(agent)
+            await end
     except AgentError as error:
         stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
         return ended.model_copy(update={"stop": stop})

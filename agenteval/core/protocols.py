@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -23,6 +23,9 @@ from agenteval.core.trajectory import (
     Usage,
 )
 from agenteval.core.value import Value
+
+if TYPE_CHECKING:
+    import anyio
 
 Emit: TypeAlias = Callable[[Event], None]
 """A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
@@ -93,7 +96,8 @@ class Agent(Protocol):
 
     Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did. One that
     holds something may have an ``end_conversation()``, too, which ``close`` calls; one that can break after
-    its last answer, an ``async after_last_answer()``, which ``finish`` calls.
+    its last answer, an ``async after_last_answer()``, which ``finish`` calls; one whose process is kept for
+    other conversations, an ``async settle(none_follows)``, which ``settle`` calls.
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
@@ -111,6 +115,13 @@ def close(agent: Agent | None) -> None:
     neither waits nor raises; what has to be waited for is for the factory's ``aclose``."""
     if end := getattr(agent, "end_conversation", None):
         end()
+
+
+async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
+    """Wait, after ``close``, until what the agent did since its last answer is known. Another conversation
+    may have to begin for that; ``none_follows``: none will for now. Raises ``AgentError`` if it broke."""
+    if wait := getattr(agent, "settle", None):
+        await wait(none_follows)
 
 
 class AgentTool(NamedTuple):

@@ -8,11 +8,13 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import pytest
 
 from agenteval.adapters.agents import dialogue, process
@@ -27,7 +29,7 @@ from agenteval.core.errors import (
     AuthorError,
     InfrastructureError,
 )
-from agenteval.core.protocols import AgentReply, TurnTools, finish
+from agenteval.core.protocols import AgentReply, TurnTools, finish, settle
 from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
 from agenteval.core.trajectory import ToolResult
 from tests.support.patience import eventually
@@ -84,7 +86,14 @@ def made(
     return agents
 
 
-async def conversation(agents: ProcessAgents, turns: int = 2) -> Played:
+async def conversation(
+    agents: ProcessAgents,
+    turns: int = 2,
+    none_follows: anyio.Event | None = None,
+    over: asyncio.Event | None = None,
+) -> Played:
+    """``none_follows``: then it ends only when it is known what the program did since its last answer.
+    ``over`` is set once nothing is asked any more."""
     played = Played([], None, [])
 
     async def call(name: str, args: Any, batch: int) -> ToolResult:
@@ -98,10 +107,17 @@ async def conversation(agents: ProcessAgents, turns: int = 2) -> Played:
             asked = [{"role": "user", "content": f"turn {turn}"}]
             played.replies.append(await agent.reply(asked, TurnTools(turn, (), call)))
         await finish(agent)
+        agent.end_conversation()
+        if over:
+            over.set()
+        if none_follows:
+            await settle(agent, none_follows)
     except AgentevalError as fault:
         return played._replace(fault=fault)
     finally:
         agent.end_conversation()
+        if over:
+            over.set()
     return played
 
 
@@ -323,24 +339,70 @@ def test_how_a_program_ends_after_its_last_answer(how: str, monkeypatch: pytest.
     assert [warns in each for each in warnings] == ([True] if warns else [])
 
 
-def test_a_program_that_was_kept_and_broke_breaks_the_conversation_that_takes_it() -> None:
+def test_a_kept_program_that_breaks_while_idle_has_failed_the_conversation_before() -> None:
     warnings: list[str] = []
 
-    async def whole() -> list[Played]:
+    async def whole() -> tuple[Played, Played]:
         agents = made({"command": program("say({'text': 'hi'})"), "keep": True}, warn=warnings.append)
-        plays = [await conversation(agents, turns=1)]
+        over = asyncio.Event()
+        before = asyncio.create_task(conversation(agents, 1, anyio.Event(), over))
+        await over.wait()
         (kept,) = agents._programs._idle
         os.kill(kept._process.pid, signal.SIGKILL)
         await kept._has_ended.wait()
-        plays.append(await conversation(agents, turns=1))
-        plays.append(await conversation(agents, turns=1))
+        after = await conversation(agents, turns=1)
         await agents.aclose()
-        return plays
+        return await before, after
 
-    first, second, third = asyncio.run(whole())
-    assert (first.texts, second.texts, third.texts) == (["hi"], [], ["hi"])
-    assert "was ended by SIGKILL" in str(second.fault)
+    before, after = asyncio.run(whole())
+    assert (before.texts, after.texts) == (["hi"], ["hi"])
+    assert "was ended by SIGKILL" in str(before.fault)
+    assert after.fault is None
     assert warnings == []
+
+
+AFTERMATHS = {
+    "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
+    "a line": ("say('INFO done')", "a line that no request asked for, after its answer: INFO done", ""),
+    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "zero": ("sys.exit()", "", ""),
+    "nothing": ("pass", "", ""),
+    "silence": ("time.sleep(600)", "", "did not read another request within 0.5 s of it, and was ended"),
+}
+
+
+@pytest.mark.parametrize("how", AFTERMATHS)
+@pytest.mark.parametrize("follows", [True, False])
+def test_what_a_kept_program_does_after_a_conversation(
+    how: str, *, follows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is known when the next one begins, or none does; then the program is replaced, if it must be."""
+    body, fails, warns = AFTERMATHS[how]
+    if how == "silence":
+        monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
+        warns = warns if follows else "did not end within 0.5 s of the end of its input, and was ended"
+    warnings: list[str] = []
+
+    async def whole() -> tuple[Played, Played | None]:
+        is_first = "not os.path.exists(sys.argv[1]) and not open(sys.argv[1], 'x').close()"
+        command = program(f"say({{'text': str(os.getpid())}})\nif {is_first}: {body}")
+        agents = made({"command": [*command, marker], "keep": True}, warn=warnings.append)
+        none_follows, over = anyio.Event(), asyncio.Event()
+        before = asyncio.create_task(conversation(agents, 1, none_follows, over))
+        await over.wait()
+        after = await conversation(agents, turns=1) if follows else none_follows.set()
+        played = await before
+        await agents.aclose()
+        return played, after
+
+    with tempfile.TemporaryDirectory() as folder:
+        marker = str(Path(folder, "first"))
+        before, after = asyncio.run(whole())
+    assert (fails in str(before.fault)) if fails else before.fault is None
+    assert [warns in each for each in warnings] == ([True] if warns else [])
+    if after:
+        assert after.fault is None
+        assert (before.texts == after.texts) == (how == "nothing")
 
 
 def test_an_error_that_is_not_the_agents_is_said_to_be_so() -> None:

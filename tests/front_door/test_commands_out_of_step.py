@@ -288,3 +288,80 @@ def test_an_agent_that_broke_before_its_user_was_lost_has_failed(project: Projec
         sample = project.sample()
         assert sample["fault"] == ("agent" if code == 1 else "infrastructure")
         assert bool(sample["turns"][0].get("error")) == (code == 1)
+
+
+# ── processes that are kept ──────────────────────────────────────────────────────────────────────
+
+KEPT = """
+scenarios:
+- {id: a, turns: [{user: a, expect: {output: {contains: [a]}}}]}
+- {id: b, turns: [{user: b, expect: {output: {contains: [b]}}}]}
+- {id: c, turns: [{user: c, expect: {output: {contains: [c]}}}]}
+"""
+BREAKS = {
+    "a signal": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+    "a line": ("say('INFO done')", "no request asked for, after its answer: INFO done"),
+    "an answer": ("say({'text': 'once more'})", "no request asked for, after its answer"),
+    "a call": (PAYS, 'no request asked for, after its answer: {"tool_call"'),
+    "a line, and an end": ("say('bye'); sys.exit()", "no request asked for, after its answer: bye"),
+}
+
+
+@pytest.mark.parametrize("at", ["a", "b", "c"])
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_kept_program_that_breaks_after_an_answer_fails_that_conversation(
+    how: str, at: str, project: Project
+) -> None:
+    """Whichever comes next, or none: the others are innocent."""
+    project.scenarios(KEPT)
+    after, says = BREAKS[how]
+    bot(project, after=f"if message == {at!r}: {after}", more=", keep: true")
+    for options in (["--concurrency", "1"], ["--concurrency", "1", "--record", "tape.jsonl"], []):
+        done = project.run(*options)
+        assert done.code == 1, done.all
+        verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+        assert verdicts == {each: "failed" if each == at else "passed" for each in "abc"}
+        assert says in project.sample(at)["turns"][0]["error"]
+        assert failed_checks(project.sample(at)) == {(None, "no_error")}
+    assert project.run("--replay", "tape.jsonl").code == 1
+    assert says in project.sample(at)["turns"][0]["error"]
+
+
+@pytest.mark.parametrize("last", ["os.kill(os.getpid(), 11)", "say('bye')"])
+def test_what_a_kept_program_does_when_its_input_ends_is_of_its_last_conversation(
+    last: str, project: Project
+) -> None:
+    project.scenarios(KEPT)
+    bot(project, last=last, more=", keep: true")
+    assert project.run("--concurrency", "1").code == 1
+    verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+    assert verdicts == {"a": "passed", "b": "passed", "c": "failed"}
+
+    done = project.run("--concurrency", "1", "--fail-fast")
+    assert done.code == 1, done.all
+    assert project.sample("a")["verdict"] == "failed"
+    assert "never ran" in done.out
+
+    bot(project, more=", keep: true")
+    assert project.run("--concurrency", "1").code == 0
+    assert project.run("--fail-fast").code == 0
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_kept_program_that_ends_between_conversations_is_replaced(code: int, project: Project) -> None:
+    project.scenarios("id: a\nturns: [{user: a, expect: {output: {contains: [process]}}}]\nepochs: 8\n")
+    bot(project, after=f"sys.exit({code})", more=", keep: true")
+    program = (project.root / "bot.py").read_text("utf-8")
+    program = program.replace('{"text": message}', '{"text": f"process {os.getpid()}"}')
+    project.write("bot.py", program)
+    for options in (["--concurrency", "1"], ["--concurrency", "4"]):
+        done = project.run(*options)
+        assert done.code == 0, done.all
+        (scenario,) = project.results()["scenarios"]
+        assert len({each["turns"][0]["agent"] for each in scenario["samples"]}) == 8
+        assert done.err.count("ended with exit code 3 after its last answer") == (1 if code else 0)
+
+    project.write("bot.py", program.replace(f"sys.exit({code})", "pass"))
+    assert project.run("--concurrency", "1").code == 0
+    (scenario,) = project.results()["scenarios"]
+    assert len({each["turns"][0]["agent"] for each in scenario["samples"]}) == 1

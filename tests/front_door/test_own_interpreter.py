@@ -272,6 +272,37 @@ def test_a_kept_process_shares_its_module_and_not_its_instances(
     assert len({process for process, *_ in told}) == (1 if keep == "true" else 2)
 
 
+ENDS = """
+import os
+class Agent:
+    def __call__(self, messages):
+        self.asked = messages[-1]["content"]
+        return self.asked
+    def __del__(self):
+        if self.asked == BREAKS:
+            os.kill(os.getpid(), 11)
+"""
+
+
+@pytest.mark.parametrize("at", ["a", "b", "c"])
+def test_a_process_that_is_kept_and_breaks_after_a_conversation_has_failed_that_one(
+    at: str, project: Project, python: str
+) -> None:
+    """What it does to end the conversation is a part of it. The next one gets another process."""
+    each = "{id: %s, turns: [{user: %s, expect: {output: {contains: [%s]}}}]}"
+    project.scenarios("scenarios: [" + ", ".join(each % (id, id, id) for id in "abc") + "]")
+    config(project, python, target="app/shop.py:Agent")
+    project.write("app/shop.py", ENDS.replace("BREAKS", repr(at)))
+    for options in (["--concurrency", "1"], []):
+        done = project.run(*options)
+        assert done.code == 1, done.all
+        verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+        assert verdicts == {each: "failed" if each == at else "passed" for each in "abc"}
+        assert "was ended by SIGSEGV" in project.sample(at)["turns"][0]["error"]
+    project.write("app/shop.py", ENDS.replace("BREAKS", "None"))
+    assert project.run().code == 0
+
+
 def test_a_late_call_of_a_conversation_is_not_made_in_the_next(project: Project, python: str) -> None:
     project.write(
         "app/shop.py",

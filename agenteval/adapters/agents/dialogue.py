@@ -5,7 +5,7 @@
     to the program      {"session", "turn", "message", "messages", "tools"}                a request
                         {"tool_result": {"id", "result"}}                                  what a call gave
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
-                        (of our own worker's, what ``conversation/targets/worker.py`` says, besides)
+                        (to our own worker and from it, what ``conversation/targets/worker.py`` says, besides)
                         anything else                                              the request's answer
 
 A line that no request asked for puts all that follows out of step: the program is ended there and then.
@@ -18,6 +18,7 @@ import contextvars
 import json
 import math
 import threading
+import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -36,8 +37,10 @@ from agenteval.adapters.agents.process import (
     Line,
     Process,
     Said,
+    TakenUp,
     TooLong,
 )
+from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.json_text import finite_number
 from agenteval.core.protocols import TurnTools
@@ -45,9 +48,13 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
+QUIET_S = 0.1
+"""So long a command is left alone after a conversation, at least: a line that comes later cannot be told from
+one of the next."""
 _SHOWN = 200
 _RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
 _WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
+_KEPT = " (the process is kept: the line may belong to a conversation before)"
 _WORDS = 600
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
@@ -72,11 +79,29 @@ class Program:
     greets: bool = False
 
 
+class NotTakenUpError(Exception):
+    """The program ended, or broke, after the last answer of the conversation before: the request is for
+    another process."""
+
+
+class Aftermath:
+    """What a program did after the last answer of a conversation, once that is known. ``fault``: it broke;
+    ``remark``: what else is odd about it, in a sentence."""
+
+    def __init__(self) -> None:
+        self.known = asyncio.Event()
+        self.fault: AgentevalError | None = None
+        self.remark = ""
+
+
 class Dialogue:
     """A program that runs, and the conversation that it is in. Raises ``OSError`` if it cannot be started.
 
     Made in any thread; from the first question on it is that event loop's. What breaks it is kept as
     ``fault``, and raised by the question that goes on or comes next; then nothing more can be asked.
+
+    Between two conversations what it does belongs to the one that is over, until it has read the first
+    request of the next: only then the ``Aftermath`` of the former is known.
     """
 
     def __init__(self, program: Program) -> None:
@@ -93,6 +118,17 @@ class Dialogue:
         """In the conversation that goes on."""
         self._has_exited = False
         """The program itself; what it started may go on."""
+        self._aftermath: Aftermath | None = None
+        """That of the conversation before, as long as it is not known."""
+        self._left_at = 0.0
+        """When it was left, by the monotonic clock."""
+        self._timeout_s = 0.0
+        """Of the question that goes on."""
+        self._is_charged = False
+        """A conversation that is over was charged with what broke it."""
+        self._taking_up: asyncio.Future[None] | None = None
+        self._closed: asyncio.Event | None = None
+        """Set once our own worker has closed its conversation."""
         self._end: Ended | None = None
         self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
@@ -108,8 +144,9 @@ class Dialogue:
         """The answer, and how many seconds the program took for it: that of the tools is not its own.
 
         Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read, and
-        ``AfterAnswerError`` where the one before was followed by a line that no request asked for. Whoever
-        is cancelled here has to ``kill`` it: the program is still at work on what nobody waits for.
+        ``AfterAnswerError`` where the one before was followed by a line that no request asked for. Raises
+        ``NotTakenUpError`` where it broke after a conversation before, or ended. Whoever is cancelled here
+        has to ``kill`` it: the program is still at work on what nobody waits for.
         """
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -121,18 +158,78 @@ class Dialogue:
             raise self.fault
         self._answer = loop.create_future()
         self._requests += 1
-        with anyio.move_on_after(timeout_s) as scope:
+        self._timeout_s = timeout_s
+        is_next = self._aftermath is not None
+        with anyio.move_on_after(math.inf if is_next else timeout_s) as scope:
             self._calls.begin(tools, scope, session=request.get("session"))
             if self._program.greets:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered}
             self._process.request(_line(request))
-            if self._has_exited:
+            if is_next:
+                await self._hand_over()
+            elif self._has_exited:
                 self._process.kill()
             return await self._answer, self._calls.end()
         if self.fault:
             raise self.fault
         raise AgentError(f"no answer within {timeout_s:g} s{self._last_words()}", kind="timeout")
+
+    async def _hand_over(self) -> None:
+        """Wait until it has read the first request of a conversation: from then on it is in it, and its time
+        counts. Raises ``NotTakenUpError``."""
+        self._taking_up = asyncio.get_running_loop().create_future()
+        if self._has_exited:
+            self._refuse()
+        with waiting(), anyio.move_on_after(GRACE_S):
+            await self._taking_up
+            return
+        what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
+        self._conclude(remark=f"{self._program.who} {what}; it was kept for one conversation after the other")
+        self.kill()
+        raise NotTakenUpError
+
+    def _take_up(self) -> None:
+        if self._aftermath is None or self._has_exited or not self.is_asked:
+            return
+        self._conclude()
+        self._has_answered = False
+        self._calls.start_clock(self._timeout_s)
+        if self._taking_up and not self._taking_up.done():
+            self._taking_up.set_result(None)
+
+    def _refuse(self) -> None:
+        """What was asked is for another process."""
+        if self._taking_up and not self._taking_up.done():
+            self._taking_up.set_exception(NotTakenUpError())
+        self._answer = None
+
+    def _conclude(self, fault: AgentevalError | None = None, *, remark: str = "") -> None:
+        """It is known what became of the conversation before."""
+        aftermath, self._aftermath = self._aftermath, None
+        if aftermath:
+            self._is_charged = fault is not None
+            aftermath.fault, aftermath.remark = fault, remark
+            aftermath.known.set()
+
+    async def keep_quiet(self) -> None:
+        """Wait until it has had the time for what a thread of it still writes of the conversation before."""
+        if not self.is_ours:
+            with waiting():
+                await anyio.sleep(self._left_at + QUIET_S - time.monotonic())
+
+    def settle(self) -> None:
+        """Nothing was wrong by now, and nobody waits any longer."""
+        self._conclude()
+
+    async def close_conversation(self) -> None:
+        """The last answer was given: our own worker closes the conversation, whose code may break it even
+        now. That cannot be asked of any other program."""
+        if self._program.greets:
+            self._closed = asyncio.Event()
+            self.send({"over": True})
+            with anyio.move_on_after(GRACE_S):
+                await self._closed.wait()
 
     async def finish(self) -> str:
         """The last answer was given: closes its input, and reads what it still writes until it ends, which
@@ -152,9 +249,14 @@ class Dialogue:
             if self._has_exited:
                 what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
             return f"{self._program.who} {what}; each conversation waits so long for it"
-        if self._end and self._end.code:
-            return f"{self._program.who} {self._end} after its last answer{self._last_words()}"
-        return ""
+        return self._odd_end
+
+    @property
+    def _odd_end(self) -> str:
+        """What is odd about its end, if it has come, and no fault."""
+        if self._end is None or self._end.by_us or self._end.is_by_signal or not self._end.code:
+            return ""
+        return f"{self._program.who} {self._end} after its last answer{self._last_words()}"
 
     @property
     def broke(self) -> AgentevalError | None:
@@ -166,7 +268,22 @@ class Dialogue:
     @property
     def is_usable(self) -> bool:
         """Whether another conversation may begin with it."""
-        return not (self.fault or self._has_exited or self._end or self.is_over or self._is_asked)
+        return not (self.fault or self._has_exited or self._end or self.is_over or self.is_asked)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is our own worker."""
+        return self._program.greets
+
+    @property
+    def uncharged(self) -> AgentevalError | None:
+        """What broke it while there was no conversation to be charged with it."""
+        return None if self._aftermath or self._is_charged else self.broke
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether the program itself has ended."""
+        return self._has_exited or self.is_over
 
     @property
     def is_over(self) -> bool:
@@ -174,13 +291,18 @@ class Dialogue:
         return self._process.over.is_set()
 
     @property
-    def _is_asked(self) -> bool:
+    def is_asked(self) -> bool:
+        """Whether a question waits for its answer."""
         return self._answer is not None and not self._answer.done()
 
-    def leave(self) -> None:
+    def leave(self) -> Aftermath:
         """The conversation is over: what is called from now on is not carried out."""
         self._calls.close()
-        self._before, self._has_answered = self._requests, False
+        self._before, self._left_at = self._requests, time.monotonic()
+        self._aftermath = aftermath = Aftermath()
+        if self._end or self.fault:
+            self._conclude(self.broke, remark=self._odd_end)
+        return aftermath
 
     def kill(self) -> None:
         self.fault = self.fault or AgentError(f"{self._program.who} was ended")
@@ -225,21 +347,37 @@ class Dialogue:
                 self.greeting.set_result(_object(_text(said.data)))
 
     def _hear(self, said: Said) -> None:
-        if isinstance(said, Exited):
-            self._has_exited = True
-            if self._is_asked:  # nobody but the program itself could answer
-                self._process.kill()
-            return
-        if isinstance(said, Ended):
-            self._end = said
-            self._has_ended.set()
-            if self._is_asked and not self.fault:
-                self.fail(AgentError(self._ended(said)))
-            return
+        match said:
+            case TakenUp():
+                self._take_up()
+            case Exited():
+                self._has_exited = True
+                if self._aftermath:
+                    self._refuse()
+                elif self.is_asked:  # nobody but the program itself could answer
+                    self._process.kill()
+            case Ended():
+                self._hear_end(said)
+            case _:
+                self._hear_line(said)
+
+    def _hear_end(self, end: Ended) -> None:
+        self._end = end
+        self._has_ended.set()
+        if self._closed:
+            self._closed.set()
+        if self._aftermath:
+            by_signal = AgentError(self._ended(end)) if end.is_by_signal else None
+            self._conclude(by_signal, remark=self._odd_end)
+            self._refuse()
+        elif self.is_asked and not self.fault:
+            self.fail(AgentError(self._ended(end)))
+
+    def _hear_line(self, said: Line | TooLong) -> None:
         self._process.took()
         if self.fault:
             return
-        is_answer = self._is_asked and said.requests == self._requests
+        is_answer = self.is_asked and said.requests == self._requests
         try:
             if isinstance(said, TooLong):
                 raise _Unreadable(f"a line of more than {MAX_LINE // 2**20} MiB")
@@ -257,6 +395,8 @@ class Dialogue:
             self._calls.hear(value["tool_call"], is_over=requests <= self._before)
         elif "tool_done" in value and self._program.greets:
             self._calls.done(value["tool_done"])
+        elif "over" in value and self._closed:
+            self._closed.set()
         elif is_answer and self._answer:
             self._has_answered = True
             self._answer.set_result(value)
@@ -267,17 +407,21 @@ class Dialogue:
         """The fault of a line that is not an answer. One that nobody asked for is none whatever it holds: it
         is charged to the answer before it, if there is one."""
         who = self._program.who
+        rule = f"{_RULE}{_KEPT}" if self._before and not self._aftermath else _RULE
         if is_answer:
-            return AgentError(f"{who} wrote {unreadable.what} — {_RULE}", kind="protocol")
+            return AgentError(f"{who} wrote {unreadable.what} — {rule}", kind="protocol")
         if self._has_answered:
             what = f"{who} wrote a line that no request asked for, after its answer: {unreadable.shown}"
-            return AfterAnswerError(f"{what} — {_RULE}")
+            return AfterAnswerError(f"{what} — {rule}")
         what = f"{who} wrote a line before the conversation's first request: {unreadable.shown}"
         return AgentError(f"{what} — {_RULE}", kind="protocol")
 
     def fail(self, fault: AgentevalError) -> None:
         """It cannot go on."""
         self.fault = self.fault or fault
+        if self._aftermath:
+            self._conclude(self.fault)
+            self._refuse()
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(self.fault)
         self._process.kill()
@@ -320,6 +464,12 @@ class _Calls:
         self._began, self._tools_s = asyncio.get_running_loop().time(), 0.0
         if self._tasks:
             self._stop_clock()
+
+    def start_clock(self, timeout_s: float) -> None:
+        """The program has the question only now."""
+        self._began = asyncio.get_running_loop().time()
+        if self._scope:
+            self._scope.deadline = self._began + timeout_s
 
     def end(self) -> float:
         """It is answered. How long the program took."""

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import anyio
+
 from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.conversation.deadlines import waiting
 from agenteval.conversation.targets.context import Answered, Context
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -82,6 +84,9 @@ class McpAgent:
 
     async def after_last_answer(self) -> None:
         await finish(self._agent)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await settle(self._agent, none_follows)
 
     def end_conversation(self) -> None:
         if self._only is None or self._has_it:

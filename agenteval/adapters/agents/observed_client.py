@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import anyio
+
 from agenteval.conversation.deadlines import is_in_sample
 from agenteval.conversation.targets.openai_calls import (
     CannotObserveError,
@@ -15,7 +17,7 @@ from agenteval.conversation.targets.openai_calls import (
     told,
 )
 from agenteval.core.errors import AgentevalError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 from agenteval.messages.model_calls import turn_of, with_calls
@@ -94,6 +96,9 @@ class ObservedAgent:
 
     async def after_last_answer(self) -> None:
         await finish(self._agent)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await settle(self._agent, none_follows)
 
     def end_conversation(self) -> None:
         close(self._agent)

@@ -91,7 +91,13 @@ class Exited:
     output open, and still write; ``Ended`` comes when nobody does any more."""
 
 
-Said: TypeAlias = Line | TooLong | Exited | Ended
+@dataclass(frozen=True)
+class TakenUp:
+    """It has read all of a request but its last byte, and all that it wrote before was told: it is alive, and
+    silent."""
+
+
+Said: TypeAlias = Line | TooLong | TakenUp | Exited | Ended
 
 
 class _Request(NamedTuple):
@@ -242,6 +248,7 @@ class Process:
                 if _unread_bytes(out):
                     return False
                 self._requests += 1
+                self._tell(TakenUp())
                 return True
 
         self._wait_until(counted)

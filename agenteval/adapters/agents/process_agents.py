@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from agenteval.adapters.agents.dialogue import Dialogue, Program
+from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, NotTakenUpError, Program
 from agenteval.adapters.agents.mcp_server import VARIABLE, mcp_url
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
@@ -68,17 +69,16 @@ class Programs:
     async def take(self) -> Dialogue:
         """One for a conversation. Imports are hard work: so many begin at a time as there are processors.
 
-        Raises ``AgentError`` for one that cannot be started, and for one that was kept and broke since its
-        last conversation: by a line that nothing asked for, or by a signal.
+        Raises ``AgentError`` for one that cannot be started. One that was kept and has broken or ended since
+        is replaced: what it did is of the conversation that it played last.
         """
         while self._idle:
-            dialogue = self._idle.pop()
+            dialogue = self._idle.pop(0)  # the longest idle: it has had the time to break
+            if dialogue.is_usable:
+                await dialogue.keep_quiet()
             if dialogue.is_usable:
                 return dialogue
-            fault = dialogue.broke
-            dialogue.kill()
-            if fault:
-                raise fault
+            self._drop(dialogue)
         self._limiter = self._limiter or anyio.CapacityLimiter(os.cpu_count() or 1)
         with waiting():
             try:
@@ -90,13 +90,40 @@ class Programs:
             except AgentError as error:
                 raise AgentError(f"{self._program.who} {error}", kind=error.kind) from error
 
+    def _drop(self, dialogue: Dialogue) -> None:
+        if fault := dialogue.uncharged:
+            self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
+        if not dialogue.has_exited:
+            dialogue.kill()
+
     async def finish(self, dialogue: Dialogue) -> None:
         """The last answer of its conversation was given. Raises ``AgentError`` for what shows only now."""
-        if self._keep:
-            if fault := dialogue.broke:
-                raise fault
-        elif remark := await dialogue.finish():
+        if self._keep and dialogue.is_usable:
+            await dialogue.close_conversation()
+        if not (self._keep and dialogue.is_usable):
+            await self._finish(dialogue)
+
+    async def _finish(self, dialogue: Dialogue) -> None:
+        if remark := await dialogue.finish():
             self._warn_once(remark)
+
+    async def settle(self, dialogue: Dialogue, aftermath: Aftermath, none_follows: anyio.Event) -> None:
+        """Wait until it is known what a program that was kept did after its conversation: another one has
+        begun with it, or it has ended. Where none follows a command is asked to end; our own worker, which
+        has closed the conversation, goes on. Raises ``AgentError`` if it broke."""
+        await _first_of(aftermath.known, none_follows)
+        if not aftermath.known.is_set() and dialogue in self._idle:
+            if not dialogue.is_ours:
+                self._idle.remove(dialogue)
+                await self._finish(dialogue)
+                return
+            if dialogue.is_usable:
+                dialogue.settle()
+        await aftermath.known.wait()
+        if aftermath.remark:
+            self._warn_once(aftermath.remark)
+        if aftermath.fault:
+            raise aftermath.fault
 
     def _warn_once(self, remark: str) -> None:
         """Of many conversations that end in the same way one is enough, with its own log."""
@@ -113,15 +140,17 @@ class Programs:
         """One that was started ahead; the first conversation gets it."""
         self._idle.append(dialogue)
 
-    def put(self, dialogue: Dialogue) -> None:
-        """Its conversation is over, or has not begun. Never blocks."""
-        dialogue.leave()
-        if not dialogue.is_usable:
+    def put(self, dialogue: Dialogue) -> Aftermath | None:
+        """Its conversation is over, or has not begun. Never blocks. What to wait for, if it is kept."""
+        aftermath = dialogue.leave()
+        if aftermath.known.is_set() or dialogue.is_asked:
             dialogue.kill()
         elif self._keep:
-            self._idle.append(dialogue)
+            self._idle.append(dialogue)  # one that has exited, too: what it leaves is not heard yet
+            return aftermath
         else:
             self._end(dialogue)
+        return None
 
     def _end(self, dialogue: Dialogue) -> None:
         dialogue.is_ending = True
@@ -140,12 +169,24 @@ class Programs:
             self._end(dialogue)
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
-            if fault := dialogue.broke:
-                self._warn(f"{fault} (it was kept, and no conversation of it goes on any more)")
+            if fault := dialogue.uncharged:
+                self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:
             ending.join()
+
+
+async def _first_of(*events: anyio.Event | asyncio.Event) -> None:
+    """Wait until one of the events has happened."""
+    async with anyio.create_task_group() as group:
+
+        async def one(event: anyio.Event | asyncio.Event) -> None:
+            await event.wait()
+            group.cancel_scope.cancel()
+
+        for event in events:
+            group.start_soon(one, event)
 
 
 def _with_mcp(program: Program) -> Program:
@@ -214,19 +255,25 @@ class ProcessAgent:
         self._more = more
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._dialogue: Dialogue | None = None
+        self._left: tuple[Dialogue, Aftermath] | None = None
+        """What it has played with, and what came of that."""
         self.traceparent = ""
         """The span that the next requests are of, in W3C's form, if any is."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._rate:
             (await self._rate.book()).sent()
-        dialogue = self._dialogue = self._dialogue or await self._programs.take()
-        try:
-            request = self._request(messages, tools)
-            answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._timeout_s)
-        except BaseException:
-            dialogue.kill()
-            raise
+        request = self._request(messages, tools)
+        while True:
+            dialogue = self._dialogue = self._dialogue or await self._programs.take()
+            try:
+                answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._timeout_s)
+                break
+            except NotTakenUpError:
+                self._dialogue = None
+            except BaseException:
+                dialogue.kill()
+                raise
         reply = self._read(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
@@ -248,8 +295,12 @@ class ProcessAgent:
 
     def end_conversation(self) -> None:
         dialogue, self._dialogue = self._dialogue, None
-        if dialogue:
-            self._programs.put(dialogue)
+        if dialogue and (aftermath := self._programs.put(dialogue)):
+            self._left = dialogue, aftermath
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        if self._left:
+            await self._programs.settle(*self._left, none_follows)
 
 
 def error_in(told: Any, *, seen: AgentReply | None = None) -> AgentevalError:

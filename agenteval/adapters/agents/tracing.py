@@ -17,10 +17,12 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
+import anyio
+
 from agenteval.adapters.agents.observing import ObserveOptions
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
@@ -307,6 +309,9 @@ class TracedAgent:
 
     async def after_last_answer(self) -> None:
         await finish(self._agent)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await settle(self._agent, none_follows)
 
     def end_conversation(self) -> None:
         close(self._agent)

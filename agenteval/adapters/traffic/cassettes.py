@@ -179,9 +179,10 @@ class Player:
         """Compares what is to be run with what was recorded, to be told with a miss."""
         self._changed = tuple(_changes(self._header, header))
 
-    def has(self, spot: Spot) -> bool:
-        """Whether anything was recorded there."""
-        return spot in self._at
+    def has(self, spot: Spot, request: Any) -> bool:
+        """Whether that was asked there."""
+        digest = digest_of(request, self._mask)
+        return any(entry["hash"] == digest for entry in self._at.get(spot, ()))
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
         """What was answered there. Raises ``AuthorError`` if that was not asked, or less often."""

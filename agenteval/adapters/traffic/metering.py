@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
+import anyio
+
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import Price
 from agenteval.core.errors import AgentevalError, BudgetError, NotAskedError
@@ -20,6 +22,7 @@ from agenteval.core.protocols import (
     TurnTools,
     close,
     finish,
+    settle,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
@@ -137,6 +140,9 @@ class _MeteredAgent:
 
     async def after_last_answer(self) -> None:
         await finish(self._agent)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await settle(self._agent, none_follows)
 
     def end_conversation(self) -> None:
         close(self._agent)

@@ -34,6 +34,7 @@ from agenteval.core.protocols import (
     TurnTools,
     close,
     finish,
+    settle,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResult, Usage
@@ -247,19 +248,24 @@ class _RecordedAgent:
 
     async def after_last_answer(self) -> None:
         """Where nothing happens after it, nothing is written down."""
+        await self._note_fault(finish(self._agent), _AT_THE_END)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await self._note_fault(settle(self._agent, none_follows), _AFTERWARDS)
+
+    async def _note_fault(self, end: Awaitable[None], what: Mapping[str, Any]) -> None:
         answer: dict[str, Any] = {}
         try:
-            await finish(self._agent)
+            await end
         except Exception as error:
             answer = {"error": fault_of(error)}
             raise
         finally:
             if answer or self._calls:
-                digest = digest_of(_AT_THE_END, self._recorder.mask)
+                digest = digest_of(what, self._recorder.mask)
                 spot = spot_of(self._sample.key, "agent")
-                self._recorder.write(
-                    spot, _AT_THE_END, digest=digest, number=0, answer={"calls": self._calls, **answer}
-                )
+                answer, self._calls = {"calls": self._calls, **answer}, []
+                self._recorder.write(spot, what, digest=digest, number=0, answer=answer)
 
     def end_conversation(self) -> None:
         close(self._agent)
@@ -267,6 +273,8 @@ class _RecordedAgent:
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
 """In place of what was asked: after the last answer nothing is."""
+_AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
+"""The same for what a kept process does once its conversation is over."""
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:
@@ -329,10 +337,16 @@ class _PlayedAgent:
         self._tools: TurnTools | None = None
 
     async def after_last_answer(self) -> None:
+        await self._play_end(_AT_THE_END)
+
+    async def settle(self, _none_follows: anyio.Event) -> None:
+        await self._play_end(_AFTERWARDS)
+
+    async def _play_end(self, what: Mapping[str, Any]) -> None:
         spot = spot_of(self._sample.key, "agent")
-        if self._tools is None or not self._player.has(spot):
+        if self._tools is None or not self._player.has(spot, what):
             return
-        answer = self._player.answer(spot, _AT_THE_END)
+        answer = self._player.answer(spot, what)
         await _make(answer.get("calls") or (), self._tools, to_the_end=False)
         if fault := answer.get("error"):
             raise error_of(fault)

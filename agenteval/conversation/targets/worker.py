@@ -5,10 +5,12 @@
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
                         {"tool_result": {"id", "result", "is_error"}}, with "over": true where nobody answers
                         any more; {"tool_result": {"id", "go": true}}: carry it out yourself
+                        {"over": true}: the conversation is over, the process may play another
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
                         the agent has such a tool, and "own": true if it will carry it out
                         {"tool_done": {"id", "result", "is_error"}}: it has
+                        {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE} or
                         {"error": {"message", "kind"}}, beside it what there was of an answer;
                         in each "asked", what its openai client asked, if that is observed, and "missed"
@@ -196,10 +198,14 @@ def _play(
     client = _Client() if observes else None
     while True:
         request = requests.get()
-        if request is None or request["session"] != session:
+        if request is None or request.get("session") != session:
             _close(played, loop)
         if request is None:
             return
+        if "over" in request:
+            session, played, wire.is_busy = None, played_anew(), False
+            wire.send(request)
+            continue
         if request["session"] != session:
             session, played, batches = request["session"], played_anew(), count(1)
             if client:
