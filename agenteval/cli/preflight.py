@@ -17,6 +17,7 @@ from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
+from agenteval.scoring.checks.impossible import NEARLY_THE_SAME, impossible_calls
 from agenteval.scoring.checks.python import target_problems
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.resolve import has_policy, has_threshold
@@ -159,14 +160,25 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 
     for path, expect in scenario.expectations:
         for call in expect.tool_calls.forbidden if expect.tool_calls else ():
-            near = get_close_matches(call.name, scenario.tools, n=1, cutoff=_NEARLY_THE_SAME)
+            near = get_close_matches(call.name, scenario.tools, n=1, cutoff=NEARLY_THE_SAME)
             if near and call.name not in scenario.tools:
                 where = scenario.where(f"{path}.tool_calls.forbidden")
                 what = f"scenario '{scenario.id}' forbids '{call.name}', which is not one of its tools"
                 yield f"{what} ({where}): did you mean '{near[0]}'?"
 
 
-_NEARLY_THE_SAME = 0.85
+def impossible_expectations(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
+) -> Iterable[str]:
+    """Expected calls that cannot be made as they are expected, whatever the agent does."""
+    for scenario, agents in _played(samples):
+        known = [agents_have[name] for name in agents if name in agents_have]
+        names = {tool.name for tools in known for tool in tools}
+        may_have_any = unmocked == "passthrough" and len(known) < len(agents)
+        others = None if may_have_any or "" in names else names
+        for path, tool, why in impossible_calls(scenario, others):
+            where = scenario.where(path)
+            yield f"scenario '{scenario.id}' expects a call of '{tool}', but {why} ({where})"
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:

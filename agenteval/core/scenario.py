@@ -525,9 +525,20 @@ def _belief(value: Any) -> Any:
     return {"belief": value} if isinstance(value, str) else value
 
 
+_NO_TOOL_NAMES = frozenset({"none", "null", "~", "false", "no", "true", "yes"})
+"""Words by which nothing is meant, or all; a tool that is called so can be expected under ``expect``."""
+
+
 def _tool_names(value: Any) -> Any:
-    if _misspelt_none(value):
-        raise ValueError(f"'{value}' would be the name of a tool; write {NO_CALL} if no tool may be called")
+    if value is None or value == NO_CALL:
+        return value
+    for name in value if isinstance(value, list | tuple) else (value,):
+        text = "null" if name is None else str(name).lower() if isinstance(name, bool) else name
+        if isinstance(text, str) and text.strip().casefold() in _NO_TOOL_NAMES:
+            what = f"'{text}' would be the name of a tool"
+            raise ValueError(
+                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, else the names of tools"
+            )
     return value
 
 

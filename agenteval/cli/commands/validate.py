@@ -13,6 +13,7 @@ from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.preflight import (
     attackers_without_outcome,
     empty_lists,
+    impossible_expectations,
     unmocked_tools,
     without_twin,
 )
@@ -31,15 +32,16 @@ def validate(request: Request) -> int:
         unused = tuple(_unused(prepared))
         anyio.run(_close, (*prepared.runtime.agents.values(), *unused))
         goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
-        for text in (*prepared.remarks, *empty_lists(prepared.scenarios), *goals):
+        have, unmocked_are = prepared.resources.agents_have, prepared.plan.unmocked_tools
+        never = impossible_expectations(prepared.samples, have, unmocked_are)
+        for text in (*prepared.remarks, *empty_lists(prepared.scenarios), *never, *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(
         f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(prepared.samples), 'sample')} to run\n"
     )
-    have = prepared.resources.agents_have
-    unmocked = dict(unmocked_tools(prepared.samples, have, prepared.plan.unmocked_tools))
+    unmocked = dict(unmocked_tools(prepared.samples, have, unmocked_are))
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
