@@ -178,7 +178,7 @@ def impossible_expectations(
         others = None if may_have_any or "" in names else names
         for path, tool, why in impossible_calls(scenario, others):
             where = scenario.where(path)
-            yield f"scenario '{scenario.id}' expects a call of '{tool}' {why} ({where}); this can never hold"
+            yield f"scenario '{scenario.id}' expects a call of '{tool}', but {why} ({where})"
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:

@@ -42,35 +42,35 @@ def pay(**args: Any) -> dict[str, Any]:
 # Expected calls that cannot be made, what is said of them, a twin that can, and the arguments that fulfil it.
 CALLS: dict[str, tuple[list[dict[str, Any]], str, list[dict[str, Any]], dict[str, Any]]] = {
     "undeclared": ([call("serach")], "did you mean 'search'?", [call("search")], {}),
-    "unknown": ([call("refund")], "declare it under tools:", [call("search")], {}),
+    "unknown": ([call("refund")], "add it under tools:", [call("search")], {}),
     "type": (
         [pay(amount="3")],
-        'with amount: "3", which its parameters refuse',
+        'parameters refuse amount: "3"',
         [pay(amount=3)],
         {"amount": 3},
     ),
     "enum": (
         [call("pay", args={"currency": "GBP"}, args_match="partial")],
-        'with currency: "GBP", which its parameters refuse',
+        'parameters refuse currency: "GBP"',
         [call("pay", args={"currency": "EUR"}, args_match="partial")],
         {"amount": 3, "currency": "EUR"},
     ),
     "each of several": (
         [pay(amount=3, currency={"$in": ["GBP", "CHF"]})],
-        "which its parameters refuse",
+        "parameters refuse currency",
         [pay(amount=3, currency={"$in": ["GBP", "EUR"]})],
         {"amount": 3, "currency": "EUR"},
     ),
     "unknown key": ([pay(amount=3, cur="EUR")], "'cur'", [pay(amount=3)], {"amount": 3}),
     "pattern": (
         [pay(amount={"$regex": "3"})],
-        "which its parameters refuse",
+        "parameters refuse amount",
         [pay(amount={"$approx": 3})],
         {"amount": 3},
     ),
     "missing": (
         [pay(currency="EUR")],
-        "without amount, which its parameters require",
+        "parameters require amount",
         [pay(currency="EUR", amount=1)],
         {"amount": 1, "currency": "EUR"},
     ),
@@ -105,12 +105,12 @@ def test_a_call_that_the_scenario_excludes(project: Project, name: str) -> None:
 CONTRADICTIONS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     (
         {"expect": {"tool_calls": {"calls": [call("pay")], "forbidden": [call("pay")]}}},
-        "'pay' and forbids the same call",
+        "'pay', but forbids the same call",
         {"expect": {"tool_calls": {"calls": [call("pay")], "forbidden": [pay(amount=9)]}}},
     ),
     (
         {"expect": {"tool_calls": {"calls": [pay(amount=3, currency="EUR")], "forbidden": [pay(amount=3)]}}},
-        "'pay' and forbids the same call",
+        "'pay', but forbids the same call",
         {"expect": {"tool_calls": {"calls": [pay(amount=3)], "forbidden": [pay(amount=3, currency="EUR")]}}},
     ),
     (
@@ -118,7 +118,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
             "turns": [{"user": "[]", "expect": {"tool_calls": {"calls": [call("pay")]}}}],
             "expect": {"tool_calls": {"forbidden": [call("pay")]}},
         },
-        "'pay' and forbids the same call",
+        "'pay', but forbids the same call",
         {
             "turns": ["[]", {"user": "[]", "expect": {"tool_calls": {"forbidden": [call("pay")]}}}],
             "expect": {"tool_calls": {"calls": [call("pay")]}},
@@ -126,27 +126,27 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
     ),
     (
         {"input": "[]", "expected_tools": "none", "expect": {"tool_calls": {"calls": [call("pay")]}}},
-        "'pay' and expected_tools: none allows none",
+        "'pay', but expected_tools: none allows none",
         {"input": "[]", "expected_tools": "none", "expect": {"tool_calls": {"forbidden": [call("pay")]}}},
     ),
     (
         {"input": "[]", "expected_tools": ["pay"], "expect": {"tool_calls": "none"}},
-        "'pay' and expect.tool_calls: none allows none",
+        "'pay', but expect.tool_calls: none allows none",
         {"input": "[]", "expected_tools": ["pay"], "expect": {"tool_calls": {"calls": [call("pay")]}}},
     ),
     (
         {"input": "[]", "expected_tools": ["refunds"]},
-        "'refunds' which is not one of its tools",
+        "'refunds', but declares no such tool",
         {"input": "[]", "expected_tools": ["pay"]},
     ),
     (
         {"expect": {"tool_calls": {"any_of": [{"calls": [call("refunds")]}, {"calls": [pay(amount="3")]}]}}},
-        "'refunds' which is not one of its tools",
+        "'refunds', but declares no such tool",
         {"expect": {"tool_calls": {"any_of": ["none", {"calls": [pay(amount="3")]}]}}},
     ),
     (
         {"expect": {"tool_calls": {"calls": [call("pay", args={"amount": "3"}, result="ok")]}}},
-        "which its parameters refuse",
+        "parameters refuse amount",
         {"expect": {"tool_calls": {"calls": [call("pay", args={"amount": "3"}, result="error")]}}},
     ),
 ]

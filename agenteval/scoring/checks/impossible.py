@@ -20,7 +20,7 @@ from agenteval.scoring.checks.arguments import matches, may_be_absent, words
 
 
 class Impossible(NamedTuple):
-    """``path``: of the expectation; ``why`` completes "expects a call of …"."""
+    """``path``: of the expectation; ``why`` completes "expects a call of pay, but …"."""
 
     path: str
     tool: str
@@ -77,9 +77,9 @@ def _reason(
         if call.bounds(expected.match)[0] == 0:
             continue
         if no_call_at_all and no_call_at_all != path:
-            return call.name, f"and {no_call_at_all}: {NO_CALL} allows none"
+            return call.name, f"{no_call_at_all}: {NO_CALL} allows none"
         if any(_covers(rule, call) for rule in forbidden):
-            return call.name, "and forbids the same call"
+            return call.name, "forbids the same call"
         if why := _undeclared(call, scenario, other_tools) or _excluded(call, scenario):
             return call.name, why
     return None
@@ -111,10 +111,10 @@ def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
     if near := get_close_matches(call.name, scenario.tools, n=1, cutoff=cutoff):
-        return f"which is not one of its tools: did you mean '{near[0]}'?"
+        return f"declares no such tool: did you mean '{near[0]}'?"
     if other_tools is None:
         return ""
-    return "which is not one of its tools: declare it under tools:, unless the agent has it itself"
+    return "declares no such tool: add it under tools:, unless the agent has it itself"
 
 
 def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
@@ -125,12 +125,12 @@ def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
     schema = {key: value for key, value in tool.parameters.items() if key in _OF_EACH_KEY}
     for key, value in (call.args or {}).items():
         if why := _broken(schema, key, value):
-            return f"with {key}: {words(value, 60)}, which its parameters refuse ({why})"
+            return f"the tool's parameters refuse {key}: {words(value, 60)} ({why})"
     required = tool.parameters.get("required")
     if call.mode is ArgsMatch.EXACT and isinstance(required, list):
         missing = [key for key in required if key not in (call.args or {})]
         if missing and all(isinstance(key, str) for key in missing):
-            return f"without {', '.join(missing)}, which its parameters require"
+            return f"the tool's parameters require {', '.join(missing)}"
     return ""
 
 
@@ -147,11 +147,11 @@ def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
     """What in a schema refuses every value that is expected of a key; empty if some value may fit."""
     if _is_literal(value):
         return breaks(schema, {key: value})
-    name, operand = next(iter(value.items())) if isinstance(value, Mapping) and len(value) == 1 else ("", ())
+    name, operand = next(iter(value.items())) if isinstance(value, Mapping) else ("", None)
     if name == "$optional":
         return ""
-    if name == "$in" and all(map(_is_literal, operand)):
-        found = [breaks(schema, {key: option}) for option in operand]
+    if name == "$in" and _is_literal(operand):
+        found = [breaks(schema, {key: option}) for option in operand or ()]
         return found[0] if all(found) else ""
     return breaks(_types_alone(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
 
