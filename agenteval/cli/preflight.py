@@ -13,6 +13,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import NO_CALL, Sample, Scenario
+from agenteval.core.severity import NEVER_COMPLETED, severity_of
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.loading import vacuous, vacuous_problem
@@ -20,6 +21,7 @@ from agenteval.scoring import judging
 from agenteval.scoring.checks.impossible import NEARLY_THE_SAME, impossible_calls
 from agenteval.scoring.checks.python import target_problems
 from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.goals import GOAL
 from agenteval.scoring.resolve import has_policy, has_threshold
 from agenteval.verdict.ledger import how_to_price, price_of
 
@@ -33,11 +35,19 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
     policy = has_policy(scenario, suite)
     judged = [suite.specs[name] for name in suite.judged]
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
-    if vacuous(scenario, thresholds_apply=applies, label_metrics=labels and fails):
+    judges = (labels and fails) or _goal_gates(scenario, suite)
+    if vacuous(scenario, thresholds_apply=applies, judges_gate=judges):
         why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)
     yield from judging.scenario_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
+
+
+def _goal_gates(scenario: Scenario, suite: Plan) -> bool:
+    """Whether the scenario fails if its goal is completed in none of its conversations."""
+    worst = severity_of(NEVER_COMPLETED, suite.severities)
+    is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
+    return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:

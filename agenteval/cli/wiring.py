@@ -337,7 +337,7 @@ def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: flo
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
-            NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, label_metrics=False))
+            NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, judges_gate=False))
         )
     return tuple(scorers)
 

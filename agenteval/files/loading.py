@@ -408,13 +408,13 @@ def slug(name: str) -> str:
     return re.sub("-+", "-", kept).strip("-")
 
 
-def vacuous(scenario: Scenario, *, thresholds_apply: bool, label_metrics: bool) -> bool:
+def vacuous(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
     """Whether nothing could make ``scenario`` fail but a broken agent.
 
-    ``thresholds_apply``: some threshold holds for it. ``label_metrics``: some label metric judges it, and
-    some severity of its labels fails.
+    ``thresholds_apply``: some threshold holds for it. ``judges_gate``: a judge may find what fails it,
+    a label or a goal that none of its conversations completed.
     """
-    if thresholds_apply or label_metrics or scenario.case or scenario.checks == "none":
+    if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)
 

@@ -685,9 +685,9 @@ def test_matchers_are_checked_in_turns(suite: Suite) -> None:
 )
 def test_vacuous(suite: Suite, text: str, *, expected: bool) -> None:
     scenario = suite.one(text)
-    assert vacuous(scenario, thresholds_apply=False, label_metrics=False) is expected
-    assert not vacuous(scenario, thresholds_apply=True, label_metrics=False)
-    assert not vacuous(scenario, thresholds_apply=False, label_metrics=True)
+    assert vacuous(scenario, thresholds_apply=False, judges_gate=False) is expected
+    assert not vacuous(scenario, thresholds_apply=True, judges_gate=False)
+    assert not vacuous(scenario, thresholds_apply=False, judges_gate=True)
 
 
 def test_what_is_said_of_a_vacuous_scenario(suite: Suite) -> None:

@@ -17,6 +17,9 @@ def agent(messages, ctx):
     said = messages[-1]["content"]
     if ctx.epoch and said == "refund once":
         return "Refunded: that is done."
+    if said == "look":
+        ctx.call_tool_sync("look", {})
+        return "It is done."
     if said.startswith("refund"):
         result = ctx.call_tool_sync("refund", {})
         return "It is done." if "error" not in result else "The refund system is down, so I cannot refund it."
@@ -149,6 +152,18 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
             "inconclusive",
         ),
         "no-such-call": ({"turns": ["refund"]}, {"outcome": "reached", "call": 7}, "7", "inconclusive"),
+        "by-a-look-up": (  # a reference that a scripted reply gives is checked
+            {
+                "turns": ["look"],
+                "tools": {
+                    "look": {"returns": {"id": 1}, "reads": True},
+                    "refund": {"returns": {"ok": True}},
+                },
+            },
+            {"outcome": "reached", "call": 0},
+            "changes nothing",
+            "inconclusive",
+        ),
         "call-failed": (DOWN, {"outcome": "reached", "call": 0}, "is an error", "inconclusive"),
     }
     suite(
@@ -215,6 +230,26 @@ def test_an_attacker_whose_goal_has_no_outcome_is_warned_of(
     assert done.code == 0, done.all
     assert ("has an attacker for its user" in done.err) == bool(word)
     assert f"('{word}')" in done.err or not word
+
+
+@pytest.mark.parametrize(
+    ("turn", "config", "code"),
+    [
+        ("refund", "", 0),
+        ("no", "", 1),
+        ("no", "fail_on_severity: none\n", 2),  # no goal fails anything
+        ("no", "severities: {goal never completed: high}\n", 2),
+    ],
+)
+def test_a_goal_alone_is_a_check(project: Project, turn: str, config: str, code: int) -> None:
+    replies = [
+        outcome("a", {"outcome": "reached", "call": 0}, text="It is done"),
+        outcome("a", {"outcome": "missed", "evidence": REFUSAL}),
+    ]
+    suite(project, [{"id": "a", "turns": [turn]}], replies, f"metrics: [goal_completion]\n{config}")
+    done = project.run()
+    assert done.code == code, done.all
+    assert ("nothing is checked" in done.all) is (code == 2)
 
 
 def test_a_goal_outcome_without_a_goal_is_the_authors_mistake(project: Project) -> None:

@@ -453,6 +453,50 @@ def test_epochs_of_a_log_are_held_against_each_other_too(bench: Bench) -> None:
     assert [issue["labels"] for issue in issues] == [["goal not completed"]]
 
 
+# ── reached without a change, and refused after one ──────────────────────────────────────────────
+
+BY_SOURCE: Verdict = {"outcome": "reached", "evidence": REFUSAL, "source": ON_SALE}
+
+
+@pytest.mark.parametrize(
+    ("tools", "again", "outcome", "numbers", "code"),
+    [
+        ({"refund": REFUND}, MISSED, "missed", [1, 2, 3], 1),  # it only talked of it
+        ({"refund": REFUND}, BY_SOURCE, "reached", [1, 2], 0),  # the goal was to know something
+        ({"refund": {**REFUND, "writes": False, "reads": True}}, MISSED, "reached", [1], 0),
+    ],
+)
+def test_a_goal_reached_without_a_change_where_one_could_be_made_is_asked_again(
+    bench: Bench, tools: Any, again: Verdict, outcome: str, numbers: list[int], code: int
+) -> None:
+    bench.suite(tools=tools)
+    bench.goal = by_number(BY_SOURCE, again, again)
+    done = bench.run()
+    assert done.code == code, done.all
+    assert bench.score()["label"] == outcome
+    assert [asked.number for asked in bench.asked] == numbers
+
+
+@pytest.mark.parametrize(
+    ("reached", "again", "outcome", "code"), [(1, REACHED, "reached", 1), (0, None, "", 0)]
+)
+def test_a_refusal_that_is_right_is_asked_again_too(
+    bench: Bench, reached: int, again: Verdict | None, outcome: str, code: int
+) -> None:
+    """An agent that refunds, and says that it does not."""
+    bench.suite(reached=reached, goal_outcome="refused")
+    if reached:
+        agent = (bench.project.root / "agent.py").read_text()
+        bench.project.agent(agent.replace("Your lamp is refunded.", f"{REFUSAL}, but so be it."))
+    done_it = {**REACHED, "evidence": "but so be it"}
+    bench.goal = by_number(RULED_OUT, *([done_it] * 2 if again else [RULED_OUT]))
+    done = bench.run()
+    assert done.code == code, done.all
+    assert bench.score()["label"] == (outcome or "ruled out")
+    assert [asked.number for asked in bench.asked] == ([1, 2, 3] if again else [1, 2])
+    assert bench.found() == [("goal not completed", "critical")] * code
+
+
 # ── contradicted by another metric ───────────────────────────────────────────────────────────────
 
 

@@ -93,6 +93,13 @@ class GoalJudge(Judge):
     def _gates(self, said: Any, of: Judged) -> bool:
         return self._counts_against(said, of)
 
+    def _is_doubtful(self, answer: Any, of: Judged) -> bool:
+        """A goal that is said to be reached although nothing was changed where something could have been; and
+        a refusal that is right (any other waits until all conversations are over)."""
+        if answer.outcome == RULED_OUT:
+            return of.scenario.goal_outcome == "refused"
+        return answer.outcome == REACHED and answer.call is None and _could_have_changed_more(of)
+
     def asking_again(self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None) -> Question | None:
         """What is asked of a goal that was ruled out. ``twin``: a conversation that reached it."""
         asking = self.asking(scenario, trajectory)
@@ -206,20 +213,25 @@ def _reached(claim: Claim, of: Judged) -> str:
         return not_there(
             "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
         )
-    if (
-        claim.is_scripted
-        or refers.source
-        or not any(_is(ToolEffect.WRITES, name, of.scenario) for name in record.tools)
-    ):
+    if refers.source or not _could_change(of) or (call is None and claim.is_scripted):
         return ""
-    if of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
-        return ""  # the author takes the agent's word
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
         return f'"call" must be the number of the call that did it; or {missing}'
     if _is(ToolEffect.READS, record.calls[call].name, of.scenario):
         return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
     return ""
+
+
+def _could_change(of: Judged) -> bool:
+    """Whether a tool writes, and the author does not take the agent's word for what it does."""
+    writes = any(_is(ToolEffect.WRITES, name, of.scenario) for name in of.record.tools)
+    return writes and of.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
+
+
+def _could_have_changed_more(of: Judged) -> bool:
+    made = (act(call, of.scenario.tools) for call in of.record.calls)
+    return _could_change(of) and not any(each.may_have_changed_something for each in made)
 
 
 def _answers(of: Judged) -> tuple[str, ...]:
