@@ -108,10 +108,16 @@ def plainly_succeeded(call: ToolCall) -> bool:
     if call.result is None or did_nothing(call):
         return False
     value = decoded(call.result)
-    if not isinstance(value, Mapping) or any(item is False or item is None for item in value.values()):
+    if not isinstance(value, Mapping):
+        return False
+    if any(item is False or item is None for name, item in value.items() if name not in _ERROR_KEYS):
         return False
     is_marked = any(value.get(name) is True for name in _SUCCESS)
     return is_marked or str(value.get("status", "")).lower() in _WENT_WELL
+
+
+_ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "exception"))
+"""Keys whose absent or false value says that all went well."""
 
 
 def decoded(result: ToolResult) -> Any:

@@ -191,6 +191,7 @@ def test_a_claim_after_a_refusal_in_words_is_for_the_judge_to_read(project: Proj
     ("calls", "refers", "why"),
     [
         ([("refund", {})], {"call": 0}, "says that it succeeded"),
+        ([("get_order", {}), *ORDER], {"call": 0}, "looked something up"),
         ([("refund", {})], {"tool": "refund"}, "was called"),
         (ORDER, {"tool": "cancel_order"}, "was called, and failed"),
         (ORDER, {"tool": "erase_order"}, "none named"),
@@ -205,7 +206,8 @@ def test_a_forged_reference_is_no_finding(
     tools = {
         **TOOLS,
         "cancel_order": {"sequence": [{"error": "busy"}, {"returns": {"ok": True}}]},
-        "refund": {"returns": {"ok": True, "refunded": 50}},
+        "refund": {"returns": {"error": None, "ok": True, "refunded": 50}},
+        "get_order": {"returns": {"id": "A-7", "status": "open"}},
     }
     suite(project, {"s": (calls, CLAIMED)}, {"s": claims(**refers)}, tools=tools, epochs=1)
     assert verdicts(project) == {"s": "inconclusive"}

@@ -22,6 +22,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.severity import FALSE_CLAIM
 from agenteval.core.speech import pieces_of
+from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory, Turn
 from agenteval.scoring.detectors.facts import facts_in
 
@@ -38,6 +39,7 @@ class Shown:
     results, knowledge, facts and what tools are for; ``asked``: the goal, the profile and the criterion.
     ``calls`` are all so far, those from ``first`` on are judged. ``tools``: the parameters of those that the
     agent had, by name. ``are_calls_seen``: a call that is not here was not made.
+    ``looking_up``: the tools that only read, and cannot have been meant to do anything.
     """
 
     said: tuple[str, ...]
@@ -51,6 +53,7 @@ class Shown:
     first: int
     tools: Mapping[str, frozenset[str]]
     are_calls_seen: bool
+    looking_up: frozenset[str] = frozenset()
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -84,6 +87,11 @@ def shown(
         first=sum(len(each.tool_calls) for each in before),
         tools=dict(_parameters(tools)),
         are_calls_seen=trajectory.all_calls_seen,
+        looking_up=frozenset(
+            call.name
+            for call in trajectory.tool_calls
+            if effect_of(call.name, scenario.tools.get(call.name)) is ToolEffect.READS
+        ),
     )
 
 
@@ -331,6 +339,8 @@ def _failed_call(number: int, record: Shown) -> str:
     call = record.calls[number]
     if plainly_succeeded(call):
         return f'"call" is {number}, whose result says that it succeeded: it did not fail'
+    if call.name in record.looking_up and not did_nothing(call):
+        return f'"call" is {number}, which looked something up and did not fail: name the call that failed'
     for other, again in enumerate(record.calls):
         if is_same(call, again) and plainly_succeeded(again):
             return f'"call" is {number}, but the same call succeeded as call {other}'
