@@ -53,7 +53,6 @@ OF_CALLS = ("forbidden", "missing", "in-order", "strict", "within", "calls", "st
 MISSING = ("missing", "in-order", "case")
 FORBIDDEN = "{id: a, turns: [Hi], %sexpect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
 TOOLS = "tools: {delete_all: {returns: ok}, look: {returns: 1}}, "
-OFFERED = "tools: {delete_all: {returns: ok}, look: {parameters: {type: object}, returns: 1}}, "
 
 
 def verdicts(project: Project) -> dict[str, str]:
@@ -103,20 +102,14 @@ WRAPPED = {
     "a class": "class agent:\n    def __call__(self, messages): return 'Done.'\n",
     "a list of the final text": "def agent(messages): return [{'role': 'assistant', 'content': 'Done.'}]\n",
     "one message": "def agent(messages): return {'role': 'assistant', 'content': 'Done.'}\n",
-    "an attribute that is looked for": "def agent(messages, ctx): return hasattr(ctx, 'tools') and 'Done.'\n",
-    "a logger of all attributes": "import inspect, pprint, sys\n"
-    "def agent(messages, ctx):\n"
-    "    for name, value in inspect.getmembers(ctx): print(name, repr(value), file=sys.stderr)\n"
-    "    pprint.pprint({name: getattr(ctx, name) for name in dir(ctx)}, sys.stderr)\n"
-    "    return 'Done.'\n",
     "a message of Google's": "def agent(messages): return {'role': 'model', 'parts': [{'text': 'Done.'}]}\n",
 }
 
 
 @pytest.mark.parametrize("agent", WRAPPED.values(), ids=WRAPPED)
 def test_an_agent_that_only_looks_seen_is_undecided(project: Project, agent: str) -> None:
-    assert play(project, agent, FORBIDDEN % OFFERED).code == 3
-    expected = f"{{id: a, turns: [Hi], {OFFERED}expect: {{tool_calls: {{calls: [{{name: look}}]}}}}}}"
+    assert play(project, agent, FORBIDDEN % TOOLS).code == 3
+    expected = f"{{id: a, turns: [Hi], {TOOLS}expect: {{tool_calls: {{calls: [{{name: look}}]}}}}}}"
     assert play(project, agent, expected).code == 3
     assert "never called" not in project.run().out
 
@@ -124,20 +117,16 @@ def test_an_agent_that_only_looks_seen_is_undecided(project: Project, agent: str
 SHOWS = {
     "asks for a tool": f"{ASKS}".replace("len(messages) == 3", "len(messages) == 1"),
     "asks through ctx": "def agent(messages, ctx): return str(ctx.call_tool_sync('look'))\n",
-    "reads the list": "def agent(messages, ctx): return 'Done.' if [each for each in ctx.tools] else ''\n",
-    "sends the list": "import json\n"
-    "def agent(messages, ctx): return json.dumps({'tools': ctx.tools}) and 'Done.'\n",
-    "copies the list": "import copy\n"
-    "def agent(messages, ctx): return 'Done.' if type(copy.deepcopy(ctx.tools)) is list else ''\n",
-    "adds to the list": "def agent(messages, ctx): return 'Done.' if [{}] + ctx.tools else ''\n",
-    "looks for a tool": "def agent(messages, ctx): return ctx.tools[0]['function']['name'] and 'Done.'\n",
+    "asks for the list": "def agent(messages, ctx): return 'Done.' if ctx.tools else ''\n",
     "reports a call": LISTS.replace("delete_all", "own").replace("< 3", "< 1"),
 }
 
 
 @pytest.mark.parametrize("agent", SHOWS.values(), ids=SHOWS)
 def test_an_agent_that_shows_its_way_to_tools_is_seen(project: Project, agent: str) -> None:
-    done = play(project, agent, FORBIDDEN % OFFERED)
+    look = "look: {parameters: {type: object}, returns: 1}"
+    tools = f"tools: {{delete_all: {{returns: ok}}, {look}}}, "
+    done = play(project, agent, FORBIDDEN % tools)
     assert done.code == 0, done.all
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     assert "calls_seen" in journal.read_text()

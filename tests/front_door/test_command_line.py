@@ -17,7 +17,7 @@ from tests.support.kit import Done, Project, environment
 
 AGENT = """
 async def agent(messages, ctx):
-    assert list(ctx.tools) is not None
+    assert ctx.tools is not None
     said = messages[-1]["content"]
     if said == "boom":
         raise RuntimeError("boom")

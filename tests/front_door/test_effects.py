@@ -22,7 +22,7 @@ PLAYS = json.loads(pathlib.Path(__file__).with_name("plays.json").read_text())
 
 def agent(messages, ctx):
     "In its second epoch it does all well; in its first it makes the calls of its play, and says its words."
-    assert list(ctx.tools) is not None  # who asks for the list has no other way to tools
+    assert ctx.tools is not None  # who asks for the list has no other way to tools
     calls, words = PLAYS[ctx.scenario_id]["good" if ctx.epoch else "play"]
     done = [message["role"] for message in messages].count("assistant")
     if done == len(calls):

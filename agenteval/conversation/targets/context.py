@@ -47,37 +47,6 @@ class Answered(NamedTuple):
     is_error: bool = False
 
 
-class _OfferedTools(list):  # type: ignore[type-arg]  # Python 3.8 knows no list[…]
-    """The list of tools, which notes when an entry of it is read. That the attribute is touched, or that the
-    list is printed or found to be empty, is no use: debuggers and ``hasattr`` do that to every attribute."""
-
-    on_read: Callable[[], None]
-
-    def __repr__(self) -> str:  # pprint iterates over a list that has no text of its own
-        return super().__repr__()
-
-    def __radd__(self, other: list[Any]) -> list[Any]:
-        return other + list(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return list, (list(self),)
-
-
-def _noting(name: str) -> Callable[..., Any]:
-    method = getattr(list, name)
-
-    def read(self: _OfferedTools, *args: Any) -> Any:
-        self.on_read()
-        return method(self, *args)
-
-    return read
-
-
-_READING = "__iter__ __reversed__ __getitem__ __contains__ __add__ __mul__ __rmul__ copy pop"
-for _name in _READING.split():
-    setattr(_OfferedTools, _name, _noting(_name))
-
-
 class Context:
     """``tools``: the declared tools as JSON Schemas in OpenAI's format. ``scenario_id``, ``turn`` and
     ``epoch`` (both from 0) and ``seed`` (63 bits, the sample's own) say where the agent is.
@@ -90,7 +59,7 @@ class Context:
     seed: int
     turn: int
     list_asked = False
-    """Whether the agent has read ``tools``: then it knows of no others."""
+    """Whether the agent has looked at ``tools``: then it knows of no others."""
 
     def __init__(
         self,
@@ -99,8 +68,7 @@ class Context:
         tools: list[dict[str, Any]],
     ) -> None:
         self.ask = ask
-        self._tools = _OfferedTools(tools)
-        self._tools.on_read = self._note_list_asked
+        self._tools = tools
         self._batches = batches
         self._lock = threading.Lock()
         self._in_flight = 0
@@ -108,10 +76,8 @@ class Context:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        return self._tools
-
-    def _note_list_asked(self) -> None:
         self.list_asked = True
+        return self._tools
 
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """Call a tool of the scenario's world. Returns the value that its result stands for, an error
