@@ -139,7 +139,14 @@ class _Completion:
         if choices or _reads_like_an_error(chunk):
             self.last_words = None if choices else chunk
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and not choice.get("index"):
+            if isinstance(choice, dict) and choice.get("index"):
+                said = [choice.get("delta"), choice.get("message")]
+                calls = any(
+                    isinstance(each, dict) and (each.get("tool_calls") or each.get("function_call"))
+                    for each in said
+                )
+                self._events += [choice] if calls else []
+            elif isinstance(choice, dict):
                 self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
                 if isinstance(message := choice.get("message"), dict):
                     self._replace(message)

@@ -81,7 +81,7 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
             added = [] if is_there else added_to(messages, found)
             if not added and "messages" in level and len(level) > 1 and not is_answered:
                 continue  # an echo of the request: the answer is elsewhere, if there is one
-            lost = map(marked, unplaced_in_response(level)) if added else ()
+            lost = map(marked, unplaced_in_response(level, messages)) if added else ()
             return Reply([*lost, *added], level, notes=tuple(_notes(level)))
     if isinstance(response, str) and not is_answered:
         # An answer in JSON, as it was asked for; or a response of a kind that nobody knows.
@@ -218,14 +218,17 @@ _OF_RESPONSES: Mapping[str, Shape] = {
 """What the APIs of models say in a response beside its message."""
 
 
-def unplaced_in_response(response: Mapping[str, Any]) -> Iterator[Unplaced]:
+def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ()) -> Iterator[Unplaced]:
     """What stands around the message of a response and may be of calls. One that is its message has it
-    itself."""
-    if "messages" in response:
-        yield from unplaced_in_record(response, {"messages", "choices"})  # the state of a graph
+    itself. ``known``: the messages that it answers."""
+    is_completion = any(_first(response, key) for key in _LISTS)
+    if "messages" in response and (not is_completion or response["messages"] == known):
+        # The state of a graph, or a record with its answer.
+        yield from unplaced_in_record(response, {"messages", "choices"})
     elif "role" not in response:
         output = response.get("output")
-        read = (*_READ, *(("output",) if isinstance(output, list) or "message" in _object(output) else ()))
+        is_read = not is_completion and (isinstance(output, list) or "message" in _object(output))
+        read = (*_READ, *(("output",) if is_read else ()))
         yield from unplaced_fields(response, read, of="the response", shapes=_OF_RESPONSES)
         yield from unplaced_fields(_object(output), ("message",), of="the output of the response")
         for key in _LISTS:

@@ -106,6 +106,14 @@ HIDDEN: dict[str, Any] = {
     "beside a block": exchange(lines(*anthropic(TEXT, steps=[DID]))),
     "in a delta": exchange(chunks({"steps": [DID]})),
     "a part of a delta": exchange(chunks({"content": [TEXT, TOOL_USE]})),
+    "the second choice of a stream": exchange(
+        sse({"choices": [{"index": 1, "delta": {"tool_calls": [{"index": 0, **CHAT_CALL}]}}]})
+        + chunks({"content": "Ok."})
+    ),
+    "messages beside a choice": exchange(
+        {"choices": [{"message": ANSWER}], "messages": [{"role": "assistant", "tool_calls": [CHAT_CALL]}]}
+    ),
+    "an output beside a choice": exchange({"choices": [{"message": ANSWER}], "output": [FUNCTION_CALL]}),
     "beside a delta": exchange(chunks({}, steps=[DID])),
     "filters in a chunk": exchange(chunks({}, content_filter_results={"hate": {"filtered": False, **STEPS}})),
     "a piece of Google's": exchange(
