@@ -458,7 +458,7 @@ def test_the_comparison_of_the_page_ends_as_shown(project: Project) -> None:
         if "accepted:" in block.text and block.file:
             project.write(block.file, block.text)
     out = finished(project.run(env=wide), 0)
-    assert_shown(texts("docs/comparing.md", "accepted: 67d6"), out)
+    assert_shown(texts("docs/comparing.md", "67d6e32fd2ac accepted"), out)
 
 
 def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(project: Project) -> None:

@@ -168,7 +168,7 @@ class Score(Value):
 
 
 class ScoreFailure(Value):
-    """A judge that broke. Never a score, never the agent's fault. ``raw`` is what it said. ``author``: it
+    """A judge that failed. Never a score, never the agent's fault. ``raw`` is what it said. ``author``: it
     broke by the author's mistake (a scripted model without a rule), which ends the run with exit 2.
     ``refused``: the judge was not asked, since the budget was used up, or it had failed on every call.
     ``unclear``: it did not break, but answered that the record does not tell."""

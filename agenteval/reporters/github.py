@@ -173,7 +173,7 @@ def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
 
 
 def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Each way in which judges broke, once; without those that a violation tells of already."""
+    """Each way in which judges failed, once; without those that a violation tells of already."""
     told = " ".join(
         violation.detail
         for decided in decision.samples.values()

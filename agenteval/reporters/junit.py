@@ -169,7 +169,7 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
     """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
-    or detector that broke is reported here and makes no failure: that is not the agent's fault."""
+    or detector that failed is reported here and makes no failure: that is not the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):

@@ -33,7 +33,7 @@ def _epochs(applies: Sequence[Applies]) -> list[EpochRange]:
     return [EpochRange(min=each.least, max=each.most) for each in applies]
 
 
-def luck_of(epochs: Sequence[int]) -> GateChances:
+def every_sample_chances(epochs: Sequence[int]) -> GateChances:
     """What "every sample passes" is worth in a run; ``epochs``: of each scenario × agent."""
     advice = "gates: {pass_rate: …} tolerates a failure now and then, with known error rates"
     return chances_by_count(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
@@ -42,7 +42,7 @@ def luck_of(epochs: Sequence[int]) -> GateChances:
 def _rows(plan: Plan, applies: Sequence[Applies]) -> Iterable[GateChances]:
     epochs = [EpochRange(min=each.least, max=each.most) for each in applies]
     if not replaces_every_sample(plan.gates):
-        yield luck_of([planned.min for planned in epochs])
+        yield every_sample_chances([planned.min for planned in epochs])
     yield from chances_of_gates(plan, epochs)
     yield from _goal_thresholds(plan, applies)
 

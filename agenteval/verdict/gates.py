@@ -286,7 +286,7 @@ def _severe_findings(
 
 
 def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
-    """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
+    """A judge that failed hides what it would have found, and so does a detector. Labels gate through their
     severity, if the worst of them could fail the sample, a missed goal where it is severe, or would be the
     last of all epochs; one that the author broke, and a check in code, always."""
     judged = {*DETECTORS, *(spec.name for spec in report.plan.metrics), CRITERIA, USER_REVIEW}
@@ -296,7 +296,7 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
         in_code = failure.metric not in judged
         if failure.author or in_code or _hides_what_gates(failure, scenario, report.plan):
             who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
-            what = "could not decide" if failure.unclear else "broke"
+            what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
             detail = f"the {who} {failure.metric} {what}: {failure.message}"
             source = sample.record or scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)

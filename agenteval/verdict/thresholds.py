@@ -65,7 +65,7 @@ def _left_out(metric: str, plan: Plan) -> str:
 
 class _Scores(NamedTuple):
     """What is known of a metric in a scenario: its ``values``, and how many others it has that are not known:
-    a judge broke (``broken``), the record does not tell (``unclear``), a goal was ruled out, a conversation
+    a judge failed (``broken``), the record does not tell (``unclear``), a goal was ruled out, a conversation
     was lost, or nothing was judged in any (``unjudged``)."""
 
     values: tuple[float, ...] = ()
@@ -207,7 +207,7 @@ def _unknown(scores: _Scores) -> Iterable[str]:
     if scores.unjudged:
         yield "nothing was judged"
     if scores.broken:
-        yield f"the judge broke {plural(scores.broken, 'time')}"
+        yield f"the judge failed {plural(scores.broken, 'time')}"
     if scores.unclear:
         yield f"not clear in {plural(scores.unclear, 'conversation')}"
     if scores.ruled_out:

@@ -1,4 +1,4 @@
-"""Criteria whose condition never arose, and what is not clear: no verdicts, and no judges that broke."""
+"""Criteria whose condition never arose, and what is not clear: no verdicts, and no judges that failed."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_of_a_turn_the_criteria_of_its_script() -> None:
 @pytest.mark.parametrize("label", ["not clear", "Not_Clear"])
 def test_a_criterion_that_is_not_clear_is_not_decided(label: str) -> None:
     items = judged(FakeModel(say(label)))
-    assert [(type(item), item.passed) for item in items] == [(Check, None)] * 2  # and no judge broke
+    assert [(type(item), item.passed) for item in items] == [(Check, None)] * 2  # and no judge failed
 
 
 def test_a_criterion_that_did_not_arise_holds_and_is_marked() -> None:

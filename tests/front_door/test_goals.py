@@ -182,7 +182,7 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
     assert "6 goals ruled out; 1 goal not clear" in done.out.splitlines()[-1]
     for told in (done.out, (project.root / "report.md").read_text("utf-8")):
         assert "~1: counts neither way" in told
-    assert "the judge goal_completion broke: not clear" not in done.all
+    assert "the judge goal_completion failed: not clear" not in done.all
 
 
 def test_where_the_author_says_refused_a_refusal_is_worth_one_and_reaching_it_none(project: Project) -> None:

@@ -348,7 +348,7 @@ def test_a_loop_over_eight_turns_is_one_occurrence(project: Project) -> None:
     project.write("replies.yaml", judged(*LABELS, dedup={"issues": []}))
     scenarios(project, {"id": "loops", "turns": ["loop"] * 8, "checks": "none"})
     done = project.run()
-    assert "issues:   1 low; -v lists them" in done.out
+    assert "issues:      1 low; -v lists them" in done.out
     (line,) = [line for line in project.run("-v").out.splitlines() if "[low] repetition" in line]
     assert "8 occurrences" not in line
 

@@ -73,7 +73,7 @@ def test_at_most_half_of_a_scenario_may_be_lost(project: Project, lost: int) -> 
     assert verdicts(project) == {"shaky": "inconclusive", "fine": "passed"}
     assert tolerance(project) == [run, ("shaky", lost / 20, "at most half", "inconclusive")]
     assert last(done) == "INCONCLUSIVE: 1 of 2 scenarios inconclusive, 1 passed (exit 3)"
-    assert "decides:  agenteval run --last-failed (fault_tolerance)" in done.out
+    assert "to decide:   agenteval run --last-failed (fault_tolerance)" in done.out
     assert f"({lost} of 20 samples inconclusive)" in done.out
 
 

@@ -75,7 +75,7 @@ def test_the_comment_sorts_what_a_change_did_and_says_how_sure_that_is(project: 
     }
     first, second = groups(comment)["Newly failing"]
     assert (first[1:3], first[-1]) == (["8/8", "0/8"], "significant")
-    assert (second[1:3], second[-1]) == (["1/1", "0/1"], "may be luck")
+    assert (second[1:3], second[-1]) == (["1/1", "0/1"], "may be chance")
     assert 'missing "fine"' in first[3]
     assert "steady" not in comment
     assert "@everyone" not in comment.replace("@\u200beveryone", "")

@@ -417,8 +417,8 @@ def test_plan_tells_a_gate_that_is_a_coin(project: Project) -> None:
     suite(project, *(f"s{number}" for number in range(20)))
     project.config("epochs: 3\n")
     told = " ".join(project.call("plan").out.split())
-    assert "every sample passes: by bad luck alone, an agent that truly succeeds in 95 % of" in told
-    assert "red in 95.4 % of runs" in told  # 1 - 0.95^60
+    assert "every sample passes: an agent that truly succeeds in 95 % of" in told
+    assert "red by chance in 95.4 % of runs" in told  # 1 - 0.95^60
     assert "little better than tossing a coin" in told
     project.config(f"epochs: {{min: 3, max: 50}}\ngates: {{{RATE}}}\n")
     told = project.call("plan").out
@@ -429,14 +429,11 @@ def test_plan_tells_a_gate_that_is_a_coin(project: Project) -> None:
 def test_validate_speaks_of_chances_where_a_gate_asks_for_it(project: Project) -> None:
     suite(project, *(f"s{number}" for number in range(20)))
     project.config("epochs: 3\n")
-    assert "luck" not in project.call("validate").out
+    assert "by chance" not in project.call("validate").out
     project.config(f"epochs: {{min: 3, max: 50}}\ngates: {{{RATE}}}\n")
     told = project.call("validate").out
-    assert (
-        "pass_rate: by bad luck alone, an agent that truly succeeds in 95 % of conversations is red in"
-        in told
-    )
-    assert "by good luck alone, one that truly succeeds in 70 % in one scenario is green in" in told
+    assert "pass_rate: an agent that truly succeeds in 95 % of conversations is red by chance in" in told
+    assert "one that truly succeeds in 70 % in one scenario is green by chance in" in told
     project.config("epochs: 3\ngates: {pass_hat_k: {k: 3, at_least: 0.5}}\n")
     assert "tossing a coin" in project.call("validate").out
 

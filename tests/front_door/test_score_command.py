@@ -427,7 +427,7 @@ def test_a_limit_of_time_is_not_decided_where_no_times_were_recorded(project: Pr
     done = score(project, "log.jsonl", "--scenarios", "suite.yaml")
     assert done.code == 3, done.all
     assert "no times were recorded" in done.out
-    assert "the judge broke" not in done.out
+    assert "the judge failed" not in done.out
     assert project.sample("a")["latency_ms"] is None
     ((dimension,),) = project.results()["summary"]["dimensions"].values()
     assert "steps" in dimension["spreads"]
@@ -663,5 +663,5 @@ def test_what_would_decide_a_score_is_never_to_play_something_again(project: Pro
     scored = project.call("score", *asked)
     assert scored.code == 3, scored.all
     assert "recorded conversations of each scenario (pass_rate)" in " ".join(scored.out.split())
-    assert "epochs: " not in scored.out.partition("decides:")[2]
+    assert "epochs: " not in scored.out.partition("to decide:")[2]
     assert "agenteval run" not in scored.all

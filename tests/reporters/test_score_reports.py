@@ -1,4 +1,4 @@
-"""Judgements, issues and judges that broke, in every report."""
+"""Judgements, issues and judges that failed, in every report."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_twelve_custom_metrics_all_have_a_column_that_can_be_told_from_the_other
 def test_a_failed_conversation_has_its_scores_by_turn_and_their_reasons() -> None:
     text = "\n".join(section(shown(judged_run()), "Did not pass"))
     assert "scores (uncalibrated)\nturn 1 " in text
-    assert "coherence: the judge broke\n" in text
+    assert "coherence: the judge failed\n" in text
     assert 'helpfulness 1: helpfulness was weighed — "Booked for 09:00."' in text
     assert 'agent_behavior_failure false information: nothing was booked — "Booked!"' in text
     assert 'whole goal_completion 0: no booking was made — "Booked for 09:00."' in text
@@ -301,7 +301,7 @@ def test_findings_of_a_run_that_was_cut_off_are_told_ungrouped() -> None:
 
 
 def test_judges_that_broke_stand_apart_with_what_they_said() -> None:
-    lines = section(shown(judged_run()), "Judges that broke")
+    lines = section(shown(judged_run()), "Judges that failed")
     assert lines[0] == "! coherence: the reply is not JSON (book-morning · epoch 2, turn 1)"
     said = " ".join(lines[1:4])
     assert said.startswith('said: {"evidence": "…xxx')
@@ -314,13 +314,13 @@ def test_one_cause_of_many_broken_judges_is_told_once() -> None:
     down = [ScoreFailure(metric=metric, message="HTTP 401: no such key") for metric in (*NUMBERS, *LABELS)]
     keys = [KEY.model_copy(update={"epoch": epoch}) for epoch in range(30)]
     told = run((book(),), [event for key in keys for event in one(*down, key=key)])
-    (line,) = section(shown(told, width=200), "Judges that broke")
+    (line,) = section(shown(told, width=200), "Judges that failed")
     assert line == (
         "! helpfulness, coherence, relevance and 4 more: HTTP 401: no such key "
         "(210 times in 30 samples, first in book-morning · epoch 1, turn 1)"
     )
     warnings = [
-        x for x in github_actions.render(*told, ReportOptions()).splitlines() if "the judge broke" in x
+        x for x in github_actions.render(*told, ReportOptions()).splitlines() if "the judge failed" in x
     ]
     assert len(warnings) <= 1
     assert markdown.render(*told, ReportOptions()).count("HTTP 401: no such key (210 times") == 1
@@ -329,7 +329,7 @@ def test_one_cause_of_many_broken_judges_is_told_once() -> None:
 def test_an_authors_mistake_is_no_broken_judge() -> None:
     mistake = ScoreFailure(metric="helpfulness", message="no scripted reply fits", author=True)
     text = shown(run((book(),), one(mistake)))
-    assert "Judges that broke" not in text
+    assert "Judges that failed" not in text
     assert "error:" in text
 
 
@@ -341,7 +341,7 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
     assert root.find(".//property[@name='judge_broke.coherence']").get("value") == "the reply is not JSON"
     line, beside = github_actions.render(*told, ReportOptions()).splitlines()
-    assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge broke%3A coherence")
+    assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge failed%3A coherence")
     assert beside.startswith("::notice")
     assert "no call of agent 'wonderbot' seen" in beside
 
@@ -494,7 +494,7 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
         "| ❌ | book-morning | 3.0ˢ ✗ | 4.0ˢ !1 | 4.0ˢ | 3.3ˢ | 4.0ˢ | 1/2ˢ ✓ | 2/3ˢ | 3/3ˢ |",
         "- **high**: Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
         "  - examples: refund · epoch 1, turn 2",
-        "## ⚠️ Judges that broke",
+        "## ⚠️ Judges that failed",
         "- coherence: the reply is not JSON (book-morning · epoch 2, turn 1) — said:",
         "**Scripted replies**: no language model was called for 42 judgements",
         "**Simulated user**: 2 of 6 messages refused; 1 sample lost to it.",
@@ -523,7 +523,7 @@ def test_github_warns_of_issues_and_broken_judges_and_says_what_was_scripted() -
     lines = github_actions.render(*judged_run(scripted=True), ReportOptions()).splitlines()
     warnings = [line for line in lines if line.startswith("::warning")]
     assert sum("[high] Claims a booking" in line for line in warnings) == 1
-    assert sum("the judge broke%3A coherence" in line for line in warnings) == 1
+    assert sum("the judge failed%3A coherence" in line for line in warnings) == 1
     assert not any("goal_completion" in line for line in warnings)  # the violation tells of it already,
     errors = [line for line in lines if line.startswith("::error")]
     assert sum("goal_completion" in line for line in errors) == 1  # of a scenario that lost its only sample

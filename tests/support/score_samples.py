@@ -258,7 +258,7 @@ def small_issues() -> tuple[Issue, ...]:
 
 def judged_run(*, scripted: bool = False, config: Config | None = None, **more: Any) -> Told:
     """Three scenarios, all metrics, a simulated user. Of ``book-morning`` one epoch is fine and one
-    is not; of ``refund`` a judge broke and one sample was lost to the simulated user; a case passed."""
+    is not; of ``refund`` a judge failed and one sample was lost to the simulated user; a case passed."""
     found = IssuesFound(
         issues=(lie_issue(scripted=scripted), *small_issues()),
         usage=Usage(calls=1) if scripted else JUDGE_USAGE,

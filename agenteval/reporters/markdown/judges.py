@@ -124,7 +124,7 @@ def _issue(text: IssueText) -> str:
 
 
 def broken(report: Report, extent: Extent) -> Iterator[str]:
-    """Judges and detectors that broke, what was not clear, and messages that were no user's: nothing of it
+    """Judges and detectors that failed, what was not clear, and messages that were no user's: nothing of it
     is the agent's fault."""
     judges = broken_judges(report)
     for lack in Lack:

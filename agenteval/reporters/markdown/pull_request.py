@@ -71,8 +71,8 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
 
 
 _HOW = (
-    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be luck: more"
-    " epochs would tell."
+    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be chance:"
+    " more epochs would tell."
 )
 
 
@@ -157,7 +157,7 @@ def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
         return "significant"
     if old is None or not (old.decided and new.decided):
         return "not known"
-    return "may be luck"
+    return "may be chance"
 
 
 def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]:
@@ -165,12 +165,18 @@ def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]
         return
     yield f"**{_SIGNS[kind]} {kind}** ({len(rows)})"
     head = ("scenario", "before", "now", "why") if has_baseline else ("scenario", "now", "why")
-    tells_luck = has_baseline and kind in (NEW, WORSE, FIXED)
+    tells_how_sure = has_baseline and kind in (NEW, WORSE, FIXED)
     cells = [
-        (row.name, *((row.before,) if has_baseline else ()), row.after, row.why, *((row.sure,) * tells_luck))
+        (
+            row.name,
+            *((row.before,) if has_baseline else ()),
+            row.after,
+            row.why,
+            *((row.sure,) * tells_how_sure),
+        )
         for row in rows[:MOST]
     ]
-    yield table((*head, *(("how sure",) if tells_luck else ())), cells)
+    yield table((*head, *(("how sure",) if tells_how_sure else ())), cells)
     if left := more(len(rows) - MOST, "scenario"):
         yield left
 

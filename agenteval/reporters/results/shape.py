@@ -109,7 +109,7 @@ class ScoreShape(Shape):
 
 
 class ScoreFailureShape(Shape):
-    """A judge that broke: no score, and not the agent's fault. ``raw`` is what it said. ``not_asked``: the
+    """A judge that failed: no score, and not the agent's fault. ``raw`` is what it said. ``not_asked``: the
     budget was used up, or it had failed on every call before."""
 
     metric: str

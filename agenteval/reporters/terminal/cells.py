@@ -85,11 +85,11 @@ def first_line(text: str, width: int) -> str:
     return head + blank if len(head) > width // 3 else fitting
 
 
-LABEL = 10
+LABEL = 13
 
 
 def labelled(label: str, text: Text, style: str = "") -> Text:
-    """``luck:     an agent that …``; without a label, a further line below it."""
+    """``error rates: an agent that …``; without a label, a further line below it."""
     head = f"{label + ':' if label else '':<{LABEL}}"
     return Text(head, style=style, no_wrap=True).append(text.plain, style="not dim not bold default")
 

@@ -41,7 +41,7 @@ _FAULTS = {
     "agent": "the agent broke",
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
-    "judge": "not the agent's fault: the judge broke",
+    "judge": "not the agent's fault: the judge failed",
     "undecided": "not decided: what it depends on is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
@@ -132,7 +132,7 @@ def _epochs(group: _Group) -> str:
 def fault_text(fault: str, sample: SampleReport | None) -> str:
     lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
     if fault == "judge" and lacks == {Lack.DETECTOR}:
-        return "not the agent's fault: a detector broke"
+        return "not the agent's fault: a detector failed"
     if sample and fault in ("judge", "undecided") and not lacks - {Lack.UNCLEAR}:
         asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
         if lacks or any(check.by for check in asked):

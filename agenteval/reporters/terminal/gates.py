@@ -39,7 +39,7 @@ from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import resolutions
-from agenteval.verdict.gate_chances import luck_of
+from agenteval.verdict.gate_chances import every_sample_chances
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
@@ -155,8 +155,8 @@ def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]
     repeated = _repeats(report, decision)
     if repeated:
         yield Text("repeats:"), Text(repeated)
-    if repeated and (luck := luck_text(report, decision)):
-        yield Text("luck:"), Text(luck)
+    if repeated and (rates := error_rates_text(report, decision)):
+        yield Text("error rates:"), Text(rates)
     told = simulation_text(report)
     if told and not refusals(report):
         yield Text("note:"), Text(f"simulated user: {told}")
@@ -176,7 +176,7 @@ def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]
     if told := overridden_text(report):
         yield Text("note:"), free(told)
     if ends := resolutions(decision):
-        yield Text("decides:"), free("\n".join(ends))
+        yield Text("to decide:"), free("\n".join(ends))
     if report.scripted:
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 
@@ -210,11 +210,11 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
     return ", ".join(parts)
 
 
-def luck_text(report: Report, decision: Decision) -> str:
+def error_rates_text(report: Report, decision: Decision) -> str:
     """What a green or red that every sample has a part in is worth, where it is worth little."""
-    if not (share := _luck(report, decision)):
+    if not (share := _error_rate(report, decision)):
         return ""
-    worth = luck_of(_conversations(report))
+    worth = every_sample_chances(_conversations(report))
     if decision.verdict is Verdict.PASSED:
         return (
             f"an agent that fails in {1 - worth.bad:.0%} of the conversations of one scenario would be green"
@@ -226,21 +226,21 @@ def luck_text(report: Report, decision: Decision) -> str:
     )
 
 
-def brief_luck(report: Report, decision: Decision) -> str:
+def brief_error_rates(report: Report, decision: Decision) -> str:
     """The same in a line."""
-    if not (share := _luck(report, decision)):
+    if not (share := _error_rate(report, decision)):
         return ""
-    worth = luck_of(_conversations(report))
+    worth = every_sample_chances(_conversations(report))
     if decision.verdict is Verdict.PASSED:
         return f"an agent that fails {1 - worth.bad:.0%} of a scenario is green in {share:.0%} of such runs"
     return f"an agent that fails {1 - worth.good:.0%} of all is red in {share:.0%} of such runs"
 
 
-def _luck(report: Report, decision: Decision) -> float:
+def _error_rate(report: Report, decision: Decision) -> float:
     """How often such a run would end as this one for the wrong reason; 0 where that is seldom."""
     if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
         return 0.0
-    worth = luck_of(_conversations(report))
+    worth = every_sample_chances(_conversations(report))
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
     wrong = worth.false_green if decision.verdict is Verdict.PASSED else None
     if failed == [EVERY_SAMPLE]:

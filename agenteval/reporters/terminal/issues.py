@@ -126,7 +126,7 @@ def _ungrouped(report: Report) -> Iterator[RenderableType]:
 
 
 def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """Judges and detectors that broke, what was not clear, and messages that were no user's. Nothing of it
+    """Judges and detectors that failed, what was not clear, and messages that were no user's. Nothing of it
     is the agent's fault."""
     judges = broken_judges(report)
     refused = refusals(report)

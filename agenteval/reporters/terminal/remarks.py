@@ -13,7 +13,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, free, labelled, plain_table, wrapped
-from agenteval.reporters.terminal.gates import brief_luck, flaky_text
+from agenteval.reporters.terminal.gates import brief_error_rates, flaky_text
 from agenteval.reporters.words.accepted import accepted_lines
 from agenteval.reporters.words.calls_seen import unseen_lines
 from agenteval.reporters.words.failure import failures, gist
@@ -34,8 +34,8 @@ MOST = 5
 
 
 def remarks(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """Warnings, accepted failures, judges that broke, scripted replies, and what else a reader of the verdict
-    must know."""
+    """Warnings, accepted failures, judges that failed, scripted replies, and what else a reader of the
+    verdict must know."""
     told = list(_remarks(report, decision))
     for label, text in told:
         style = UNDECIDED if label in _LOUD else ""
@@ -73,8 +73,8 @@ def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
         yield "user", simulation_text(report)
     if flaky := flaky_text(report, decision):
         yield "flaky", flaky
-    if luck := brief_luck(report, decision):
-        yield "luck", luck
+    if rates := brief_error_rates(report, decision):
+        yield "error rates", rates
     scored = {column.name for column in columns(report)}
     if names := [one_line(name, 80) for name in decision.ungated if name not in scored]:
         yield "ungated", f"{', '.join(names)}: gates nothing"
@@ -82,7 +82,7 @@ def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
         yield "judges", told
     if own := overridden_text(report):
         yield "note", own
-    yield from (("decides", line) for line in resolutions(decision))
+    yield from (("to decide", line) for line in resolutions(decision))
     if report.scripted:
         yield "scripted", "no language model was called: fixed replies, which measure nothing"
 

@@ -88,7 +88,7 @@ def mean_cells(change: MeanChange) -> tuple[str, ...]:
 def failure_cells(failure: FailureChange) -> tuple[str, ...]:
     state = str(failure.state)
     if failure.state in (FailureState.NEW, FailureState.FIXED) and not failure.sure:
-        state += ", or luck"
+        state += ", or chance"
     if failure.state is FailureState.BACK:
         state += f" (seen in {one_line(failure.seen_in, 40)})"
     return (

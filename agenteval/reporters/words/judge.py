@@ -1,4 +1,4 @@
-"""Judges and detectors that broke, the simulated user, prompts of the project's own, and what no language
+"""Judges and detectors that failed, the simulated user, prompts of the project's own, and what no language
 model said, in words for all formats."""
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ def _only_scripted(report: Report) -> bool:
     return all(scripted)
 
 
-# ── judges and detectors that broke ──────────────────────────────────────────────────────────────
+# ── judges and detectors that failed ──────────────────────────────────────────────────────────────
 
 
 class Lack(StrEnum):
     """Why there is no score. A judge that says that the record does not decide has not broken."""
 
-    JUDGE = "Judges that broke"
+    JUDGE = "Judges that failed"
     UNCLEAR = "Not clear to the judges"
-    DETECTOR = "Detectors that broke"
+    DETECTOR = "Detectors that failed"
 
     @property
     def remark(self) -> str:
@@ -82,8 +82,8 @@ def lack_of(failure: ScoreFailure) -> Lack:
 
 
 def lack_in_words(lack: Lack) -> str:
-    """``the judge broke``, ``the detector broke`` or ``not clear``."""
-    return {Lack.UNCLEAR: "not clear", Lack.DETECTOR: "the detector broke"}.get(lack, "the judge broke")
+    """``the judge failed``, ``the detector failed`` or ``not clear``."""
+    return {Lack.UNCLEAR: "not clear", Lack.DETECTOR: "the detector failed"}.get(lack, "the judge failed")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Broken(NamedTuple):
 
 def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
     """Each message once with all that it was met at, the most frequent first; or, not ``together``,
-    each failure. Detectors that broke are among them, and what was not clear. The author's mistakes are told
+    each failure. Detectors that failed are among them, and what was not clear. The author's mistakes are told
     as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
     for number, broken in enumerate(_broken(report)):

@@ -15,7 +15,7 @@ from agenteval.verdict.report import Report
 
 UNCALIBRATED = "uncalibrated: never compared with human judgement"
 SCRIPTED = "scripted: no language model was called"
-NO_SCORE = "!2: two scores missing because the judge broke or could not decide"
+NO_SCORE = "!2: two scores missing because the judge failed or could not decide"
 NEITHER_WAY = "counts neither way (a goal ruled out, or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
@@ -42,7 +42,7 @@ class Column:
 class Cell(NamedTuple):
     """What is known of a metric in a scenario. ``text``: a mean, a share as ``2/3``, ``–`` where the
     metric does not apply, ``not judged``, or nothing (``missing`` or ``open`` tells why). ``missing``: how
-    often the judge broke; ``open``: how often its answer counts neither way. ``verdict``: of the threshold,
+    often the judge failed; ``open``: how often its answer counts neither way. ``verdict``: of the threshold,
     if one holds there."""
 
     text: str

@@ -36,7 +36,7 @@ class Criteria:
     """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
     call each, all at once; or, ``is_shared``, one for all of them.
 
-    A criterion that is not clear, or whose judge broke, is a check that could not be decided, which
+    A criterion that is not clear, or whose judge failed, is a check that could not be decided, which
     leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
     which the agent broke is not asked about: the sample has failed already.
     """

@@ -44,7 +44,7 @@ class GateChances(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What luck alone makes of the gate, in words; a coin marked."""
+        """What chance alone makes of the gate, in words; a coin marked."""
         if self.false_red is None or self.false_green is None or self.green is None:
             return f"{self.gate}: {self.advice}"
         worth = "little better than tossing a coin" if self.coin else ""
@@ -52,9 +52,9 @@ class GateChances(NamedTuple):
         undecided = max(0.0, 1 - self.green - self.false_red)
         open_too = f" and undecided in {_share(undecided)}" if undecided > 0.005 else ""
         return (
-            f"{self.gate}: by bad luck alone, an agent that truly succeeds in {_share(self.good)} of"
-            f" conversations is red in {_share(self.false_red)} of runs{open_too}; by good luck alone, one"
-            f" that truly succeeds in {_share(self.bad)} {self.bad_where} is green in"
+            f"{self.gate}: an agent that truly succeeds in {_share(self.good)} of conversations is red by"
+            f" chance in {_share(self.false_red)} of runs{open_too}; one that truly succeeds in"
+            f" {_share(self.bad)} {self.bad_where} is green by chance in"
             f" {_share(self.false_green)}{f' — {advice}' if advice else ''}"
         )
 

@@ -109,7 +109,7 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
 
 def least_epochs(rule: PassRateRule) -> int:
     """The fewest epochs after which a scenario that never failed can be accepted; with fewer no run can be
-    green: at ``reject_below`` a row of luck is too likely."""
+    green: at ``reject_below`` a lucky row is too likely."""
     return max(1, ceil(log(rule.false_accept) / log(rule.reject_below) - 1e-9))
 
 
