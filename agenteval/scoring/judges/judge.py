@@ -118,9 +118,10 @@ class Judge:
         if isinstance(answer, ScoreFailure):
             return (answer.model_copy(update={"worst": self._worst(None, of)}),)
         reply = answer.reply
-        if flaw := self._flaw(reply.value, reply.scripted, of):
+        worst = self._worst(reply.value, of)
+        # No other answer is accepted with a flaw.
+        if self._is_below_the_gate(worst) and (flaw := self._flaw(reply.value, reply.scripted, of)):
             message = f"{reply.model}: the answer cannot be used: {flaw}"
-            worst = self._worst(reply.value, of)
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
         return self._items(answer, of)
 
