@@ -202,9 +202,10 @@ class _Content(NamedTuple):
 
 def _content(message: Mapping[str, Any]) -> _Content:
     for key in ("parts", "blocks"):
-        parts = message.get(key)
+        parts, content = message.get(key), message.get("content")
         # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-        if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
+        if isinstance(parts, list) and (not content or any(map(_call_part, parts))):
+            parts = parts if not isinstance(content, str) or any(map(_says, parts)) else [*parts, content]
             return _Content(key, list(map(_typed, parts)) if key == "blocks" else parts)
     keys = [key for key in CONTENTS if key in message]
     first = keys[0] if keys else "content"
@@ -215,6 +216,10 @@ def _content(message: Mapping[str, Any]) -> _Content:
     if first == "items" and isinstance(content, list):
         content = list(map(_typed, content))
     return _Content(first, content)
+
+
+def _says(part: Any) -> bool:
+    return _call_part(part) is None and _result_part(part) is None and bool(text_in(part))
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:

@@ -8,8 +8,6 @@ from typing import Any
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import ATTEMPTED
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
-from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import marked
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
 _ABOUT_EVENTS = frozenset(
@@ -64,12 +62,10 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
 
 
 def _waiting_in(actions: Mapping[str, Any]) -> Iterator[Any]:
-    """The calls that wait for a confirmation: each is named by its id alone."""
+    """The calls that wait for a confirmation, each of which is named by its id alone."""
     for key in _CONFIRMATIONS:
-        waiting = actions.get(key)
-        for identity, about in waiting.items() if isinstance(waiting, dict) else ():
-            call = {"id": identity}
-            yield marked(Unplaced("a call that waits for a confirmation", (key,), about, calls=(call,)))
+        for identity in _object(actions, key):
+            yield {"type": "item_reference", "id": identity}
 
 
 class _Asked:
