@@ -79,21 +79,25 @@ def _is_same(call: Call, other: Call) -> bool:
 
 
 class Read:
-    """The calls that were read, by which those are known that stand somewhere else once more: by an id of
-    theirs, else by tool and arguments."""
+    """The calls that were read, by which those are known that stand somewhere else once more: by tool and id,
+    else by tool and arguments. ``others``: those of other turns, known by their ids alone; ``ids``: of what
+    else was read, for what has nothing but an id."""
 
-    def __init__(self, calls: Iterable[Call], ids: Iterable[Any] = ()) -> None:
+    def __init__(self, calls: Iterable[Call], others: Iterable[Call] = (), ids: Iterable[Any] = ()) -> None:
         self._calls = tuple(calls)
-        self._ids = {str(each) for each in ids if each} | {call.id for call in self._calls if call.id}
+        self._named = {(call.name, call.id) for call in (*self._calls, *others) if call.id}
+        self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._named}
 
     def holds(self, raw: Any) -> bool:
         if not isinstance(raw, Mapping):
             return False
-        inside = (raw, *(inner for inner in raw.values() if isinstance(inner, Mapping)))
-        if any(str(each[key]) in self._ids for each in inside for key in CALL_IDS if each.get(key)):
-            return True
-        call = call_in(dict(raw)) or next(filter(None, map(call_in, inside)), None)
-        return call is not None and any(_does_same(call, each) for each in self._calls)
+        inside = (dict(raw), *(inner for inner in raw.values() if isinstance(inner, dict)))
+        ids = {str(each[key]) for each in inside for key in CALL_IDS if each.get(key)}
+        call = next(filter(None, map(call_in, inside)), None)
+        if call is None:
+            return not self._ids.isdisjoint(ids)
+        is_named = any((call.name, identity) in self._named for identity in ids)
+        return is_named or any(_does_same(call, each) for each in self._calls)
 
 
 def _does_same(call: Call, other: Call) -> bool:

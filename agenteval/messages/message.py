@@ -70,15 +70,18 @@ def _without_repeats(said: Sequence[Said], messages: Sequence[Any]) -> Sequence[
     if not any(each.role == UNPLACED and each.value.calls for each in said):
         return said
     items = (each for each in messages if isinstance(each, dict) and each.get("type") != _REFERENCE)
-    ids = [item["id"] for item in items if item.get("id")]
-    ids += [call.id for each in said for call in each.calls]
+    ids = [item.get("id") for item in items]
     turns = list(accumulate(each.role == "user" for each in said))
     calls: dict[int, list[Call]] = {}
     for turn, each in zip(turns, said, strict=True):
         calls.setdefault(turn, []).extend(each.calls)
-    read = {turn: Read(found, ids) for turn, found in calls.items()}
+    every = [call for each in said for call in each.calls]
     left = zip(turns, said, strict=True)
-    return [each for turn, each in left if each.role != UNPLACED or not is_repeat(each.value, read[turn])]
+    return [
+        each
+        for turn, each in left
+        if each.role != UNPLACED or not is_repeat(each.value, Read(calls[turn], every, ids))
+    ]
 
 
 def is_repeat(unplaced: Unplaced, read: Read) -> bool:

@@ -204,7 +204,7 @@ def without_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ())
     given = (raw for each in messages if each.get("role") == "assistant" for raw in chat.given_calls(each))
     calls = [call for raw in given if (call := call_in(raw))]
     calls += [Call(call.name, call.args, call.raw_args, call.id) for call in known]
-    read = Read(calls, (each.get("id") for each in messages))
+    read = Read(calls, ids=(each.get("id") for each in messages))
     return [each for each in messages if not (each.get(_CALLS) and all(map(read.holds, each[_CALLS])))]
 
 

@@ -53,7 +53,7 @@ def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
-    unread = unread_of(part, _OF_PARTS, _ASIDE)
+    unread = unread_of(part, (*_OF_PARTS, "metadata"), _ASIDE)
     if kind == "system-prompt":
         return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
@@ -64,6 +64,7 @@ def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
         named = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
+        named |= {"artifact": part["metadata"]} if part.get("metadata") else {}
         return {**unread, "role": "tool", "content": content, "is_error": failed, **named}
     return {**part, "role": kind}
 
