@@ -234,6 +234,15 @@ def test_a_call_that_was_read_elsewhere_counts_once(project: Project) -> None:
     assert score(project, reused) == dict.fromkeys(reused, "inconclusive")
 
 
+def test_what_stands_around_conversations_of_a_framework(project: Project) -> None:
+    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}")
+    for more, code in (({"tool_log": [NAMED]}, 3), ({"labels": [NAMED]}, 0)):
+        records = [{"id": id_, **pydantic(request=returned())} for id_ in ("a", "b")]
+        project.write("log.json", json.dumps({"conversations": records, **more}))
+        done = project.call("score", "log.json", "--scenarios", "expected.yaml")
+        assert done.code == code, done.all
+
+
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
@@ -348,6 +357,25 @@ def test_a_call_that_the_mock_answered_may_be_reported_once_more(
     done = project.run()
     assert done.code == 1
     assert "extra: look(a=1)" in done.all
+
+
+def test_an_endpoint_that_reports_a_call_that_the_mock_answered(project: Project) -> None:
+    project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{ONCE}}}}}")
+    log = [*LOOKS, {**RESULT, "content": "It is found: 1."}, DONE]
+    own = json.loads(json.dumps([*log[:2], DONE]).replace('\\"a\\": 1', '\\"a\\": 2').replace("c1", "c2"))
+    for told, code in ((log, 0), (own, 1)):
+        asks, says = (
+            respond_json({"c": [LOOK], "log": []}),
+            respond_json({"t": "Done.", "c": [], "log": told}),
+        )
+        with LocalServer(asks, says) as server:
+            paths = (
+                "request: {m: '${message}', r: '${tool_results}'},"
+                " reply: {text: 't?', tool_calls: 'c', messages: log}"
+            )
+            project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {paths}}}\nmetrics: []\n")
+            done = project.run()
+        assert done.code == code, done.all
 
 
 def test_a_call_that_was_denied_needs_no_mock(project: Project) -> None:
