@@ -39,6 +39,7 @@ from agenteval.messages.without_calls import (
     holds_objects,
     is_call,
     is_list,
+    is_typed_call,
     public_fields,
 )
 
@@ -197,9 +198,10 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
         if (shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value):
             continue
         known = _OF_RECORDS if key in SPEAKERS or key == "config" else _OF_A_TASK
-        if holds_entries(value, known):
+        if holds_entries(value, known) or is_call(value):
             yield _unknown(value, f"'{_short(key)}' of the record", str(key))
-        elif calls := calls_in(value, without=known):
+        elif calls := calls_in(value, is_typed_call, without=known):
+            # Much that describes a record has a name and parameters: a model, an experiment.
             yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 

@@ -92,8 +92,10 @@ _WITHIN = (
     "tool_call",
 )  # fmt: skip
 """The keys below which a call may stand within its object."""
+_DECLARED = ("function", "custom")
+"""Those of them below which tools are declared and chosen, too."""
 _WITH_NAME = ("action", "tool")
-_DECLARES = frozenset(("description", "strict"))
+_DECLARING = frozenset(("description", "strict"))
 _OF_SCHEMAS = frozenset(("properties", "type", "$ref", "anyOf"))
 _MOST_VALUES = 100_000
 
@@ -110,12 +112,10 @@ def is_typed_call(value: Any) -> bool:
     kind = next((value[key] for key in ("type", "part_kind") if isinstance(value.get(key), str)), "")
     if is_call_kind(kind) or kind.endswith("_call") or kind == WAITING:
         return True
-    inside = {key: inner for key in _WITHIN if isinstance(inner := value.get(key), Mapping)}
-    # What is declared, or chosen, stands below the first of them, too.
-    is_sure = any(value.get(key) for key in CALL_IDS)
     return any(
-        _is_named(inner) and (is_sure or key not in _WITHIN[:2] or _has_arguments(inner, value))
-        for key, inner in inside.items()
+        _is_named(inner) and (key not in _DECLARED or not _declares(inner, value))
+        for key in _WITHIN
+        if isinstance(inner := value.get(key), Mapping)
     )
 
 
@@ -124,7 +124,8 @@ def is_call(value: Any) -> bool:
     what is given to what is named so."""
     if not isinstance(value, Mapping):
         return False
-    if is_typed_call(value) or (_is_named(value) and _has_arguments(value, value)):
+    is_given = any(_is_given(value[key]) for key in _GIVEN.intersection(value))
+    if is_typed_call(value) or (is_given and _is_named(value) and not _declares(value, value)):
         return True
     return any(isinstance(inner := value.get(key), Mapping) and _is_named(inner) for key in _WITH_NAME)
 
@@ -156,14 +157,15 @@ def _is_named(value: Mapping[str, Any]) -> bool:
     return any(isinstance(name := value.get(key), str) and name for key in NAMES)
 
 
-def _has_arguments(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
-    """Whether something is given to what is named. A schema is given to none: it declares a tool."""
-    given = [key for key in GIVEN if key in value and _is_given(value[key])]
-    if given != ["parameters"]:
-        return bool(given)
-    schema = value["parameters"]
-    is_schema = isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
-    return not (is_schema or outer.get("type") == "function" or not _DECLARES.isdisjoint(value))
+def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+    """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
+    such a form is without an id."""
+    if not _GIVEN.intersection(value) <= {"parameters"} or any(outer.get(key) for key in CALL_IDS):
+        return False
+    if outer.get("type") in _DECLARED or not _DECLARING.isdisjoint(value):
+        return True
+    schema = value.get("parameters")
+    return isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
 
 
 def _is_among(kind: str, kinds: Collection[str]) -> bool:

@@ -191,6 +191,8 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
         events({"type": "response.mcp_call.completed", "item_id": "m1", "output_index": 1},
                output=[SAYS, GRANTED]), 3,
     ),
+    "what describes a record": (said() | {"run": {"last": TOOL_USE}},
+                                said() | {"run": {"model": {"name": "cancel", "parameters": {"a": 1}}}}, 3),
     "counts of calls": (said(usage={"input_tokens": 1, "output_tokens": 1, "server_tool_use": {"cancel": 1}}),
                         said(usage={"input_tokens": 1, "output_tokens": 1, "server_tool_use": {"cancel": 0}}),
                         3),
