@@ -236,6 +236,32 @@ def test_a_call_that_was_read_elsewhere_counts_once(project: Project) -> None:
     assert score(project, reused) == dict.fromkeys(reused, "inconclusive")
 
 
+@pytest.mark.parametrize(("is_granted", "code"), [(True, 0), (False, 1)])
+def test_a_call_that_waits_for_a_confirmation_fulfils_nothing(
+    project: Project, is_granted: bool, code: int
+) -> None:
+    call = {"id": "f", **NAMED}
+    refused = {
+        "functionResponse": {"id": "f", "name": "cancel", "response": {"error": "requires confirmation"}}
+    }
+    question = confirming(call)["functionCall"]
+    answer = {"id": question["id"], "name": question["name"], "response": {"confirmed": is_granted}}
+    done = {"functionResponse": {"id": "f", "name": "cancel", "response": {"a": 1}}}
+    events = [
+        adk({"functionCall": call}),
+        adk(refused, actions={"requestedToolConfirmations": {"f": {"hint": "Sure?"}}}),
+        adk({"functionCall": question}, longRunningToolIds=["g"]),
+        adk({"functionResponse": answer}, author="user"),
+        *([adk(done)] if is_granted else []),
+        adk(BARE),
+    ]
+    project.write("log.jsonl", json.dumps({"id": "a", **session(*events)}) + "\n")
+    rule = "tool_calls: {match: strict, calls: [{name: cancel, result: ok}]}"
+    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
+    scored = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
+    assert scored.code == code, scored.all
+
+
 def test_what_stands_around_conversations_of_a_framework(project: Project) -> None:
     project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}")
     for more, code in (({"tool_log": [NAMED]}, 3), ({"labels": [NAMED]}, 0)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
@@ -51,7 +51,8 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
             speaker = "user" if event.get("author") == "user" else "model"
             given = content.get("parts") or []
-            parts = [part for each in given for part in asked.read(each)]
+            waiting = {identity for key in _CONFIRMATIONS for identity in _object(actions, key)}
+            parts = [part for each in given for part in asked.read(each, waiting)]
             if given and not parts and not unread:
                 continue
             said = {"role": content.get("role") or speaker, "parts": parts}
@@ -70,27 +71,35 @@ def _waiting_in(actions: Mapping[str, Any]) -> Iterator[Any]:
 
 class _Asked:
     """What the user was asked to confirm. The framework asks by a call of its own, which is none of the
-    agent's: it holds the one that waits until it was confirmed."""
+    agent's: it holds the one that waits until it is confirmed."""
 
     def __init__(self, events: Sequence[Any]) -> None:
         parts = [part for event in events for part in _parts_in(event)]
         self._calls = [call for part in parts if (call := _object(part, "functionCall", "function_call"))]
         answers = [_object(part, "functionResponse", "function_response") for part in parts]
-        granted = {each.get("id") for each in answers if _object(each, "response").get("confirmed") is True}
-        asked = [each for each in self._calls if each.get("name") == _CONFIRMING]
-        self._waiting = {_original(each).get("id") for each in asked if each.get("id") not in granted}
+        self._granted = {
+            each.get("id") for each in answers if _object(each, "response").get("confirmed") is True
+        }
+        self._asked = [each for each in self._calls if each.get("name") == _CONFIRMING]
 
-    def read(self, part: Any) -> Iterator[Any]:
+    def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
+        """A part of an event, and nothing for what the framework says itself: its question, the answer to it,
+        and the result of a call that is ``waiting``."""
         call = _object(part, "functionCall", "function_call")
         answer = _object(part, "functionResponse", "function_response")
         if call.get("name") == _CONFIRMING:
             original = _original(call)
             if original and not any(_is_same(original, each) for each in self._calls):
-                yield {"functionCall": {**original, ATTEMPTED: True}}
-        elif call and call.get("id") and call["id"] in self._waiting:
-            yield {**part, "functionCall": {**call, ATTEMPTED: True}}
-        elif answer.get("name") != _CONFIRMING:
+                yield {"functionCall": self._marked(original)}
+        elif call:
+            yield {**part, "functionCall": self._marked(call)}
+        elif answer.get("name") != _CONFIRMING and answer.get("id", "") not in waiting:
             yield part
+
+    def _marked(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = [each for each in self._asked if _is_same(_original(each), call)]
+        is_waiting = any(each.get("id") not in self._granted for each in asked)
+        return {**call, ATTEMPTED: True} if is_waiting else call
 
 
 def _original(call: Mapping[str, Any]) -> Mapping[str, Any]:
