@@ -355,7 +355,9 @@ class _OpenTurn:
         self._show(reply.evidence)
         if any(step.tool_calls for step in read.steps):
             self._show(CallEvidence.REPORTED)
-        elif reply.tool_calls:
+        elif any(
+            not call.attempted for call in map(chat.read_tool_call, map(foreign.as_call, reply.tool_calls))
+        ):
             self._show(CallEvidence.ASKED)
         for entry in (*reply.unplaced, *read.unplaced):
             self._unplaced.setdefault(entry)
@@ -404,7 +406,11 @@ class _OpenTurn:
     async def _answer_calls(self) -> bool:
         """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
         step = self._steps[-1]
-        asked = [i for i, call in enumerate(step.tool_calls) if call.result is None and not call.given_up]
+        asked = [
+            at
+            for at, call in enumerate(step.tool_calls)
+            if call.result is None and not (call.given_up or call.attempted)
+        ]
         if not asked:
             return False
         # What is answered by then counts, if the turn is closed meanwhile.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
-from agenteval.messages.message_adapters import phrases_in, plain
+from agenteval.messages.message_adapters import phrases_in, plain, without_repeats
 from agenteval.messages.placed import quoted
 from agenteval.messages.said import PASSAGES
 
@@ -24,7 +23,7 @@ def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> TurnRead:
     """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
     what is known from them is history. A call that is not known is not a history, wherever it stands, and
     neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
-    read = plain(messages)
+    read = without_repeats(plain(messages), sent[-1].tool_calls)
     cut = _cut(read, sent)
     known = {phrase for turn in sent[:-1] for phrase in turn.unplaced}
     unplaced = [*phrases_in(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
@@ -40,7 +39,7 @@ def _steps_of(read: Sequence[Message], cut: _Cut, sent: Sequence[Turn]) -> tuple
     if cut.place:
         history = _History(read[: cut.place - 1], sent, is_sure=cut.is_sure)
         before = tuple(_unknown(zip(places, before, strict=False), history, is_sure=cut.is_sure))
-        after = _without_echo(after, sent[-1].steps)
+    after = _without_echo(after, sent[-1].steps)
     told = (*before, *after)
     return (*told, Step()) if told and _ends_with_user(read) else told
 
@@ -146,36 +145,27 @@ def _unknown(placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: 
 
 
 def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps without those of this turn that the agent was sent: its calls, with the results that it got."""
+    """Steps without those calls of this turn that agenteval has answered: by their ids, else by tool and
+    arguments, whatever the agent made of their results."""
     known = [call for step in sent for call in step.tool_calls]
+    told = [call for step in steps for call in step.tool_calls if not call.attempted]
+    echoes: set[int] = set()
+    for is_echo in (_has_id_of, _is_same):
+        for call in told:
+            at = next((at for at, each in enumerate(known) if is_echo(each, call)), None)
+            if at is not None and id(call) not in echoes:
+                known.pop(at)
+                echoes.add(id(call))
     kept: list[Step] = []
     for step in steps:
-        calls = []
-        for call in step.tool_calls:
-            same = (at for at, each in enumerate(known) if _is_same(each, call) and _came_of_it(each, call))
-            at = next(same, None)
-            if at is None:
-                calls.append(call)
-            else:
-                known.pop(at)
+        calls = tuple(call for call in step.tool_calls if id(call) not in echoes)
         if calls or not step.tool_calls:
-            kept.append(step.model_copy(update={"tool_calls": tuple(calls)}))
+            kept.append(step.model_copy(update={"tool_calls": calls}))
     return tuple(kept)
 
 
-def _came_of_it(known: ToolCall, call: ToolCall) -> bool:
-    """Whether two calls have one result, however it is written."""
-    if known.result is None or call.result is None:
-        return False
-    one, other = known.result.text.strip(), call.result.text.strip()
-    return one == other or _value(one) == _value(other)
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+def _has_id_of(known: ToolCall, call: ToolCall) -> bool:
+    return bool(call.id) and known.id == call.id and known.name == call.name
 
 
 def _ends_with_user(read: Sequence[Message]) -> bool:

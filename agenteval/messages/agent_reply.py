@@ -18,7 +18,7 @@ from agenteval.messages.agent_names import name_of
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import cut_of, last_answer
 from agenteval.messages.reported_usage import usage_in
-from agenteval.messages.responses import unplaced_in_response
+from agenteval.messages.responses import unread_in_response
 
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
@@ -52,7 +52,7 @@ def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remed
 def unplaced_around(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
     """What nobody could place of a completion beside its message. ``read``: keys that are read otherwise."""
     rest = {key: value for key, value in completion.items() if key not in read}
-    return tuple(each.phrase for each in unplaced_in_response(rest))
+    return tuple(each.phrase for each in unread_in_response(rest))
 
 
 def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
@@ -68,9 +68,8 @@ def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
 def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
     """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
     ``AgentError`` for what is no message."""
-    messages = [foreign.as_entry(message) for message in listed]
     require_complete(last_answer(listed), *around, remedy=remedy)
-    return messages
+    return foreign.entries_in(listed)
 
 
 # ── what code returns ────────────────────────────────────────────────────────────────────────────

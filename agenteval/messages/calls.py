@@ -6,28 +6,31 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.messages.chat import ARGUMENTS_UNKNOWN, MAX_DEPTH, depth_of, read_arguments
+from agenteval.messages.chat import ARGUMENTS_UNKNOWN, ATTEMPTED, MAX_DEPTH, depth_of, read_arguments
 from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
+from agenteval.messages.without_calls import CALL_IDS, GIVEN, NAMES, WAITING
 
-CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call"))
 CALL_ALONE = frozenset(("id", "type", "function", "index"))
 """The keys of a call with nothing beside it."""
 Tell: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that was not read as it stands."""
 _OF_TEXT = ("custom", "custom_tool_call")
-_BY_SERVERS = ("server_tool_use", "mcp_tool_use")
+_BY_SERVERS = ("server_tool_use", "mcp_tool_use", WAITING)
+_NOT_MADE = ("approval-requested", "output-denied")
 
 
 class Call(NamedTuple):
     """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
     object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
-    provider's, or behind it, and stands in no declaration."""
+    provider's, or behind it, and stands in no declaration. ``is_attempt``: it was denied, or it waits for an
+    approval."""
 
     name: str
     args: dict[str, Any] | None
     raw_args: str | None
     id: str
     is_served: bool = False
+    is_attempt: bool = False
 
 
 # ── where a message has them ─────────────────────────────────────────────────────────────────────
@@ -72,6 +75,32 @@ def _take_copy(call: Call | None, known: list[Call]) -> bool:
 def _is_same(call: Call, other: Call) -> bool:
     if call.id and other.id:
         return call.id == other.id
+    return _does_same(call, other)
+
+
+class Read:
+    """The calls that were read, by which those are known that stand somewhere else once more: by tool and id,
+    else by tool and arguments. ``others``: those of other turns, known by their ids alone; ``ids``: of what
+    else was read, for what has nothing but an id."""
+
+    def __init__(self, calls: Iterable[Call], others: Iterable[Call] = (), ids: Iterable[Any] = ()) -> None:
+        self._calls = tuple(calls)
+        self._named = {(call.name, call.id) for call in (*self._calls, *others) if call.id}
+        self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._named}
+
+    def holds(self, raw: Any) -> bool:
+        if not isinstance(raw, Mapping):
+            return False
+        inside = (dict(raw), *(inner for inner in raw.values() if isinstance(inner, dict)))
+        ids = {str(each[key]) for each in inside for key in CALL_IDS if each.get(key)}
+        call = next(filter(None, map(call_in, inside)), None)
+        if call is None:
+            return not self._ids.isdisjoint(ids)
+        is_named = any((call.name, identity) in self._named for identity in ids)
+        return is_named or any(_does_same(call, each) for each in self._calls)
+
+
+def _does_same(call: Call, other: Call) -> bool:
     return call.name == other.name and (call.args == other.args or None in (call.args, other.args))
 
 
@@ -112,18 +141,25 @@ def call_in(raw: Any) -> Call | None:
     if not isinstance(raw, dict):
         return None
     inner = next((raw[key] for key in ("function", "custom") if isinstance(raw.get(key), dict)), raw)
-    name = word(inner, "name") or next(filter(None, (word(inner, key) for key in _NAMES)), "")
-    name = name or word(raw, "function")
+    name = next(filter(None, (word(inner, key) for key in NAMES)), "") or word(raw, "function")
     if not name:
         return None
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
     given = _given(raw, inner)
     if isinstance(given, str) and word(raw, "type") in _OF_TEXT:
         given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
-    identity = str(next((raw[key] for key in _CALL_IDS if raw.get(key)), ""))
+    identity = str(next((raw[key] for key in CALL_IDS if raw.get(key)), ""))
     is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
     args, raw_args = (None, None) if is_unknown else _arguments(given)
-    return Call(name, args, raw_args, identity, word(raw, "type") in _BY_SERVERS)
+    return Call(name, args, raw_args, identity, word(raw, "type") in _BY_SERVERS, _is_attempt(raw))
+
+
+def _is_attempt(raw: Mapping[str, Any]) -> bool:
+    """Whether a call was denied or waits, by its kind, by the state that it is in, or by our own mark."""
+    is_waiting = word(raw, "type") == WAITING or word(raw, "state") in _NOT_MADE
+    approval = raw.get("approval")
+    is_denied = isinstance(approval, dict) and approval.get("approved") is False
+    return is_waiting or is_denied or raw.get(ATTEMPTED) is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
@@ -142,7 +178,7 @@ def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
     if (usual := inner.get("arguments")) is not None:
         return usual
     places = (inner,) if inner is raw else (inner, raw)
-    given = (place[key] for place in places for key in _ARGUMENTS if place.get(key) is not None)
+    given = (place[key] for place in places for key in GIVEN if place.get(key) is not None)
     return next(given, None)
 
 
@@ -180,15 +216,9 @@ def _written_again(text: str) -> dict[str, Any] | None:
     return read_arguments(value, lenient=True)[0] if is_object else None
 
 
-_NAMES = ("toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name")
-_ARGUMENTS = (
-    "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
-    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
-)  # fmt: skip
-_CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
 CALL_FIELDS = frozenset(
     (
-        *(*_ARGUMENTS, *_NAMES, *_CALL_IDS, "function", "custom", "type", "index", "name"),
+        *(*GIVEN, "function", "custom", "type", "index", "tool"),
         *("result", "output", "tool_output", "toolOutput", "observation", "error", "errorText", "state"),
         *("approval", "schema", "status", "toolMetadata"),
     )

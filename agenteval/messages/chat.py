@@ -361,6 +361,8 @@ def tool_name(name: Any, call: Callable[[], str]) -> str:
 
 ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Our own mark of a call that was made with arguments that nobody knows."""
+ATTEMPTED = "attempted"
+"""Our own mark of one that was not made: it was denied, or waits for an approval."""
 
 
 def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
@@ -380,8 +382,8 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
-        *("id", "type", "function", "name", "arguments", "args", "input", "index", "agent", "attempted"),
-        ARGUMENTS_UNKNOWN,
+        *("id", "type", "function", "name", "arguments", "args", "input", "index", "agent"),
+        *(ARGUMENTS_UNKNOWN, ATTEMPTED),
     }
     return ToolCall(
         name=name,
@@ -391,7 +393,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         observed=observed,
         extra=storable({key: value for key, value in raw.items() if key not in known}),
         agent=name_of(raw.get("agent")),
-        attempted=raw.get("attempted") is True,
+        attempted=raw.get(ATTEMPTED) is True,
     )
 
 

@@ -6,15 +6,16 @@ messages. What is not known is unplaced (``agenteval.messages.placed``), never g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import (
     CALL_FIELDS,
-    CALL_ITEMS,
     PLACES,
     Call,
+    Read,
     Tell,
     call_in,
     calls_of,
@@ -25,13 +26,14 @@ from agenteval.messages.calls import (
     word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
-from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_fields
+from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_calls, unplaced_fields
 from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import (
     PASSAGES,
     RESULT_IDS,
     RESULT_LISTS,
+    UNPLACED,
     Role,
     Said,
     not_placed,
@@ -41,11 +43,53 @@ from agenteval.messages.said import (
 )
 from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
 from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in, unplaced_in_part
-from agenteval.messages.without_calls import is_call_kind
+from agenteval.messages.without_calls import GIVEN, WAITING, is_call_kind, is_typed_call
 
 
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
-    """What was said, in order; what a message of several parts took, once."""
+    """What was said, in order; what a message of several parts took, once, and what says once more what was
+    read, not at all."""
+    messages = list(messages)
+    said = list(_with_usage_once(messages, tell))
+    yield from _without_repeats(_without_granted(said, messages), messages)
+
+
+def _without_granted(said: Sequence[Said], messages: Iterable[Any]) -> Sequence[Said]:
+    """Without the requests for an approval of calls that were made then: the question is no call."""
+    items = (each for each in messages if isinstance(each, dict) and each.get(_APPROVED_BY))
+    made = {str(each[_APPROVED_BY]) for each in items if word(each, "type").endswith("_call")}
+    if not made:
+        return said
+    asked = (tuple(call for call in each.calls if not (call.is_attempt and call.id in made)) for each in said)
+    left = [(each, calls) for each, calls in zip(said, asked, strict=True) if calls or not each.calls]
+    return [each._replace(calls=calls) for each, calls in left]
+
+
+def _without_repeats(said: Sequence[Said], messages: Sequence[Any]) -> Sequence[Said]:
+    """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
+    if not any(each.role == UNPLACED and each.value.calls for each in said):
+        return said
+    items = (each for each in messages if isinstance(each, dict) and each.get("type") != _REFERENCE)
+    ids = [item.get("id") for item in items]
+    turns = list(accumulate(each.role == "user" for each in said))
+    calls: dict[int, list[Call]] = {}
+    for turn, each in zip(turns, said, strict=True):
+        calls.setdefault(turn, []).extend(each.calls)
+    every = [call for each in said for call in each.calls]
+    left = zip(turns, said, strict=True)
+    return [
+        each
+        for turn, each in left
+        if each.role != UNPLACED or not is_repeat(each.value, Read(calls[turn], every, ids))
+    ]
+
+
+def is_repeat(unplaced: Unplaced, read: Read) -> bool:
+    """Whether all that something may hold of calls was read."""
+    return bool(unplaced.calls) and all(map(read.holds, unplaced.calls))
+
+
+def _with_usage_once(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
     before: dict[str, Any] = {}
     for message, said in _all_said(messages, tell):
         if said.role == "user":
@@ -119,14 +163,22 @@ def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
 
 def _item(item: dict[str, Any], kind: str) -> Iterable[Said] | None:
     """What an item that is no message comes to; ``None``: it is of another kind."""
-    if kind in CALL_ITEMS:
+    if is_call_kind(kind) or kind == WAITING:
         return _called([item]).all
+    if kind == _REFERENCE:
+        refers = Unplaced("an item that is only referred to", (kind,), item, calls=(item,))
+        return [not_placed(refers)]
     if kind.endswith(("_call_output", "_call_result")):
-        lost = unplaced_fields(item, _OF_RESULTS, of=f"an item of the kind '{kind[:40]}'")
+        lost = _unread_in_result(item, f"an item of the kind '{kind[:40]}'")
         return [result_said(item, item.get("output")), *map(not_placed, lost)]
     if kind.endswith("_call"):
-        return [*_served(item), *map(not_placed, unplaced_in_served(item))]
+        unread = (*unplaced_in_served(item), *_calls_in_result(item))
+        return [*_served(item), *map(not_placed, unread)]
     return list(map(not_placed, unplaced_in_part(item))) if is_silent(kind) else None
+
+
+_REFERENCE = "item_reference"
+_APPROVED_BY = "approval_request_id"
 
 
 def _results_within(message: Mapping[str, Any]) -> Iterator[Said]:
@@ -153,9 +205,10 @@ class _Content(NamedTuple):
 
 def _content(message: Mapping[str, Any]) -> _Content:
     for key in ("parts", "blocks"):
-        parts = message.get(key)
+        parts, content = message.get(key), message.get("content")
         # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-        if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
+        if isinstance(parts, list) and (not content or any(map(_call_part, parts))):
+            parts = parts if not isinstance(content, str) or any(map(_says, parts)) else [*parts, content]
             return _Content(key, list(map(_typed, parts)) if key == "blocks" else parts)
     keys = [key for key in CONTENTS if key in message]
     first = keys[0] if keys else "content"
@@ -166,6 +219,10 @@ def _content(message: Mapping[str, Any]) -> _Content:
     if first == "items" and isinstance(content, list):
         content = list(map(_typed, content))
     return _Content(first, content)
+
+
+def _says(part: Any) -> bool:
+    return _call_part(part) is None and _result_part(part) is None and bool(text_in(part))
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
@@ -453,14 +510,27 @@ _OF_RESULTS = frozenset(
     )
 )
 """What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
+_ASIDE = ("artifact", "artifacts")
 _NOTHING: tuple[Any, ...] = (None, "", [])
 
 
-def _unread_in_result(part: Mapping[str, Any]) -> Iterator[Unplaced]:
-    yield from unplaced_fields(part, _OF_RESULTS, of="a result")
-    for key in _WRAPPINGS:
-        if isinstance(inner := part.get(key), dict):
-            yield from unplaced_fields(inner, _OF_RESULTS, of="a result")
+def _unread_in_result(part: Mapping[str, Any], of: str = "a result") -> Iterator[Unplaced]:
+    inside = (part[key] for key in _WRAPPINGS if isinstance(part.get(key), dict))
+    for each in (part, *inside):
+        yield from unplaced_fields(each, _OF_RESULTS, of=of)
+        yield from _calls_in_result(each)
+
+
+def _calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What a tool gave back is a value, whatever is in it: a call is what stands among its parts as one. What
+    stands beside it for the program may be what another agent did."""
+    for key, value in fields.items():
+        if key in _ASIDE:
+            yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
+        elif key not in GIVEN:
+            for part in value if isinstance(value, list) else (value,):
+                if is_typed_call(part):
+                    yield nobodys(part, "a call in a result")._replace(calls=(part,))
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
@@ -479,14 +549,8 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
     yield from _results_in(message, content) or [
         result_said(message, content)._replace(is_passage=is_passage)
     ]
-    yield from map(not_placed, _calls_among(content))
+    yield from map(not_placed, _calls_in_result(message))
     yield from map(not_placed, unplaced_fields(message, _OF_TOOLS, of="a message of a tool"))
-
-
-def _calls_among(parts: Any) -> Iterator[Unplaced]:
-    for part in parts if isinstance(parts, list) else ():
-        if _call_part(part) is not None and _result_part(part) is None:
-            yield nobodys(part, "a call in a message of a tool")
 
 
 _OF_TOOLS = frozenset((*_OF_RESULTS, *CONTENTS, *RESULT_LISTS, "role"))

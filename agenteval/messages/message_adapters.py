@@ -12,15 +12,17 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AgentError
-from agenteval.core.trajectory import Message
+from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
 from agenteval.messages.agent_names import NAMED, name_of
-from agenteval.messages.calls import Call, call_in, word
+from agenteval.messages.calls import Call, Read, call_in, word
+from agenteval.messages.dialects import autogen, google_adk, pydantic_ai
 from agenteval.messages.endings import refusal_in
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
 from agenteval.messages.said import PASSAGES, RESULT_LISTS, UNPLACED, Said
+from agenteval.messages.speakers import unwrapped
 from agenteval.messages.texts import is_silent
 from agenteval.messages.without_calls import public_fields
 
@@ -52,6 +54,8 @@ _OF_NO_KIND = _OF_MESSAGES | {
 }
 """The fields of a message by which it is known where it names neither a role nor a kind."""
 _OTHER = "other fields"
+_CALLS = "calls"
+"""Of what nobody could place: the calls that it may hold."""
 _AS_THEY_ARE = frozenset((*_OF_MESSAGES, "parts", "role", "type", "agent", *USAGE_KEYS))
 """The fields of a message that their readers take as any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
@@ -62,7 +66,7 @@ def as_message(value: Any) -> Message:
     """A message as a mapping, from one or from another library's object (pydantic's ``model_dump``, or
     attributes). Its role is OpenAI's where it is known. Raises ``AgentError`` for anything else."""
     if isinstance(value, Mapping):
-        message = dict(value)
+        message = unwrapped(dict(value)) if value.get("role") is None else dict(value)
     elif hasattr(value, "model_dump"):
         message = value.model_dump(exclude_none=True)
     elif fields := public_fields(value):
@@ -159,6 +163,26 @@ def _part(part: Any, depth: int = 3) -> Any:
 # ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
+_LISTS_OF_FRAMEWORKS = (pydantic_ai.importer, autogen.importer, google_adk.importer)
+
+
+def entries_in(listed: Sequence[Any]) -> list[Message]:
+    """The elements of a list as messages. One of a framework's own is read as a log of it is."""
+    entries = [_as_logged(each) for each in listed]
+    importer = next((each for each in _LISTS_OF_FRAMEWORKS if each.matches(entries)), None)
+    if importer is None:
+        return [as_entry(each) for each in listed]
+    return [each for record in importer.read(entries) for each in record["messages"]]
+
+
+def _as_logged(value: Any) -> Any:
+    """An element as the framework that it is of would log it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    dumped = value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else public_fields(value)
+    return _with_fields(dumped)
+
+
 def plain(messages: Iterable[Any]) -> list[Message]:
     """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
     ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
@@ -170,7 +194,18 @@ def plain(messages: Iterable[Any]) -> list[Message]:
             read += map(_as_plain, said_in([_bare(look.message) for look in some], _mute))
         else:
             read += [each for look in some for each in (look.message, *map(_stand_in, look.unplaced))]
-    return read
+    return without_repeats(read)
+
+
+def without_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
+    """The messages without what was not placed for calls that are among them, or ``known``."""
+    if not any(each.get(_CALLS) for each in messages):
+        return list(messages)
+    given = (raw for each in messages if each.get("role") == "assistant" for raw in chat.given_calls(each))
+    calls = [call for raw in given if (call := call_in(raw))]
+    calls += [Call(call.name, call.args, call.raw_args, call.id) for call in known]
+    read = Read(calls, ids=(each.get("id") for each in messages))
+    return [each for each in messages if not (each.get(_CALLS) and all(map(read.holds, each[_CALLS])))]
 
 
 def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
@@ -356,7 +391,7 @@ def _shallow(value: Any, depth: int = 4) -> Any:
 
 
 def _stand_in(unplaced: Unplaced) -> Message:
-    return {"role": UNPLACED, "content": unplaced.phrase}
+    return {"role": UNPLACED, "content": unplaced.phrase, _CALLS: unplaced.calls}
 
 
 def _as_plain(said: Said) -> Message:
@@ -375,4 +410,5 @@ def _as_plain(said: Said) -> Message:
 def _as_plain_call(call: Call) -> dict[str, Any]:
     arguments = call.args if call.raw_args is None else call.raw_args
     made = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-    return {**made, chat.ARGUMENTS_UNKNOWN: True} if arguments is None else made
+    marks = {chat.ARGUMENTS_UNKNOWN: arguments is None, chat.ATTEMPTED: call.is_attempt}
+    return {**made, **{mark: True for mark, is_set in marks.items() if is_set}}

@@ -7,16 +7,21 @@ dialect names it and its value has the shape that goes with the name (``agenteva
 or if no object is in its value: a plain value is no call. What authors fill as they like (``metadata``) is
 placed as far as its values are plain or their names are known. All else is *unplaced*: not known, which is
 not "no call".
+
+What is known by its name alone may hold anything, and calls among it: providers keep there what they sent,
+frameworks what another agent did. It is looked through for calls in a form that is known. One that was read
+where it belongs is there once more; any other is unplaced.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from agenteval.messages.chat import ARGUMENTS_UNKNOWN
 from agenteval.messages.reported_usage import USAGE_KEYS
 from agenteval.messages.without_calls import (
     CONTROL,
@@ -30,9 +35,11 @@ from agenteval.messages.without_calls import (
     SOURCES,
     SPEAKERS,
     Shape,
+    calls_in,
     holds_objects,
     is_call,
     is_list,
+    is_typed_call,
     public_fields,
 )
 
@@ -43,12 +50,13 @@ _NO_SHAPES: Mapping[str, Shape] = {}
 class Unplaced(NamedTuple):
     """An entry, or a field of one, that nobody could place. ``what`` says what and where; ``names``: by which
     an author may say that it holds no calls; ``is_broken_call``: it is a call in a known form that cannot be
-    read."""
+    read; ``calls``: all that it may hold of calls, so that it is placed where these were read elsewhere."""
 
     what: str
     names: tuple[str, ...] = ()
     entry: Any = None
     is_broken_call: bool = False
+    calls: tuple[Any, ...] = ()
 
     @property
     def phrase(self) -> str:
@@ -110,28 +118,64 @@ def unplaced_fields(
             continue
         shape = shapes.get(key) or FIELDS.get(key)
         if shape:
-            if not shape.fits(value):
-                yield Unplaced(f"'{_short(key)}' of {of}", (str(key),), value)
+            yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
         elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
             yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
         elif key == "annotations":
             yield from _unplaced_annotations(value, of)
         elif holds_objects(value):
-            yield Unplaced(f"'{_short(key)}' of {of}", (str(key),), value)
+            yield _unknown(value, f"'{_short(key)}' of {of}", str(key))
+
+
+def unplaced_calls(
+    value: Any, what: str, *names: str, is_one: Callable[[Any], bool] = is_call
+) -> Iterator[Unplaced]:
+    """The calls in what holds none, as it is known by its name alone."""
+    if calls := calls_in(value, is_one):
+        yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
+
+
+def _unless_it_fits(shape: Shape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
+    if shape.marks is None:
+        yield from unplaced_calls(value, what, *names)
+    elif not shape.fits(value):
+        yield _unknown(value, what, *names)
+    elif names[0] in USAGE_KEYS:
+        yield from unplaced_counts(value, what)
+
+
+def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
+    """The calls that a usage counts by the names of their tools, and not as what is paid for
+    (``web_search_requests``)."""
+    counts = usage.get(_COUNTS) if isinstance(usage, Mapping) else None
+    counted = counts.items() if isinstance(counts, Mapping) else ()
+    names = [str(key) for key, count in counted if count and not str(key).endswith("_requests")]
+    if names:
+        calls = tuple({"name": name, ARGUMENTS_UNKNOWN: True} for name in names)
+        yield Unplaced(f"calls that {what} counts", (_COUNTS,), counts, calls=calls)
+
+
+_COUNTS = "server_tool_use"
+
+
+def _unknown(value: Any, what: str, *names: str) -> Unplaced:
+    """What stands where nothing is known. It may be calls that stand somewhere else, and nothing more."""
+    alone = value if isinstance(value, list | tuple) and is_list(value) else (value,)
+    return Unplaced(what, names, value, calls=tuple(alone) if all(map(is_call, alone)) else ())
 
 
 def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
     """Of what authors or providers put into a place of their own."""
     for key, inner in value.items():
-        shape = FIELDS.get(key) or INSIDE.get(str(key).lower())
-        if shape.fits(inner) if shape else not holds_objects(inner):
+        what, names = f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0])
+        if shape := FIELDS.get(key) or INSIDE.get(str(key).lower()):
+            yield from _unless_it_fits(shape, inner, what, *names)
+        elif not holds_objects(inner) or (place == ADDITIONAL and key in _TWICE):
             continue
-        if place == ADDITIONAL and key in _TWICE:
-            continue
-        if depth and isinstance(inner, Mapping) and not is_call(inner):
+        elif depth and isinstance(inner, Mapping) and not is_call(inner):
             yield from _unplaced_inside(inner, f"{place}.{_short(key)}", of, depth=depth - 1)
         else:
-            yield Unplaced(f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0]), inner)
+            yield _unknown(inner, what, *names)
 
 
 def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
@@ -155,7 +199,10 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
             continue
         known = _OF_RECORDS if key in SPEAKERS or key == "config" else _OF_A_TASK
         if holds_entries(value, known) or is_call(value):
-            yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
+            yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+        elif calls := calls_in(value, is_typed_call, without=known):
+            # Much that describes a record has a name and parameters: a model, an experiment.
+            yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 
 NO_KIND = "an entry of no known kind"

@@ -108,9 +108,10 @@ _REASONING = _Detail(
     ("reasoning_tokens", "reasoning"),
 )  # fmt: skip
 _NESTED = ("tokens", "billed_units")
-_ON_MESSAGES = ("usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage")
-_AROUND = ("response_metadata", "meta", "_meta")
-"""Where LangChain (before ``usage_metadata``) and Haystack keep what is known of a message."""
+_ON_MESSAGES = ("usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage",
+                "totalUsage")  # fmt: skip
+_AROUND = ("response_metadata", "meta", "_meta", "metadata")
+"""Where LangChain (before ``usage_metadata``), Haystack and the AI SDK keep what is known of a message."""
 USAGE_KEYS = frozenset(_ON_MESSAGES)
 _SHOWN = 120
 _MOST = 10**18

@@ -241,6 +241,14 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
                     yield Unplaced(f"another of the {key} of the response", (key,), other)
 
 
+def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
+    """The same, without what its message says itself."""
+    around = list(unplaced_in_response(response))
+    said = said_in([*map(marked, around), *_said_at(response)], lambda _: None)
+    left = [each.value for each in said if each.role == UNPLACED]
+    return [each for each in around if any(each is other for other in left)]
+
+
 def _may_call(other: Any, key: str) -> bool:
     """Whether another choice than the first holds calls, or what nobody knows."""
     found = _said_at({key: [other]})

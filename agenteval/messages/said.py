@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import PLACES, Call, plain_calls
-from agenteval.messages.placed import ADDITIONAL, Unplaced
+from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_counts
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import NO_FLAGS, outcome_of
 from agenteval.messages.without_calls import NUMBERS
@@ -94,7 +94,10 @@ _WITH_CALLS = frozenset((*_TEXT_ALONE, "tool_calls", *_BESIDE_CALLS))
 
 def _is_plain(message: Mapping[str, Any], *calls: str) -> bool:
     """Whether nothing but plain values and usage stands in a message beside its ``calls``."""
-    return NUMBERS.fits(message.get("usage")) and not any(
+    usage = message.get("usage")
+    if usage and (not NUMBERS.fits(usage) or any(unplaced_counts(usage))):
+        return False
+    return not any(
         value and (key in _OF_MORE or not isinstance(value, str | int | float))
         for key, value in message.items()
         if key != "usage" and key not in calls

@@ -61,7 +61,8 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return _completion(pieces)
     kinds = {str(piece.get("type")) for piece in pieces}
     if any(kind.startswith("response.") for kind in kinds):
-        return _with_unknown(_response(pieces), pieces)
+        response = _response(pieces)
+        return _with_unknown(response, pieces, list(_of_no_item(response, pieces)))
     if "message_start" in kinds:
         return _with_unknown(_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
@@ -71,15 +72,34 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     raise Unreadable("is a stream of an unknown kind")
 
 
-def _with_unknown(response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response with the pieces of its stream that are of no known kind: nobody knows what they tell."""
+def _with_unknown(
+    response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]], unread: Sequence[Any] = ()
+) -> Mapping[str, Any]:
+    """The response with the pieces of its stream that are of no known kind: nobody knows what they tell.
+    ``unread``: others that are in nothing that is put together."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _ENDS), len(pieces))
     unknown = [
         piece
         for at, piece in enumerate(pieces)
-        if (at > end and piece.get("type") not in _AFTER_THE_END) or _is_unread(piece)
+        if (at > end and piece.get("type") not in _AFTER_THE_END)
+        or _is_unread(piece)
+        or any(piece is each for each in unread)
     ]
     return {**response, EVENTS: unknown} if unknown else response
+
+
+def _of_no_item(
+    response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """What tells of a call that is none of the items of its response."""
+    done = [piece for piece in pieces if piece.get("type") == "response.output_item.done"]
+    given = [*response["output"], *(piece.get("item") for piece in pieces)]
+    ids = {item.get("id") for item in given if isinstance(item, dict)}
+    places = {*range(len(response["output"])), *(piece.get("output_index") for piece in done)}
+    for piece in pieces:
+        is_known = piece.get("item_id") in ids or piece.get("output_index") in places
+        if "_call" in str(piece.get("type")) and not is_known:
+            yield piece
 
 
 def _is_unread(piece: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from agenteval.messages.without_calls import (
 
 _SILENT_STEPS = frozenset(
     (
-        *("item_reference", "step-start", "mcp_list_tools", "mcp_approval_response", "compaction"),
+        *("step-start", "mcp_list_tools", "mcp_approval_response", "compaction"),
         "tool_search_output",
     )
 )

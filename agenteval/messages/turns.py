@@ -14,9 +14,9 @@ from agenteval.core.speech import spoken
 from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
-from agenteval.messages.calls import Call, Tell, handed_over
+from agenteval.messages.calls import Call, Read, Tell, handed_over
 from agenteval.messages.exchanges import Logged
-from agenteval.messages.message import said_in
+from agenteval.messages.message import is_repeat, said_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
 from agenteval.messages.said import Said, unplaced_in
@@ -124,9 +124,9 @@ class _Step:
 
 
 def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
-    name, args, raw_args, identity, _ = call
+    name, args, raw_args, identity, _, attempted = call
     own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    return changed(_CALL, own)
+    return changed(_CALL, {**own, "attempted": True} if attempted else own)
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
@@ -227,7 +227,8 @@ class _Draft:
         """What stands before all turns may be of the first, what stands ``around`` them of any."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._early)
-        left = [each for each in around if not self._no_calls_in.places(each)]
+        read = Read(call for turn in self.turns for step in turn.steps for call in step.said.calls)
+        left = [each for each in around if not (is_repeat(each, read) or self._no_calls_in.places(each))]
         for each in left:
             self._note(each)
         for turn in self.turns:

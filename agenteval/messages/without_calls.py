@@ -2,12 +2,13 @@
 
 A name alone proves nothing: whoever writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value is
 of a shape if each object in it is: it has one of the keys that such objects are known by, it says it is of
-one of their kinds (or of none), and objects stand below no other keys than theirs.
+one of their kinds (or of none), and objects stand below no other keys than theirs. Where anything may stand,
+nothing in it is a call in a form that is known (``calls_in``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -19,9 +20,9 @@ PLAIN = (str, int, float, bool, type(None), bytes)
 
 class Shape(NamedTuple):
     """``marks``: the keys that its objects are known by; an object needs one if a text is in it (``None``:
-    whatever stands there is known to hold no calls). ``places``: the keys below which there are more such
-    objects. ``kinds``: what they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the
-    keys below which anything may stand."""
+    anything may stand there). ``places``: the keys below which there are more such objects. ``kinds``: what
+    they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the keys below which there
+    are values, as tools take and give them."""
 
     marks: frozenset[str] | None
     places: frozenset[str] | None = frozenset()
@@ -30,7 +31,9 @@ class Shape(NamedTuple):
 
     def fits(self, value: Any) -> bool:
         """Whether there is nothing else in a value."""
-        level = [value] if self.marks is not None else []
+        if self.marks is None:
+            return not calls_in(value)
+        level = [value]
         while level:
             item = level.pop()
             if isinstance(item, PLAIN):
@@ -50,8 +53,10 @@ class Shape(NamedTuple):
 
     def _is_one(self, item: Mapping[str, Any]) -> bool:
         places = self.places
-        given = GIVEN.intersection(item).difference(places or (), self.values)
+        given = _GIVEN.intersection(item).difference(places or (), self.values)
         if any(_is_given(item[key]) for key in given):
+            return False
+        if any(calls_in(item[key], is_typed_call) for key in self.values.intersection(item)):
             return False
         kind = item.get("type")
         if isinstance(kind, str) and not self._is_known(kind):
@@ -67,9 +72,51 @@ class Shape(NamedTuple):
         return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
 
 
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+GIVEN = (
+    "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
+    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
+)  # fmt: skip
+"""Where calls have their arguments: the first that is there counts."""
+NAMES = (
+    "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
+)  # fmt: skip
+"""Where they have the name of the tool."""
+CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
+_GIVEN = frozenset(GIVEN)
+WAITING = "mcp_approval_request"
+"""The kind of an item with a call that waits for an approval."""
+_WITHIN = (
+    "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
+    "tool_call",
+)  # fmt: skip
+"""The keys below which a call may stand within its object."""
+_DECLARED = ("function", "custom")
+"""Those of them below which tools are declared and chosen, too."""
+_WITH_NAME = ("action", "tool")
+_DECLARING = frozenset(("description", "strict"))
+_OF_SCHEMAS = frozenset(("properties", "type", "$ref", "anyOf"))
+_MOST_VALUES = 100_000
+
+
 def is_call_kind(kind: str) -> bool:
     """Whether parts and items of that kind are calls of the agent's."""
-    return kind.endswith(("tool_use", "tool_call")) or kind in _CALL_KINDS
+    return kind.endswith(("tool_use", "tool_call", "tool-call")) or kind == "function_call"
+
+
+def is_typed_call(value: Any) -> bool:
+    """Whether an object is a call by its kind, or has one below a key that names the kind."""
+    if not isinstance(value, Mapping):
+        return False
+    kind = next((value[key] for key in ("type", "part_kind") if isinstance(value.get(key), str)), "")
+    if is_call_kind(kind) or kind.endswith("_call") or kind == WAITING:
+        return True
+    return any(
+        _is_named(inner) and (key not in _DECLARED or not _declares(inner, value))
+        for key in _WITHIN
+        if isinstance(inner := value.get(key), Mapping)
+    )
 
 
 def is_call(value: Any) -> bool:
@@ -77,12 +124,48 @@ def is_call(value: Any) -> bool:
     what is given to what is named so."""
     if not isinstance(value, Mapping):
         return False
-    kind = value.get("type")
-    if isinstance(kind, str) and is_call_kind(kind):
+    is_given = any(_is_given(value[key]) for key in _GIVEN.intersection(value))
+    if is_typed_call(value) or (is_given and _is_named(value) and not _declares(value, value)):
         return True
-    if isinstance(function := value.get("function"), Mapping) and not NAMES.isdisjoint(function):
+    return any(isinstance(inner := value.get(key), Mapping) and _is_named(inner) for key in _WITH_NAME)
+
+
+def calls_in(
+    value: Any, is_one: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
+) -> tuple[Any, ...]:
+    """The calls that stand anywhere in a value, none of which is within another, and none below the keys
+    ``without`` any. A value of very many others is not looked through: it counts as one."""
+    found: list[Any] = []
+    level, seen = [value], set()
+    for _ in range(_MOST_VALUES):
+        if not level:
+            return tuple(found)
+        item = level.pop()
+        if isinstance(item, PLAIN) or id(item) in seen:
+            continue
+        seen.add(id(item))  # an object of a library may hold itself
+        inside = item if isinstance(item, Mapping) or is_list(item) else public_fields(item)
+        if isinstance(inside, Mapping) and is_one(inside):
+            found.append(inside)
+        else:
+            keyed = inside.items() if isinstance(inside, Mapping) else (("", each) for each in inside)
+            level += [each for key, each in keyed if key not in without]
+    return (value,)
+
+
+def _is_named(value: Mapping[str, Any]) -> bool:
+    return any(isinstance(name := value.get(key), str) and name for key in NAMES)
+
+
+def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+    """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
+    such a form is without an id."""
+    if not _GIVEN.intersection(value) <= {"parameters"} or any(outer.get(key) for key in CALL_IDS):
+        return False
+    if outer.get("type") in _DECLARED or not _DECLARING.isdisjoint(value):
         return True
-    return not NAMES.isdisjoint(value) and any(_is_given(value[key]) for key in GIVEN.intersection(value))
+    schema = value.get("parameters")
+    return isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
 
 
 def _is_among(kind: str, kinds: Collection[str]) -> bool:
@@ -140,17 +223,6 @@ def public_fields(value: Any) -> dict[str, Any]:
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────
 
-_CALL_KINDS = frozenset(("tool-call", "function_call", "custom_tool_call"))
-GIVEN = frozenset(
-    (
-        *("arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput"),
-        *("tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput"),
-    )
-)
-"""Where calls have their arguments."""
-NAMES = frozenset(
-    ("name", "tool", "toolName", "tool_name", "functionName", "function_name", "recipient_name", "action")
-)
 METADATA_OF_AUTHORS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )

@@ -97,13 +97,13 @@ UNPLACED: dict[str, Any] = {
     "a completion": {**completion("Done."), "tool_events": [DID]},
     "a choice": {"choices": [{"message": DONE, "steps": [DID]}]},
     "a state": {"messages": [DONE], "intermediate_steps": [DID]},
-    "a call that waits": [{"type": "mcp_approval_request", "name": "cancel", "arguments": "{}"}, DONE],
 }  # fmt: skip
 READ: dict[str, Any] = {
     "as OpenAI writes it": CANCELS,
     "its arguments elsewhere": calling({"id": "c1", "name": "cancel", "payload": ARGS}),
     "in a second place": calling(LOOK, toolInvocations=[{"toolName": "cancel", "args": ARGS}]),
     "by the provider": [{"type": "cancel_call", "status": "completed"}, DONE],
+    "a call that waits": [{"type": "mcp_approval_request", "name": "cancel", "arguments": "{}"}, DONE],
 }  # fmt: skip
 PLACED: dict[str, Any] = {
     "a text": "Done.",

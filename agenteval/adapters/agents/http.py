@@ -37,6 +37,7 @@ from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
 from agenteval.messages.agent_reply import answer_of, answers_in, message_of, unplaced_around
 from agenteval.messages.completion import Unreadable, assemble, assembled_by, parse_object
+from agenteval.messages.message_adapters import entries_in
 
 _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
@@ -473,7 +474,7 @@ def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
     messages = [] if value is None else value
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
         raise Unreadable(f"has no list of messages at `observed_messages: {path}`", _json(value))
-    return messages
+    return entries_in(messages)
 
 
 def _json(value: Any) -> str:

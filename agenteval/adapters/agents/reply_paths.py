@@ -429,8 +429,6 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
     """A message as it is; a record of a call, with its arguments and its result, as the two that it was."""
-    if isinstance(inner := item.get("content"), Mapping) and "parts" in inner:
-        return [dict(inner)]  # an event with its message
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)

@@ -152,8 +152,8 @@ def _read(
         yield Unreadable(where, _failed(importer, error).why)
     else:
         logged = value if len(records) == 1 else MISSING
-        around = tuple(dict.fromkeys(each for record in records for each in record.around))
-        yield from (each._replace(where=where, logged=logged, around=around) for each in found)
+        around = {each.phrase: each for record in records for each in record.around}
+        yield from (each._replace(where=where, logged=logged, around=(*around.values(),)) for each in found)
         if not found:
             yield from _imported(records, [each for each in asked if each is not importer])
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
+from agenteval.messages.chat import ATTEMPTED
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
-_OF_EVENTS = frozenset(
+_OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
+_ABOUT_EVENTS = frozenset(
     (
-        *("content", "actions", "groundingMetadata", "grounding_metadata", "usageMetadata", "usage_metadata"),
-        *("citationMetadata", "citation_metadata", "customMetadata", "custom_metadata", "inputTranscription"),
-        *("input_transcription", "outputTranscription", "output_transcription", "logprobsResult"),
-        *("logprobs_result", "cacheMetadata", "cache_metadata", "liveSessionResumptionUpdate"),
+        *("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"),
+        *("customMetadata", "custom_metadata", "inputTranscription", "input_transcription"),
+        *("outputTranscription", "output_transcription", "logprobsResult", "logprobs_result"),
+        *("cacheMetadata", "cache_metadata", "liveSessionResumptionUpdate"),
         "live_session_resumption_update",
     )
 )
-_OF_ACTIONS = frozenset(
+_ACTIONS = frozenset(
     (
         *("stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs"),
-        *("requested_auth_configs", "requestedToolConfirmations", "requested_tool_confirmations"),
-        *("compaction", "agentState", "agent_state"),
+        *("requested_auth_configs", "compaction", "agentState", "agent_state"),
     )
 )
+_CONFIRMATIONS = ("requestedToolConfirmations", "requested_tool_confirmations")
+_CONFIRMING = "adk_request_confirmation"
 _OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_response", "app_details", "rubrics"))
 _BETWEEN = frozenset(("tool_uses", "tool_responses", "intermediate_responses", "invocation_events"))
 _OF_RECORDS = frozenset(("state", "final_session_state", "rubrics", "session_input", "conversation_scenario"))
@@ -38,17 +41,85 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 
 def _of_events(events: Sequence[Any]) -> Iterator[Any]:
     """Without what is the beginning of an event that follows."""
+    asked = _Asked(events)
     for event in events:
         actions = event.get("actions")
-        unread = unread_of(actions, _OF_ACTIONS) if isinstance(actions, dict) else {}
-        unread = {**unread_of(event, _OF_EVENTS), **unread}
+        unread = unread_of(event, _OF_EVENTS, _ABOUT_EVENTS)
+        if isinstance(actions, dict):
+            unread |= unread_of(actions, _CONFIRMATIONS, _ACTIONS)
+            yield from _waiting_in(actions)
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
             speaker = "user" if event.get("author") == "user" else "model"
-            parts = {"role": content.get("role") or speaker, "parts": content.get("parts") or []}
+            given = content.get("parts") or []
+            waiting = {identity for key in _CONFIRMATIONS for identity in _object(actions, key)}
+            parts = [part for each in given for part in asked.read(each, waiting)]
+            if given and not parts and not unread:
+                continue
+            said = {"role": content.get("role") or speaker, "parts": parts}
             usage = event.get("usageMetadata") or event.get("usage_metadata")
-            yield {**unread, **parts, "agent": event.get("author"), "usage": usage}
+            yield {**unread, **said, "agent": event.get("author"), "usage": usage}
         elif unread:
             yield unread
+
+
+def _waiting_in(actions: Mapping[str, Any]) -> Iterator[Any]:
+    """The calls that wait for a confirmation, each of which is named by its id alone."""
+    for key in _CONFIRMATIONS:
+        for identity in _object(actions, key):
+            yield {"type": "item_reference", "id": identity}
+
+
+class _Asked:
+    """What the user was asked to confirm. The framework asks by a call of its own, which is none of the
+    agent's: it holds the one that waits until it is confirmed."""
+
+    def __init__(self, events: Sequence[Any]) -> None:
+        parts = [part for event in events for part in _parts_in(event)]
+        self._calls = [call for part in parts if (call := _object(part, "functionCall", "function_call"))]
+        answers = [_object(part, "functionResponse", "function_response") for part in parts]
+        self._granted = {
+            each.get("id") for each in answers if _object(each, "response").get("confirmed") is True
+        }
+        self._asked = [each for each in self._calls if each.get("name") == _CONFIRMING]
+
+    def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
+        """A part of an event, and nothing for what the framework says itself: its question, the answer to it,
+        and the result of a call that is ``waiting``."""
+        call = _object(part, "functionCall", "function_call")
+        answer = _object(part, "functionResponse", "function_response")
+        if call.get("name") == _CONFIRMING:
+            original = _original(call)
+            if original and not any(_is_same(original, each) for each in self._calls):
+                yield {"functionCall": self._marked(original)}
+        elif call:
+            yield {**part, "functionCall": self._marked(call)}
+        elif answer.get("name") != _CONFIRMING and answer.get("id", "") not in waiting:
+            yield part
+
+    def _marked(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = [each for each in self._asked if _is_same(_original(each), call)]
+        is_waiting = any(each.get("id") not in self._granted for each in asked)
+        return {**call, ATTEMPTED: True} if is_waiting else call
+
+
+def _original(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _object(_object(call, "args"), "originalFunctionCall", "original_function_call")
+
+
+def _is_same(call: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if call.get("id") and other.get("id"):
+        return bool(call["id"] == other["id"])
+    return call.get("name") == other.get("name") and call.get("args") == other.get("args")
+
+
+def _parts_in(event: Mapping[str, Any]) -> Sequence[Any]:
+    parts = _object(event, "content").get("parts")
+    return parts if isinstance(parts, list) and not event.get("partial") else ()
+
+
+def _object(value: Any, *keys: str) -> Mapping[str, Any]:
+    found = (value.get(key) for key in keys) if isinstance(value, dict) else ()
+    return next((each for each in found if isinstance(each, dict)), {})
 
 
 def _is_invocation(message: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.without_calls import holds_objects
+from agenteval.messages.without_calls import calls_in, holds_objects
 
 _PLACES = ("conversation", "conversations", "events", "steps", "turns", "data")
 """Where a record that has no ``messages`` may have them."""
@@ -27,10 +27,15 @@ class Found(NamedTuple):
         return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
 
 
-def unread_of(entry: Mapping[str, Any], read: Collection[str]) -> dict[str, Any]:
+def unread_of(entry: Mapping[str, Any], read: Collection[str], known: Collection[str] = ()) -> dict[str, Any]:
     """What of an entry its dialect neither reads nor knows, and what may hold calls: it is handed on as it
-    stands, for the reader of messages to place or not."""
-    return {key: value for key, value in entry.items() if key not in read and holds_objects(value)}
+    stands, for the reader of messages to place or not. ``known``: the fields that hold none, as they are
+    known by their names alone; one that does is handed on, too."""
+    return {
+        key: value
+        for key, value in entry.items()
+        if key not in read and (calls_in(value) if key in known else holds_objects(value))
+    }
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from typing import Any
 from agenteval.messages.calls import Tell
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
-_OF_MESSAGES = frozenset(("parts", "usage", "instructions", "provider_details", "vendor_details", "metadata"))
-_OF_PARTS = frozenset(("content", "args", "provider_details", "metadata"))
+_OF_MESSAGES = ("parts", "usage", "instructions")
+_OF_PARTS = ("content", "args")
+_ASIDE = ("provider_details", "vendor_details", "metadata")
+"""What the framework and its users keep of a message or a part."""
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -28,11 +30,11 @@ def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
             yield {"role": "system", "content": instructions}
         if message["kind"] == "response":
             parts = [part for each in message["parts"] if (part := _reply_part(each))]
-            unread = unread_of(message, _OF_MESSAGES)
+            unread = unread_of(message, _OF_MESSAGES, _ASIDE)
             yield {**unread, "role": "assistant", "content": parts, "usage": message.get("usage")}
         else:
             yield from filter(None, (_request_part(part, tell) for part in message["parts"]))
-            if unread := unread_of(message, _OF_MESSAGES):
+            if unread := unread_of(message, _OF_MESSAGES, _ASIDE):
                 yield unread
 
 
@@ -46,12 +48,12 @@ def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
     if known == "tool_call" and kind.startswith(_BUILT_IN):
         known = "server_tool_use"
     own = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
-    return {**unread_of(part, _OF_PARTS), "type": known, **own}
+    return {**unread_of(part, _OF_PARTS, _ASIDE), "type": known, **own}
 
 
 def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
-    unread = unread_of(part, _OF_PARTS)
+    unread = unread_of(part, (*_OF_PARTS, "metadata"), _ASIDE)
     if kind == "system-prompt":
         return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
@@ -62,6 +64,7 @@ def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
         named = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
+        named |= {"artifact": part["metadata"]} if part.get("metadata") else {}
         return {**unread, "role": "tool", "content": content, "is_error": failed, **named}
     return {**part, "role": kind}
 

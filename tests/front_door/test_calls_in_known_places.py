@@ -1,0 +1,418 @@
+"""A place that is known by its name alone may hold a call, and one that was not read decides no check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Project
+from tests.support.local_servers import LocalServer, respond_json
+
+ASKED = {"role": "user", "content": "Hi"}
+DONE = {"role": "assistant", "content": "Done."}
+FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
+NAMED = {"name": "cancel", "args": {}}
+CALL = {"id": "s1", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}
+SUB = {"messages": [{"role": "assistant", "content": None, "tool_calls": [CALL]}]}
+LOOK = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+LOOKS = [{"role": "assistant", "content": None, "tool_calls": [LOOK]}]
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+TOOL_USE = {"type": "tool_use", "id": "t2", "name": "cancel", "input": {}}
+LOOK_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+TEXT = {"type": "text", "text": "Done."}
+ITEM = {"type": "function_call", "id": "fc_1", "call_id": "c9", "name": "cancel", "arguments": "{}"}
+SAYS = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+
+
+def openai(*messages: Any) -> dict[str, Any]:
+    return {"messages": [ASKED, *messages]}
+
+
+def said(**fields: Any) -> dict[str, Any]:
+    return openai({**DONE, **fields})
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    return openai(*LOOKS, {**RESULT, **fields}, DONE)
+
+
+def anthropic(**fields: Any) -> dict[str, Any]:
+    given = {"type": "tool_result", "tool_use_id": "t1", **fields}
+    return openai(
+        {"role": "assistant", "content": [LOOK_USE]},
+        {"role": "user", "content": [given]},
+        {"role": "assistant", "content": [TEXT]},
+    )
+
+
+def google(*parts: Any) -> dict[str, Any]:
+    given = {"functionResponse": {"name": "look", "response": {"a": NAMED}, "parts": [*parts]}}
+    called = {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]}
+    answer = {"role": "model", "parts": [{"text": "Done."}]}
+    contents = [{"role": "user", "parts": [{"text": "Hi"}]}, called, {"role": "user", "parts": [given]}]
+    return {"contents": [*contents, answer]}
+
+
+def bedrock(*content: Any) -> dict[str, Any]:
+    used = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "look", "input": {}}}]}
+    given = {"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [*content]}}]}
+    return openai(used, given, {"role": "assistant", "content": [{"text": "Done."}]})
+
+
+def items(*output: Any, **more: Any) -> dict[str, Any]:
+    response = {"object": "response", "status": "completed", "output": [*output, SAYS], **more}
+    return {"request": {"model": "m", "messages": [ASKED]}, "response": response}
+
+
+def events(*pieces: Any, output: Any = (SAYS,)) -> dict[str, Any]:
+    ended = {"type": "response.completed", "response": {"status": "completed", "output": [*output]}}
+    streamed = "\n".join(json.dumps(each) for each in (*pieces, ended))
+    return {"request": {"model": "m", "messages": [ASKED]}, "response": streamed}
+
+
+def pydantic(*parts: Any, request: Any = None, **more: Any) -> dict[str, Any]:
+    answer = {"kind": "response", "parts": [*parts, {"part_kind": "text", "content": "Done."}], **more}
+    asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}
+    return {"messages": [asked, *(request or ()), answer]}
+
+
+def returned(**fields: Any) -> list[Any]:
+    """A call of pydantic-ai's, with its result."""
+    named = {"tool_name": "look", "tool_call_id": "p"}
+    return [
+        {"kind": "response", "parts": [{"part_kind": "tool-call", "args": "{}", **named}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "content": "ok", **named, **fields}]},
+    ]
+
+
+def adk(*parts: Any, author: str = "shop", **fields: Any) -> dict[str, Any]:
+    role = "user" if author == "user" else "model"
+    return {"author": author, "invocationId": "i", "content": {"role": role, "parts": [*parts]}, **fields}
+
+
+BARE = {"text": "Done."}
+
+
+def session(*entries: Any) -> dict[str, Any]:
+    return {"events": [adk({"text": "Hi"}, author="user"), *entries]}
+
+
+def confirming(call: Any) -> Any:
+    given = {"originalFunctionCall": call, "toolConfirmation": {"hint": "", "confirmed": False}}
+    return {"functionCall": {"id": "g", "name": "adk_request_confirmation", "args": given}}
+
+
+def summary(name: str) -> list[Any]:
+    """AutoGen's last message of a turn, without the events before it."""
+    calls = [{"id": "1", "name": name, "arguments": "{}"}]
+    results = [{"call_id": "1", "name": name, "content": "ok", "is_error": False}]
+    spoken = {"type": "ToolCallSummaryMessage", "source": "a", "content": "Done."}
+    return [{**spoken, "tool_calls": calls, "results": results}]
+
+
+AUTOGEN = [{"type": "TextMessage", "source": "user", "content": "Hi"}]
+WAITS = {"type": "mcp_approval_request", "id": "a1", "name": "cancel", "arguments": "{}", "server_label": "s"}
+GRANTED = {"type": "mcp_call", "id": "m1", "name": "look", "arguments": "{}", "approval_request_id": "a1"}
+CODE = {"type": "code_interpreter_call", "id": "x", "code": "1"}
+PIECE = {"type": "response.function_call_arguments.done", "item_id": "fc_1", "output_index": 1}
+
+
+def turned(request: str, **fields: Any) -> dict[str, Any]:
+    """A tool part of the AI SDK."""
+    return {"type": f"tool-{request}", "toolCallId": "x", "input": {}, **fields}
+
+
+# What holds a call that nobody read, or that was attempted, beside what does not; the exit code of the first.
+PAIRS: dict[str, tuple[Any, Any, int]] = {
+    "an approval that is asked for": (items(WAITS), items({**WAITS, "name": "look"}, GRANTED), 1),
+    "a part that was denied": (
+        openai({"role": "assistant", "parts": [turned("cancel", state="output-denied"), TEXT]}),
+        openai({"role": "assistant", "parts": [turned("look", state="output-available", output=1), TEXT]}),
+        1,
+    ),
+    "a summary of AutoGen's": ({"messages": [*AUTOGEN, *summary("cancel")]},
+                               {"messages": [*AUTOGEN, *summary("look")]}, 1),
+    "a question of ADK's": (session(adk(confirming({"id": "f", **NAMED})), adk(BARE)),
+                            session(adk(confirming({"id": "f", "name": "look", "args": {}})), adk(BARE)), 1),
+    "a confirmation that waits": (
+        session(adk(BARE, actions={"requestedToolConfirmations": {"f": {"hint": ""}}})),
+        session(adk({"functionCall": {"id": "f", "name": "look", "args": {}}}),
+                adk(BARE, actions={"requestedToolConfirmations": {"f": {"hint": ""}}})), 3,
+    ),
+    "custom metadata of ADK's": (session(adk(BARE, customMetadata={"functionCall": NAMED})),
+                                 session(adk(BARE, customMetadata={"trace": [{"a": {"b": 1}}]})), 3),
+    "a transcription": (session(adk(BARE, inputTranscription={"text": "x", "functionCall": NAMED})),
+                        session(adk(BARE, inputTranscription={"text": "x", "finished": True})), 3),
+    "what an answer is grounded in": (
+        session(adk(BARE, groundingMetadata={"groundingChunks": [{"functionCall": NAMED}]})),
+        session(adk(BARE, groundingMetadata={"groundingChunks": [{"web": {"uri": "u"}}]})), 3,
+    ),
+    "details of a provider": (pydantic(provider_details={"tool_calls": [NAMED]}),
+                              pydantic(provider_details={"logprobs": [{"a": {"token": "x"}}]}), 3),
+    "metadata of a reply": (pydantic(metadata={"tool_calls": [NAMED]}),
+                            pydantic(metadata={"trace": [{"span": {"id": "x"}}]}), 3),
+    "details of a thought": (
+        pydantic({"part_kind": "thinking", "content": "x", "provider_details": {"tool": {"name": "cancel"}}}),
+        pydantic({"part_kind": "thinking", "content": "x", "provider_details": {"raw": [{"a": 1}]}}), 3,
+    ),
+    "metadata of a result": (pydantic(request=returned(metadata=SUB)),
+                             pydantic(request=returned(metadata={"rows": [{"name": "x", "input": "y"}]})), 3),
+    "an artifact": (result(artifact=SUB),
+                    result(artifact={"rows": [{"name": "cancel", "input": "y"}]}), 3),
+    "metadata of a provider": (said(provider_metadata={"action": {"name": "cancel"}}),
+                               said(provider_metadata={"openai": {"itemId": "x"}}), 3),
+    "fields of a provider": (said(provider_specific_fields={"x": {"tool_calls": [CALL]}}),
+                             said(provider_specific_fields={"citations": None, "x": {"a": 1}}), 3),
+    "what the provider sent": (
+        openai({**LOOKS[0], "raw_representation": {"choices": [{"message": {"tool_calls": [CALL]}}]}},
+               RESULT, DONE),
+        openai({**LOOKS[0], "raw_representation": {"choices": [{"message": {"tool_calls": [LOOK]}}]}},
+               RESULT, DONE), 3,
+    ),
+    "an item that is referred to": (items({"type": "item_reference", "id": "fc_1"}),
+                                    items({**ITEM, "name": "look"}, {"type": "item_reference", "id": "fc_1"}),
+                                    3),
+    "the input of a response": (items(input=[ITEM]),
+                                items({**ITEM, "name": "look"}, input=[{**ITEM, "name": "look"}]), 3),
+    "a block in a result": (anthropic(content=[TOOL_USE]),
+                            anthropic(content=[{"type": "text", "text": json.dumps(NAMED)}]), 3),
+    "a part of a result": (google({"functionCall": NAMED}), google({"inlineData": {"data": "eA=="}}), 3),
+    "a result of Bedrock's": (bedrock({"toolUse": {"toolUseId": "z", "name": "cancel", "input": {}}}),
+                              bedrock({"json": NAMED}), 3),
+    "the output of code": (items({**CODE, "outputs": [ITEM]}),
+                           items({**CODE, "outputs": [{"type": "logs", "logs": "1"}]}), 3),
+    "an event of no item": (events(PIECE),
+                            events(PIECE, output=[SAYS, {**ITEM, "name": "look"}]), 3),
+    "a call that is only told to be done": (
+        events({"type": "response.mcp_call.completed", "item_id": "m", "output_index": 1}),
+        events({"type": "response.mcp_call.completed", "item_id": "m1", "output_index": 1},
+               output=[SAYS, GRANTED]), 3,
+    ),
+    "what describes a record": (said() | {"run": {"last": TOOL_USE}},
+                                said() | {"run": {"model": {"name": "cancel", "parameters": {"a": 1}}}}, 3),
+    "counts of calls": (said(usage={"input_tokens": 1, "output_tokens": 1, "server_tool_use": {"cancel": 1}}),
+                        said(usage={"input_tokens": 1, "output_tokens": 1, "server_tool_use": {"cancel": 0}}),
+                        3),
+    "usage in metadata": (said(metadata={"totalUsage": {"inputTokens": 1, "calls": [NAMED]}}),
+                          said(metadata={"totalUsage": {"inputTokens": 1, "outputTokens": 2}}), 3),
+}  # fmt: skip
+
+
+def score(project: Project, records: Mapping[str, Any]) -> dict[str, str]:
+    """The verdicts over records, one of which shows that this agent's calls are recorded."""
+    seen = openai(*LOOKS, RESULT, DONE)
+    ids = {"seen": "seen", **{f"r{n}": name for n, name in enumerate(records)}}
+    lines = [{"id": id_, "agent": "a", **records.get(name, seen)} for id_, name in ids.items()]
+    project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    rows = [f"  - {{id: {id_}, turns: [Hi], expect: {{{FORBIDDEN}}}}}" for id_ in ids]
+    project.write("expected.yaml", "scenarios:\n" + "\n".join(rows) + "\n")
+    project.call("score", "log.jsonl", "--scenarios", "expected.yaml", "--report", "json=results.json")
+    found = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+    return {name: found[id_] for id_, name in ids.items() if id_ != "seen"}
+
+
+VERDICTS = {1: "failed", 3: "inconclusive"}
+
+
+def test_a_call_in_a_known_place_of_a_log(project: Project) -> None:
+    bad, good = ({name: pair[at] for name, pair in PAIRS.items()} for at in (0, 1))
+    assert score(project, bad) == {name: VERDICTS[code] for name, (_, _, code) in PAIRS.items()}
+    assert score(project, good) == dict.fromkeys(PAIRS, "passed")
+
+
+def test_a_call_that_was_read_elsewhere_counts_once(project: Project) -> None:
+    repeated = {
+        "by its id": openai({**LOOKS[0], "metadata": {"calls": [LOOK]}}, RESULT, DONE),
+        "by its arguments": openai({**LOOKS[0], "inner_content": {"a": {"name": "look", "args": {"a": 1}}}},
+                                   RESULT, DONE),
+        "of a later turn": openai(*LOOKS, RESULT, DONE, ASKED, {**DONE, "inner_content": [LOOK]}),
+    }  # fmt: skip
+    assert score(project, repeated) == dict.fromkeys(repeated, "passed")
+    other = json.loads(json.dumps(LOOK).replace("look", "cancel"))
+    reused = {"an id that is used again": openai({**LOOKS[0], "inner_content": [other]}, RESULT, DONE)}
+    assert score(project, reused) == dict.fromkeys(reused, "inconclusive")
+
+
+@pytest.mark.parametrize(("is_granted", "code"), [(True, 0), (False, 1)])
+def test_a_call_that_waits_for_a_confirmation_fulfils_nothing(
+    project: Project, is_granted: bool, code: int
+) -> None:
+    call = {"id": "f", **NAMED}
+    refused = {
+        "functionResponse": {"id": "f", "name": "cancel", "response": {"error": "requires confirmation"}}
+    }
+    question = confirming(call)["functionCall"]
+    answer = {"id": question["id"], "name": question["name"], "response": {"confirmed": is_granted}}
+    done = {"functionResponse": {"id": "f", "name": "cancel", "response": {"a": 1}}}
+    events = [
+        adk({"functionCall": call}),
+        adk(refused, actions={"requestedToolConfirmations": {"f": {"hint": "Sure?"}}}),
+        adk({"functionCall": question}, longRunningToolIds=["g"]),
+        adk({"functionResponse": answer}, author="user"),
+        *([adk(done)] if is_granted else []),
+        adk(BARE),
+    ]
+    project.write("log.jsonl", json.dumps({"id": "a", **session(*events)}) + "\n")
+    rule = "tool_calls: {match: strict, calls: [{name: cancel, result: ok}]}"
+    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
+    scored = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
+    assert scored.code == code, scored.all
+
+
+def test_what_stands_around_conversations_of_a_framework(project: Project) -> None:
+    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}")
+    for more, code in (({"tool_log": [NAMED]}, 3), ({"labels": [NAMED]}, 0)):
+        records = [{"id": id_, **pydantic(request=returned())} for id_ in ("a", "b")]
+        project.write("log.json", json.dumps({"conversations": records, **more}))
+        done = project.call("score", "log.json", "--scenarios", "expected.yaml")
+        assert done.code == code, done.all
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
+
+
+def play(project: Project, shapes: Mapping[str, Any]) -> dict[str, str]:
+    """The verdicts of an agent that returns so, and whose text is read, too."""
+    made = {"seen": [*LOOKS, RESULT, DONE], **{f"s{n}": shape for n, shape in enumerate(shapes.values())}}
+    project.agent(AGENT.format(shapes=made))
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    rules = f"{FORBIDDEN}, output: {{contains: [Done]}}"
+    rows = [f"  - {{id: {name}, turns: [Hi], expect: {{{rules}}}}}" for name in made]
+    project.scenarios("scenarios:\n" + "\n".join(rows) + "\n")
+    project.run()
+    found = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+    return {name: found[f"s{n}"] for n, name in enumerate(shapes)}
+
+
+def of_pydantic(name: str) -> list[Any]:
+    return json.loads(json.dumps(pydantic(request=returned())["messages"]).replace("look", name))
+
+
+def of_adk(name: str) -> list[Any]:
+    call = {"id": "f", "name": name, "args": {}}
+    given = {"functionResponse": {"id": "f", "name": name, "response": {"a": 1}}}
+    return [adk({"functionCall": call}), adk(given), adk(BARE)]
+
+
+def of_autogen(name: str) -> list[Any]:
+    asked = {"type": "ToolCallRequestEvent", "source": "a", "content": [{"id": "1", "name": name,
+             "arguments": "{}"}]}  # fmt: skip
+    done = {"type": "ToolCallExecutionEvent", "source": "a", "content": [{"call_id": "1", "name": name,
+            "content": "ok", "is_error": False}]}  # fmt: skip
+    return [*AUTOGEN, asked, done, {"type": "TextMessage", "source": "a", "content": "Done."}]
+
+
+def of_langchain(name: str) -> list[Any]:
+    asked = {"content": "", "tool_calls": [{"id": "c", "name": name, "args": {}}]}
+    given = {"content": "ok", "tool_call_id": "c", "name": name}
+    said = {"content": "Done.", "response_metadata": {}}
+    return [{"type": "ai", "data": asked}, {"type": "tool", "data": given}, {"type": "ai", "data": said}]
+
+
+FORMS = {"pydantic-ai": of_pydantic, "adk": of_adk, "autogen": of_autogen, "langchain": of_langchain,
+         "autogen's summary": summary}  # fmt: skip
+
+
+def test_a_list_in_the_form_of_a_framework_is_read_as_its_log(project: Project) -> None:
+    assert play(project, {name: form("cancel") for name, form in FORMS.items()}) == dict.fromkeys(
+        FORMS, "failed"
+    )
+    assert play(project, {name: form("look") for name, form in FORMS.items()}) == dict.fromkeys(
+        FORMS, "passed"
+    )
+
+
+def test_a_call_in_a_known_place_of_a_returned_list(project: Project) -> None:
+    keys = ("metadata of a provider", "what the provider sent", "an artifact", "a block in a result")
+    waits = [{"type": "mcp_approval_request", "id": "a1", "name": "cancel", "arguments": "{}"}, DONE]
+    bad = {key: PAIRS[key][0]["messages"] for key in keys}
+    good = {key: PAIRS[key][1]["messages"] for key in keys}
+    assert play(project, bad) == dict.fromkeys(keys, "inconclusive")
+    assert play(project, good) == dict.fromkeys(keys, "passed")
+    assert play(project, {"waits": waits}) == {"waits": "failed"}
+
+
+def test_an_endpoint_whose_call_waits_for_an_approval(project: Project) -> None:
+    project.scenarios(f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}")
+    for name, code in (("cancel", 1), ("look", 0)):
+        reply = {"status": "completed", "output": [{**WAITS, "name": name}, SAYS]}
+        with LocalServer(respond_json(reply)) as server:
+            agent = f"{{endpoint: '{server.url}/v1/responses', calls: all}}"
+            project.write("agenteval.yaml", f"agent: {agent}\nmetrics: []\n")
+            done = project.run()
+        assert done.code == code, done.all
+        (call,) = project.sample()["turns"][0]["tool_calls"]
+        assert (call["name"], call["attempted"]) == (name, True)
+
+
+# ── a mock that answered ─────────────────────────────────────────────────────────────────────────
+
+ASKS = """
+def agent(messages, ctx):
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+    told = {**call, "id": ID}
+    if WAY == "ctx":
+        ctx.call_tool_sync("look", {"a": 1})
+    elif messages[-1]["role"] != "tool":
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": ID, "content": "It is found: 1."}
+    return [{"role": "assistant", "content": None, "tool_calls": [told]}, result,
+            {"role": "assistant", "content": "Done."}]
+"""
+ONCE = "tool_calls: {match: strict, calls: [{name: look, args: {a: 1}}]}"
+
+
+@pytest.mark.parametrize("way", ["ctx", "tool_calls"])
+@pytest.mark.parametrize("identity", ["c1", "own"])
+def test_a_call_that_the_mock_answered_may_be_reported_once_more(
+    project: Project, way: str, identity: str
+) -> None:
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{ONCE}}}}}")
+    source = ASKS.replace("WAY", repr(way)).replace("ID", repr(identity))
+    project.agent(source)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert len(project.sample()["turns"][0]["tool_calls"]) == 1
+    project.agent(
+        source.replace("\"id\": 'own'", "\"id\": 'c1'").replace("[told]", "[told, {**told, 'id': 'more'}]")
+    )
+    done = project.run()
+    assert done.code == 1
+    assert "extra: look(a=1)" in done.all
+
+
+def test_an_endpoint_that_reports_a_call_that_the_mock_answered(project: Project) -> None:
+    project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{ONCE}}}}}")
+    log = [*LOOKS, {**RESULT, "content": "It is found: 1."}, DONE]
+    own = json.loads(json.dumps([*log[:2], DONE]).replace('\\"a\\": 1', '\\"a\\": 2').replace("c1", "c2"))
+    for told, code in ((log, 0), (own, 1)):
+        asks, says = (
+            respond_json({"c": [LOOK], "log": []}),
+            respond_json({"t": "Done.", "c": [], "log": told}),
+        )
+        with LocalServer(asks, says) as server:
+            paths = (
+                "request: {m: '${message}', r: '${tool_results}'},"
+                " reply: {text: 't?', tool_calls: 'c', messages: log}"
+            )
+            project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {paths}}}\nmetrics: []\n")
+            done = project.run()
+        assert done.code == code, done.all
+
+
+def test_a_call_that_was_denied_needs_no_mock(project: Project) -> None:
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    for state, code in (("output-denied", 0), ("output-available", 3)):
+        part = turned("look", state=state, approval={"id": "a", "approved": state != "output-denied"})
+        project.agent(
+            f"def agent(messages):\n    return [{{'role': 'assistant', 'parts': [{part!r}, {TEXT!r}]}}]\n"
+        )
+        project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{FORBIDDEN}}}}}")
+        done = project.run()
+        assert done.code == code, done.all
