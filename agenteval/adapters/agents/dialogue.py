@@ -216,7 +216,7 @@ class Dialogue:
         """Wait until it has had the time for what a thread of it still writes of the conversation before."""
         if not self.is_ours:
             with waiting():
-                await anyio.sleep(self._left_at + QUIET_S - time.monotonic())
+                await anyio.sleep(max(0.0, self._left_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
         """Nothing was wrong by now, and nobody waits any longer."""

@@ -74,8 +74,12 @@ class Programs:
         """
         while self._idle:
             dialogue = self._idle.pop(0)  # the longest idle: it has had the time to break
-            if dialogue.is_usable:
-                await dialogue.keep_quiet()
+            try:
+                if dialogue.is_usable:
+                    await dialogue.keep_quiet()
+            except BaseException:
+                self._idle.append(dialogue)  # the conversation before still waits for what became of it
+                raise
             if dialogue.is_usable:
                 return dialogue
             self._drop(dialogue)
