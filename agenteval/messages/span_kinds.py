@@ -6,7 +6,7 @@ be a call: it is unplaced (``agenteval.messages.placed``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
@@ -52,8 +52,21 @@ _CONVENTIONS = (
 _SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING = expression(r"running (?:\d+ )?tools?")
 """What Pydantic AI has around the spans of its tools."""
-_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name")
+_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
+          "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
+CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
+_GIVEN = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
+          "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
+          "lk.function_tool.arguments")  # fmt: skip
+_GIVEN_BACK = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
+               "gcp.vertex.agent.tool_response", "lk.function_tool.output")  # fmt: skip
+ARGUMENTS = (*_GIVEN, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
+             "input.value")  # fmt: skip
+RESULTS = (*_GIVEN_BACK, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
+           "gen_ai.output", "output.value")  # fmt: skip
+OF_TOOLS = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
+"""What the span of a tool tells of its call."""
 _BEFORE_NAMES = ("execute_tool ", "tools/call ")
 _FINISHED = (
     "gen_ai.response.finish_reasons",
@@ -104,6 +117,19 @@ def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
         return named if isinstance(named, str) else ""
     name = str(span.get("name") or "")
     return next((name.removeprefix(each) for each in _BEFORE_NAMES if name.startswith(each)), name)
+
+
+def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The calls that something names that is itself of no tool: the attribute, the tool, the id. Of neither
+    more than one may be missing."""
+    found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
+    if found:
+        tool = next((attributes[key] for key in _NAMES if isinstance(attributes.get(key), str)), "")
+        yield found[0], tool, str(next((attributes[key] for key in CALL_IDS if attributes.get(key)), ""))
+    if _RUNNING.fullmatch(name):
+        listed = attributes.get("tools")
+        for tool in listed if isinstance(listed, list | tuple) else ():
+            yield "tools", str(tool), ""
 
 
 def is_model(attributes: Mapping[str, Any]) -> bool | None:
