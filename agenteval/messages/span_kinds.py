@@ -1,4 +1,4 @@
-"""What a span of a trace is: a call of a tool, a model's answer, or something in which no call is. Pure.
+"""What a span of a trace is: a call of a tool, a model's answer, or something that is no call. Pure.
 
 Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
 be a call: it is unplaced (``agenteval.messages.placed``).
@@ -39,11 +39,20 @@ _WITHOUT_CALLS = frozenset(
             "evaluator",
             "prompt",
         ),
-        *("parser", "memory", "ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
+        *(
+            "execute_task",
+            "execute_event_loop_cycle",
+            "parser",
+            "memory",
+            "ai.generatetext",
+            "ai.streamtext",
+            "ai.generateobject",
+            "ai.streamobject",
+        ),
         *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
     )
 )
-"""Of a framework, around what its models and tools do."""
+"""Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
@@ -120,8 +129,8 @@ def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """The calls that something names that is itself of no tool: the attribute, the tool, the id. Of neither
-    more than one may be missing."""
+    """The calls that something names that is itself of no tool: the attribute that names each, its tool and
+    its id, of which one or both may be missing."""
     found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
     if found:
         tool = next((attributes[key] for key in _NAMES if isinstance(attributes.get(key), str)), "")

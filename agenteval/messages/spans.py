@@ -17,6 +17,7 @@ from agenteval.messages.responses import read_json
 from agenteval.messages.span_kinds import asks_for_tools
 
 _ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages")
+_BEFORE_HALVES = _ASKED[-1:]
 _ANSWERED = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output")
 _TEXTS = ("gen_ai.completion", "gen_ai.output")
 """Those that may hold an answer's own text, of which ``[]`` is one."""
@@ -30,7 +31,7 @@ _ROLES = {
 """Events that are messages, as OpenTelemetry had them before."""
 EVENTS = "events"
 _SYSTEM = ("gen_ai.system_instructions",)
-_TOOLS = ("gen_ai.tool.definitions", "llm.tools")
+_TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
 _TOOL = ("gen_ai.tool.name", "tool.name")
 _TOOL_CALL = ("gen_ai.tool.call.id", "tool_call.id")
@@ -94,7 +95,7 @@ def read_span(span: Mapping[str, Any], attributes: Mapping[str, Any] | None = No
     tool = _first(attributes, _TOOL)
     asked, asked_in = _messages(attributes, _ASKED)
     answered, answered_in = _messages(attributes, _ANSWERED)
-    if answered is None:
+    if answered is None and asked_in == _BEFORE_HALVES:
         answered, answered_in = _answer_of_halves(attributes)
     if asked is None and answered is None and not isinstance(tool, str):
         asked, answered, asked_in = _messages_in_events(span)
@@ -348,7 +349,7 @@ def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
         system = [_part(each) for each in system]
     tools = read_json(_first(attributes, _TOOLS))
     if isinstance(tools, list):
-        tools = [_declaration(each) for each in tools]
+        tools = [_declaration(read_json(each)) for each in tools]
     found = {"model": _first(attributes, _MODEL), "system": system, "tools": tools}
     return {key: value for key, value in found.items() if value}
 
