@@ -20,7 +20,7 @@ from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import RESULT_IDS
 from agenteval.messages.span_kinds import OF_TOOLS, named_calls
 from agenteval.messages.spans import EVENTS, Span, events_of, gathered, message_in_event, own_attributes
-from agenteval.messages.without_calls import GIVEN, is_call, is_call_kind, is_list
+from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind, is_list
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 """One of these is in every JSON text that holds a call."""
@@ -50,28 +50,31 @@ class IsCall(Protocol):
 
 class UnreadCall(NamedTuple):
     """A call that stands in something unread of a span, or what the tool gave back (``is_result``). ``name``,
-    ``id``: empty where they are not given; ``args``: ``None`` where they are not known. ``rests``: what comes
-    after it in the lists that it stands in."""
+    ``id``: empty where they are not given; ``args``: ``None`` where they are not known. ``within``: the
+    attribute that it stands in, or the event (``is_in_event``); ``lists``: the lists, with its place in
+    each."""
 
     name: str
     args: Mapping[str, Any] | None
     id: str
-    place: str = ""
     is_result: bool = False
-    rests: tuple[tuple[Any, int], ...] = ()
+    within: str = ""
+    is_in_event: bool = False
+    lists: tuple[tuple[Any, int], ...] = ()
 
     @property
     def is_earlier(self) -> bool:
         """Whether a user spoke after it: it belongs to what was before."""
-        after = (each for value, at in self.rests for each in value[at + 1 :])
+        after = (each for value, at in self.lists for each in value[at + 1 :])
         spoken = (said for each in after for said in said_in([each], lambda _: None))
         return any(said.role == "user" and said.text and said.text.strip() for said in spoken)
 
     def unplaced(self, span: Mapping[str, Any]) -> Unplaced:
         what = "the result of a call" if self.is_result else "a call"
         of = f" of '{self.name[:40]}'" if self.name else ""
-        where = f"{self.place} of the span '{str(span.get('name') or '')[:40]}'"
-        return Unplaced(f"{what}{of} in {where}", (self.place.strip("'"),))
+        within = f"an event '{self.within[:40]}'" if self.is_in_event else f"'{self.within[:40]}'"
+        where = f"{within} of the span '{str(span.get('name') or '')[:40]}'"
+        return Unplaced(f"{what}{of} in {where}", (self.within,))
 
 
 class ReadCalls:
@@ -89,8 +92,8 @@ class ReadCalls:
             return True
         pool = self._without_id if call.id else self._all
         is_known = pool.holds(call)
-        if is_known and call.id and not call.is_result:
-            self._ids.add(call.id)  # one call has one id
+        if is_known and call.id and not call.is_result and not call.is_earlier:
+            self._ids.add(call.id)  # a call has one id: another one with the same arguments is another
             pool.take(call)
         return is_known
 
@@ -128,19 +131,17 @@ def unread_calls(span: Mapping[str, Any], read: Span, *, is_tool: bool) -> Itera
     """``is_tool``: the span is itself read as a call, with what it was given and gave back."""
     attributes = own_attributes(span)
     if not is_tool:
-        yield from _named(str(span.get("name") or ""), attributes, "")
+        yield from _named(str(span.get("name") or ""), attributes)
     skipped = OF_TOOLS if is_tool else read.read
     yield from _in_attributes({key: each for key, each in attributes.items() if key not in skipped}, skipped)
     for name, fields in events_of(span) if EVENTS not in read.read else ():
-        event = f"an event '{name[:40]}'"
-        yield from _named(name, fields, event)
-        for call in _search(message_in_event(name, fields), "", _MOST_TEXTS):
-            yield call._replace(place=event)
+        for calls in (_named(name, fields), _search(message_in_event(name, fields), "", _MOST_TEXTS)):
+            yield from (call._replace(within=name, is_in_event=True) for call in calls)
 
 
-def _named(name: str, attributes: Mapping[str, Any], place: str) -> Iterator[UnreadCall]:
+def _named(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:
     for key, tool, identity in named_calls(name, attributes):
-        yield UnreadCall(tool, None, identity, place or f"'{key}'")
+        yield UnreadCall(tool, None, identity, within=key)
 
 
 def _in_attributes(attributes: Mapping[str, Any], read: Iterable[str]) -> Iterator[UnreadCall]:
@@ -158,32 +159,32 @@ def _in_attributes(attributes: Mapping[str, Any], read: Iterable[str]) -> Iterat
 
 
 def _placed(key: str, calls: Iterable[UnreadCall]) -> Iterator[UnreadCall]:
-    return (call._replace(place=f"'{key}'") for call in calls)
+    return (call._replace(within=key) for call in calls)
 
 
 # ── a value ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _search(
-    value: Any, key: str, texts: int, rests: tuple[tuple[Any, int], ...] = (), depth: int = 0
+    value: Any, key: str, texts: int, lists: tuple[tuple[Any, int], ...] = (), depth: int = 0
 ) -> Iterator[UnreadCall]:
     """The calls in a value that stands below a ``key``; ``texts``: how many JSON texts may be within."""
     if isinstance(value, str):
         if texts and any(word in value for word in _WORDS):
-            yield from _search(_parsed(value), key, texts - 1, rests, depth)
+            yield from _search(_parsed(value), key, texts - 1, lists, depth)
     elif depth > MAX_DEPTH:
-        yield UnreadCall("", None, "", rests=rests)
+        yield UnreadCall("", None, "", lists=lists)
     elif isinstance(value, Mapping):
-        yield from _in_object(value, key, texts, rests, depth)
+        yield from _in_object(value, key, texts, lists, depth)
     elif is_list(value):
         for at, each in enumerate(value):
             if isinstance(each, str | Mapping) or is_list(each):
-                yield from _search(each, key, texts, (*rests, (value, at)), depth + 1)
+                yield from _search(each, key, texts, (*lists, (value, at)), depth + 1)
 
 
 def _parsed(text: str) -> Any:
-    """The object or list in a JSON text; ``None``: it holds none."""
-    if not text.lstrip().startswith(("[", "{")):
+    """What a JSON text holds; ``None``: it is none."""
+    if not text.lstrip().startswith(("[", "{", '"')):
         return None
     try:
         return json.loads(text)
@@ -192,7 +193,7 @@ def _parsed(text: str) -> Any:
 
 
 def _in_object(
-    value: Mapping[str, Any], key: str, texts: int, rests: tuple[tuple[Any, int], ...], depth: int
+    value: Mapping[str, Any], key: str, texts: int, lists: tuple[tuple[Any, int], ...], depth: int
 ) -> Iterator[UnreadCall]:
     if isinstance(value.get("properties"), Mapping) and str(value.get("type")).lower() == "object":
         return  # a schema
@@ -200,24 +201,26 @@ def _in_object(
     if _is_call(value, kind, key):
         call = call_in(value)
         name = call.name if call else word(value, "action")
-        yield UnreadCall(name, call.args if call else None, call.id if call else "", rests=rests)
+        yield UnreadCall(name, call.args if call else None, call.id if call else "", lists=lists)
         return
     if kind in _RESULTS or any(value.get(each) for each in RESULT_IDS):
         identity = next((value[each] for each in (*RESULT_IDS, "id") if value.get(each)), "")
         name = next(filter(None, (word(value, each) for each in ("name", "toolName", "tool_name"))), "")
-        yield UnreadCall(name, None, str(identity), is_result=True, rests=rests)
+        yield UnreadCall(name, None, str(identity), is_result=True, lists=lists)
         return
     passed_over = _OF_DECLARATIONS if is_call(value) else _NONE
     for inner, each in value.items():
         if inner in passed_over:
             continue
         if isinstance(each, Mapping) or is_list(each) or (isinstance(each, str) and inner not in _PROSE):
-            yield from _search(each, inner, texts, rests, depth + 1)
+            yield from _search(each, inner, texts, lists, depth + 1)
 
 
+_IDS = frozenset((*RESULT_IDS, "id"))
 _OF_DECLARATIONS = GIVEN | {"function"}
 _NONE: frozenset[str] = frozenset()
-_IDS = frozenset((*RESULT_IDS, "id", "toolUseId"))
+_OF_CALLS_ALONE = (NAMES - {"name", "action"}) | _IDS | {"arguments", "args", "function"}
+"""Much else has a name and a text that it is given."""
 
 
 def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
@@ -225,7 +228,10 @@ def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
         return True
     if kind == "constructor" or not is_call(value) or _is_declaration(value, kind):
         return False
-    return call_in(value) is not None or bool(word(value, "action"))
+    call = call_in(value)
+    if call is None:
+        return bool(word(value, "action"))
+    return call.args is not None or not _OF_CALLS_ALONE.isdisjoint(value)
 
 
 def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:

@@ -84,6 +84,7 @@ UNREAD: dict[str, list[Any]] = {
     ],
     "spread over attributes": [agent(), chat(**SPREAD)],
     "JSON in JSON": [agent(), chat(request__body={"response": json.dumps({"choices": [CALLING]})})],
+    "JSON as JSON": [agent(), chat(request__body=json.dumps(json.dumps(CALLING)))],
     "an event with an answer": [
         agent(), chat(("gen_ai.choice", {"index": 0, "message": json.dumps(CALLING)})),
     ],
@@ -167,6 +168,7 @@ KNOWN: dict[str, dict[str, Any]] = {
         "llm__request__functions__0__name": "cancel", "llm__request__functions__0__parameters": SCHEMA,
     },
     "what was said before": {"input__value": {"messages": [*BEFORE, USER]}},
+    "a name and a text": {"llm__prompt_template__variables": {"name": "Bob", "input": "which tool?"}},
     "a text": {"input__value": "[the user asks to cancel, with a tool]"},
     "what a tool gave back": {"output__value": {"messages": [RESULT]}},
 }  # fmt: skip
