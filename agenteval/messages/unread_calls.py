@@ -8,7 +8,8 @@ that is not among those that were read was made, and nobody saw it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from agenteval.core.call_outcomes import key_of
@@ -20,7 +21,7 @@ from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import RESULT_IDS
 from agenteval.messages.span_kinds import OF_TOOLS, named_calls
 from agenteval.messages.spans import EVENTS, Span, events_of, gathered, message_in_event, own_attributes
-from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind, is_list
+from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 """One of these is in every JSON text that holds a call."""
@@ -60,14 +61,12 @@ class UnreadCall(NamedTuple):
     is_result: bool = False
     within: str = ""
     is_in_event: bool = False
-    lists: tuple[tuple[Any, int], ...] = ()
+    lists: tuple[tuple[_Members, int], ...] = ()
 
     @property
     def is_earlier(self) -> bool:
         """Whether a user spoke after it: it belongs to what was before."""
-        after = (each for value, at in self.lists for each in value[at + 1 :])
-        spoken = (said for each in after for said in said_in([each], lambda _: None))
-        return any(said.role == "user" and said.text and said.text.strip() for said in spoken)
+        return any(members.last_of_user > at for members, at in self.lists)
 
     def unplaced(self, span: Mapping[str, Any]) -> Unplaced:
         what = "the result of a call" if self.is_result else "a call"
@@ -132,10 +131,9 @@ def unread_calls(span: Mapping[str, Any], read: Span, *, is_tool: bool) -> Itera
     attributes = own_attributes(span)
     if not is_tool:
         yield from _named(str(span.get("name") or ""), attributes)
-    skipped = OF_TOOLS if is_tool else read.read
-    yield from _in_attributes({key: each for key, each in attributes.items() if key not in skipped}, skipped)
+    yield from _in_attributes(attributes, OF_TOOLS if is_tool else read.read)
     for name, fields in events_of(span) if EVENTS not in read.read else ():
-        for calls in (_named(name, fields), _search(message_in_event(name, fields), "", _MOST_TEXTS)):
+        for calls in (_named(name, fields), _search(message_in_event(name, fields))):
             yield from (call._replace(within=name, is_in_event=True) for call in calls)
 
 
@@ -144,42 +142,72 @@ def _named(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:
         yield UnreadCall(tool, None, identity, within=key)
 
 
-def _in_attributes(attributes: Mapping[str, Any], read: Iterable[str]) -> Iterator[UnreadCall]:
-    spread: dict[str, dict[str, Any]] = {}
+def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
     below = tuple(f"{name}." for name in read)
+    plain: list[tuple[str, Any]] = []
+    spread: dict[str, dict[str, Any]] = {}
     for key, value in attributes.items():
-        if isinstance(value, bool | int | float | None) or key.startswith(below):
+        if key.startswith(below) or key in read or not isinstance(value, str | dict | list):
             continue
         if number := _NUMBERED.search(key):
             spread.setdefault(key[: number.start()], {})[key[number.start() + 1 :]] = value
         else:
-            yield from _placed(key, _search(value, key.rpartition(".")[2], _MOST_TEXTS))
-    for key, fields in spread.items():
-        yield from _placed(key, _search(gathered(fields), key.rpartition(".")[2], _MOST_TEXTS))
-
-
-def _placed(key: str, calls: Iterable[UnreadCall]) -> Iterator[UnreadCall]:
-    return (call._replace(within=key) for call in calls)
+            plain.append((key, value))
+    for key, value in (*plain, *spread.items()):
+        found = _search(gathered(value) if isinstance(value, dict) else value, key.rpartition(".")[2])
+        yield from (call._replace(within=key) for call in found)
 
 
 # ── a value ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _search(
-    value: Any, key: str, texts: int, lists: tuple[tuple[Any, int], ...] = (), depth: int = 0
-) -> Iterator[UnreadCall]:
-    """The calls in a value that stands below a ``key``; ``texts``: how many JSON texts may be within."""
-    if isinstance(value, str):
-        if texts and any(word in value for word in _WORDS):
-            yield from _search(_parsed(value), key, texts - 1, lists, depth)
-    elif depth > MAX_DEPTH:
-        yield UnreadCall("", None, "", lists=lists)
-    elif isinstance(value, Mapping):
-        yield from _in_object(value, key, texts, lists, depth)
-    elif is_list(value):
-        for at, each in enumerate(value):
-            if isinstance(each, str | Mapping) or is_list(each):
-                yield from _search(each, key, texts, (*lists, (value, at)), depth + 1)
+class _Members:
+    """A list that values stand in."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    @cached_property
+    def last_of_user(self) -> int:
+        """The place of the last message of a user; -1: there is none."""
+        places = range(len(self._values) - 1, -1, -1)
+        return next((at for at in places if _is_of_user(self._values[at])), -1)
+
+
+def _is_of_user(value: Any) -> bool:
+    said = said_in([value], lambda _: None) if isinstance(value, dict) else ()
+    return any(each.role == "user" and each.text and each.text.strip() for each in said)
+
+
+class _Inner(NamedTuple):
+    """A value below a ``key``. ``texts``: how many JSON texts may be within; ``lists``: those that it stands
+    in, with its place in each."""
+
+    value: Any
+    key: str
+    texts: int = _MOST_TEXTS
+    lists: tuple[tuple[_Members, int], ...] = ()
+    depth: int = 0
+
+
+def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
+    """The calls in a value that stands below a key."""
+    left = [_Inner(value, key)]
+    while left:
+        inner = left.pop()
+        if isinstance(inner.value, str):
+            if inner.texts and any(word in inner.value for word in _WORDS):
+                left.append(inner._replace(value=_parsed(inner.value), texts=inner.texts - 1))
+        elif inner.depth > MAX_DEPTH:
+            yield UnreadCall("", None, "", lists=inner.lists)
+        elif isinstance(inner.value, list | tuple):
+            left += reversed([*_elements(inner)])
+        elif isinstance(inner.value, dict):
+            is_marked = inner.key in PLACES or not inner.value.keys().isdisjoint(_MARKS)
+            if is_marked and (call := _call_in(inner)):
+                yield call
+            else:
+                left += reversed([*_fields(inner, is_marked)])
 
 
 def _parsed(text: str) -> Any:
@@ -192,35 +220,48 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _in_object(
-    value: Mapping[str, Any], key: str, texts: int, lists: tuple[tuple[Any, int], ...], depth: int
-) -> Iterator[UnreadCall]:
-    if isinstance(value.get("properties"), Mapping) and str(value.get("type")).lower() == "object":
-        return  # a schema
-    kind = word(value, "type") or word(value, "part_kind")
-    if _is_call(value, kind, key):
-        call = call_in(value)
-        name = call.name if call else word(value, "action")
-        yield UnreadCall(name, call.args if call else None, call.id if call else "", lists=lists)
-        return
-    if kind in _RESULTS or any(value.get(each) for each in RESULT_IDS):
-        identity = next((value[each] for each in (*RESULT_IDS, "id") if value.get(each)), "")
-        name = next(filter(None, (word(value, each) for each in ("name", "toolName", "tool_name"))), "")
-        yield UnreadCall(name, None, str(identity), is_result=True, lists=lists)
-        return
-    passed_over = _OF_DECLARATIONS if is_call(value) else _NONE
-    for inner, each in value.items():
-        if inner in passed_over:
-            continue
-        if isinstance(each, Mapping) or is_list(each) or (isinstance(each, str) and inner not in _PROSE):
-            yield from _search(each, inner, texts, lists, depth + 1)
+def _elements(inner: _Inner) -> Iterator[_Inner]:
+    members, depth = _Members(inner.value), inner.depth + 1
+    for at, each in enumerate(inner.value):
+        if isinstance(each, str | dict | list):
+            yield _Inner(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
 
+
+def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
+    is_declaration = is_marked and is_call(inner.value)
+    if is_marked and str(inner.value.get("type")).lower() == "object" and "properties" in inner.value:
+        return  # a schema
+    for key, each in inner.value.items():
+        if is_declaration and key in _OF_DECLARATIONS:
+            continue
+        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE):
+            yield _Inner(each, key, inner.texts, inner.lists, inner.depth + 1)
+
+
+# ── an object ────────────────────────────────────────────────────────────────────────────────────
 
 _IDS = frozenset((*RESULT_IDS, "id"))
+_MARKS = NAMES.union(RESULT_IDS, ("type", "part_kind", "function"))
+"""The keys by which calls, their results and the declarations of tools are known."""
 _OF_DECLARATIONS = GIVEN | {"function"}
-_NONE: frozenset[str] = frozenset()
 _OF_CALLS_ALONE = (NAMES - {"name", "action"}) | _IDS | {"arguments", "args", "function"}
 """Much else has a name and a text that it is given."""
+
+
+def _call_in(inner: _Inner) -> UnreadCall | None:
+    """What an object says of a call; ``None``: nothing."""
+    value = inner.value
+    kind = word(value, "type") or word(value, "part_kind")
+    if _is_call(value, kind, inner.key):
+        call = call_in(value)
+        name = call.name if call else word(value, "action")
+        args, identity = (call.args, call.id) if call else (None, "")
+        return UnreadCall(name, args, identity, lists=inner.lists)
+    if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
+        identity = str(next((value[key] for key in (*RESULT_IDS, "id") if value.get(key)), ""))
+        name = next(filter(None, (word(value, key) for key in ("name", "toolName", "tool_name"))), "")
+        return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
+    return None
 
 
 def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:

@@ -64,6 +64,7 @@ DUMPED = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "message
                      "id": "c1", "type": "tool_call"}]}}  # fmt: skip
 GEMINI = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "cancel", "args": ARGS}}]}}]}
 SPREAD = {
+    "gen_ai__completion": "Done.",
     "gen_ai__completion__0__role": "assistant",
     "gen_ai__completion__0__tool_calls__0__name": "cancel",
     "gen_ai__completion__0__tool_calls__0__arguments": json.dumps(ARGS),
