@@ -149,13 +149,17 @@ def calls_shown_in(tree: SpanTree) -> Sequence[IsCall]:
 
 
 def _unread(tree: SpanTree, known: Iterable[IsCall]) -> list[tuple[Mapping[str, Any], UnreadCall]]:
-    """The first call in each span that stands in something unread and is not among those that are known."""
+    """The first calls in each span, of its turn and of turns before, that stand in something unread and are
+    not among those that are known."""
     read = ReadCalls(known)
     found = []
     for span in tree.ordered:
         calls = unread_calls(span, tree.read(span), is_tool=bool(tree.tool(span)))
-        if unseen := next((call for call in calls if not read.holds(call)), None):
-            found.append((span, unseen))
+        first: dict[bool, UnreadCall] = {}
+        for call in calls:
+            if len(first) < 2 and not read.holds(call):
+                first.setdefault(call.is_earlier, call)
+        found += [(span, call) for call in first.values()]
     return found
 
 

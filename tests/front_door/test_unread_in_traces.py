@@ -184,6 +184,27 @@ def test_what_is_known_is_neither_counted_twice_nor_open(project: Project, name:
     assert score(project, spans, rule=STRICT).code == 1
 
 
+def test_what_was_said_before_hides_no_call_of_the_turn(project: Project) -> None:
+    before = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c0"}]}, DONE]
+    now = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c9"}]}, DONE]
+    assert score(project, [agent(state=[*before, *now]), *LOOKS], rule=FORBIDDEN).code == 3
+    assert score(project, [agent(state=[*before, USER, LOOKING, DONE]), *LOOKS], rule=FORBIDDEN).code == 0
+
+
+def test_a_call_before_a_later_message_is_of_the_turn_before(project: Project) -> None:
+    again = {"role": "user", "content": "And now?"}
+    first = [agent(), chat(number=2)]
+    second = chat(number=9, asked=[USER, DONE, again], input__value=[USER, CALLING, DONE, again])
+    project.write("trace.json", json.dumps({"spans": [*first, second]}))
+    for turn, code in ((0, 3), (1, 0)):
+        rows = [f"{{user: {user['content']!r}}}" for user in (USER, again)]
+        rows[turn] = f"{rows[turn][:-1]}, expect: {{{FORBIDDEN}}}}}"
+        tools = "tools: {cancel: {}, look: {}}"
+        project.write("expected.yaml", f"{{id: a, {tools}, turns: [{', '.join(rows)}]}}")
+        done = project.call("score", "trace.json", "--scenarios", "expected.yaml")
+        assert done.code == code, done.all
+
+
 def test_the_calls_of_another_agent_in_the_trace_are_known(project: Project) -> None:
     """The state of the outermost span holds what all agents did; each is a record of its own."""
     asked = {"role": "user", "content": "Sub-question"}
