@@ -138,7 +138,7 @@ def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
     found = own_attributes(span)
     for name, attributes in events_of(span):
         for key, value in attributes.items():
-            if name not in _ROLES or key == "finish_reason":  # all else of a message is read as such
+            if not is_message_event(name) or key == "finish_reason":  # all else of a message is read as such
                 found.setdefault(key, value)
     return found
 
@@ -256,7 +256,9 @@ def _messages_in_events(
     span: Mapping[str, Any],
 ) -> tuple[list[Any] | None, list[Any] | None, tuple[str, ...]]:
     """What was asked and what was answered, where the events of a span are messages."""
-    messages = [(name, message_in_event(name, fields)) for name, fields in events_of(span) if name in _ROLES]
+    messages = [
+        (name, message_in_event(name, fields)) for name, fields in events_of(span) if is_message_event(name)
+    ]
     if not messages:
         return None, None, ()
     asked = [message for name, message in messages if name != _CHOICE]
@@ -264,16 +266,28 @@ def _messages_in_events(
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event is; for one that is none, what stands in it."""
-    found = {key: read_json(value) for key, value in gathered(fields).items()}
-    if name not in _ROLES:
-        return found
-    if name == _CHOICE:
-        inner = found.get("message")
-        found = inner if isinstance(inner, dict) else {"content": inner}
-    elif name == "gen_ai.tool.message":
-        found = {"tool_call_id": found.get("id"), **found}
-    return _message({"role": _ROLES[name], **found})
+    """The message that an event is."""
+    inner = read_json(fields.get("message"))
+    found = inner if isinstance(inner, dict) else {**fields, **({"content": inner} if inner else {})}
+    message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
+    message |= {"role": _ROLES[name], "content": _content(found.get("content"), _ROLES[name])}
+    if name == "gen_ai.tool.message":
+        message |= {"tool_call_id": found.get("id"), "name": found.get("name")}
+    return _message(message)
+
+
+def is_message_event(name: str) -> bool:
+    return name in _ROLES
+
+
+def _content(value: Any, role: str) -> Any:
+    """A text, or the blocks of one that are written as JSON."""
+    found = read_json(value)
+    blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
+    is_in_blocks = isinstance(found, list) and all(
+        isinstance(each, dict) and not blocks.isdisjoint(each) for each in found
+    )
+    return found if is_in_blocks and found else value
 
 
 def _holds_anything(message: Mapping[str, Any]) -> bool:

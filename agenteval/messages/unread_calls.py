@@ -20,7 +20,15 @@ from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import RESULT_IDS
 from agenteval.messages.span_kinds import OF_TOOLS, named_calls
-from agenteval.messages.spans import EVENTS, Span, events_of, gathered, message_in_event, own_attributes
+from agenteval.messages.spans import (
+    EVENTS,
+    Span,
+    events_of,
+    gathered,
+    is_message_event,
+    message_in_event,
+    own_attributes,
+)
 from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
@@ -132,9 +140,15 @@ def unread_calls(span: Mapping[str, Any], read: Span, *, is_tool: bool) -> Itera
     if not is_tool:
         yield from _named(str(span.get("name") or ""), attributes)
     yield from _in_attributes(attributes, OF_TOOLS if is_tool else read.read)
-    for name, fields in events_of(span) if EVENTS not in read.read else ():
-        for calls in (_named(name, fields), _search(message_in_event(name, fields))):
-            yield from (call._replace(within=name, is_in_event=True) for call in calls)
+    for name, fields in events_of(span):
+        if not is_message_event(name):
+            found = _in_attributes(fields, frozenset())
+        elif EVENTS not in read.read:
+            found = _search(message_in_event(name, fields))
+        else:
+            continue
+        for call in (*_named(name, fields), *found):
+            yield call._replace(within=name, is_in_event=True)
 
 
 def _named(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:

@@ -230,11 +230,12 @@ def events(called: Mapping[str, Any] | None) -> list[Any]:
     done = ("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": json.dumps(DONE)})
     if called is None:
         return [agent(), span(9, "chat m", 1, [user, done], **CHAT)]
+    odd = ("gen_ai.client.note", {"0": "a plain value"})
     asks = ("gen_ai.choice", {"finish_reason": "tool_calls", "message": json.dumps(called)})
     again = ("gen_ai.assistant.message", {"tool_calls": json.dumps(called["tool_calls"])})
     result = ("gen_ai.tool.message", {"id": "c1", "content": "ok"})
     last = span(9, "chat m", 1, [user, again, result, done], **CHAT)
-    return [agent(), span(2, "chat m", 1, [user, asks], **CHAT), last]
+    return [agent(), span(2, "chat m", 1, [user, odd, asks], **CHAT), last]
 
 
 def ai_sdk(called: Mapping[str, Any] | None) -> list[Any]:
@@ -259,6 +260,28 @@ def ai_sdk(called: Mapping[str, Any] | None) -> list[Any]:
         span(3, "ai.toolCall", ai__operationId="ai.toolCall", **ran),
         span(9, "do", ai__prompt__messages=[user, again, result], ai__response__text="Done.", **kind),
     ]
+
+
+def test_an_event_beside_messages_in_events_is_searched(project: Project) -> None:
+    spans = events(LOOKING)
+    assert score(project, spans, rule=FORBIDDEN).code == 0
+    kept = {
+        "name": "gen_ai.client.note",
+        "attributes": {"calls": json.dumps([{"tool": "cancel", "args": {}}])},
+    }
+    spans[1] = {**spans[1], "events": [*spans[1]["events"], kept]}
+    assert score(project, spans, rule=FORBIDDEN).code == 3
+
+
+def test_texts_that_are_json_are_texts(project: Project) -> None:
+    text = json.dumps([{"name": "cancel", "arguments": {}}])
+    user, result = ("gen_ai.user.message", {"content": "Hi"}), {"id": "c1", "content": text}
+    asks = ("gen_ai.choice", {"message": json.dumps(LOOKING)})
+    again = ("gen_ai.assistant.message", {"tool_calls": json.dumps(LOOKING["tool_calls"])})
+    done = ("gen_ai.choice", {"message": json.dumps(DONE)})
+    last = span(9, "chat", 1, [user, again, ("gen_ai.tool.message", result), done], **CHAT)
+    spans = [agent(("gen_ai.tool.message", result)), span(2, "chat", 1, [user, asks], **CHAT), last]
+    assert score(project, spans, rule=LOOKED_UP).code == 0
 
 
 @pytest.mark.parametrize("written", [events, ai_sdk])
