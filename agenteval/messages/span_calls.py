@@ -19,17 +19,11 @@ from agenteval.messages import chat
 from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
 from agenteval.messages.span_tree import INPUT_TOKENS, SpanTree
 from agenteval.messages.spans import Span, error_of, id_of, parent_of
+from agenteval.messages.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
 
-_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
-_ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
-              "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
-              "lk.function_tool.arguments", "traceloop.entity.input", "langfuse.observation.input",
-              "mlflow.spanInputs", "input.value")  # fmt: skip
-_RESULTS = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
-            "gcp.vertex.agent.tool_response", "lk.function_tool.output", "traceloop.entity.output",
-            "langfuse.observation.output", "mlflow.spanOutputs", "gen_ai.output", "output.value")  # fmt: skip
 _USAGE = {
     "input_tokens": INPUT_TOKENS,
     "output_tokens": (
@@ -93,13 +87,16 @@ def has_served(spans: Iterable[Mapping[str, Any]], root: str) -> bool:
 
 def turn_of(spans: Sequence[Mapping[str, Any]], without: Iterable[ToolCall] = ()) -> TracedTurn:
     """``without``: calls that are known otherwise, each of which is left out once."""
-    tree = SpanTree(spans)
+    tree, without = SpanTree(spans), list(without)
     calls, unread = _calls_in(tree)
     for span in tree.models():
         _answer(tree.read(span), calls)
-    rest = _matched(calls, list(without)).rest
+    rest = _matched(calls, without).rest
     rest.sort(key=lambda call: call.start)
     unclear = dict.fromkeys(call.name for call in rest if call.args is None)
+    if unseen := _unread(tree, [*calls, *without]):
+        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree)])
+    unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
     unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
     messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
     return TracedTurn(tuple(messages), _usage(tree), tuple(unclear), tuple(dict.fromkeys(unplaced)))
@@ -117,15 +114,20 @@ class SpanCall(NamedTuple):
 
 
 class FromSpans(NamedTuple):
-    """What spans alone show: ``calls``, and what of them nobody could place, with its span."""
+    """What spans alone show: ``calls``, and what of them nobody could place, with its span. ``earlier``: the
+    same of turns before that of the span."""
 
     calls: list[SpanCall]
     unplaced: list[tuple[Mapping[str, Any], Unplaced]]
+    earlier: list[tuple[Mapping[str, Any], Unplaced]]
 
 
-def shown_by_spans_alone(tree: SpanTree, known: Sequence[ToolCall]) -> FromSpans:
+def shown_by_spans_alone(
+    tree: SpanTree, known: Sequence[ToolCall], elsewhere: Sequence[IsCall] = ()
+) -> FromSpans:
     """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
-    order of time; the spans, and what of the models' answers, that nobody could place."""
+    order of time; the spans, and what of them, that nobody could place. ``elsewhere``: the calls of other
+    conversations of the trace."""
     calls, unread = _calls_in(tree)
     matched = _matched(calls, known)
     found = []
@@ -134,7 +136,38 @@ def shown_by_spans_alone(tree: SpanTree, known: Sequence[ToolCall]) -> FromSpans
             later = tuple(at for at, each in matched.places.items() if each.start > call.start)
             identity = call.id or f"span_{number}"
             found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
-    return FromSpans(found, [*tree.unplaced(), *unread])
+    now = [*tree.unplaced(), *unread]
+    earlier: list[tuple[Mapping[str, Any], Unplaced]] = []
+    for span, unseen in _unread(tree, [*calls, *known, *elsewhere]):
+        (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
+    return FromSpans(found, now, earlier)
+
+
+def calls_shown_in(tree: SpanTree) -> Sequence[IsCall]:
+    """The calls of the tools and of the models in spans."""
+    return _calls_in(tree)[0]
+
+
+def _unread(tree: SpanTree, known: Iterable[IsCall]) -> list[tuple[Mapping[str, Any], UnreadCall]]:
+    """The first calls in each span, of its turn and of turns before, that stand in something unread and are
+    not among those that are known."""
+    read = ReadCalls(known)
+    found = []
+    for span in tree.ordered:
+        calls = unread_calls(span, tree.read(span), is_tool=bool(tree.tool(span)))
+        first: dict[bool, UnreadCall] = {}
+        for call in calls:
+            if len(first) < 2 and not read.holds(call):
+                first.setdefault(call.is_earlier, call)
+        found += [(span, call) for call in first.values()]
+    return found
+
+
+def _calls_asked_with(tree: SpanTree) -> Iterator[ToolCall]:
+    """The calls in what models were sent."""
+    for span in tree.ordered:
+        for step in chat.steps_of(plain_as_far_as_read(tree.read(span).asked or ())):
+            yield from step.tool_calls
 
 
 def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Mapping[str, Any], Unplaced]]]:
@@ -158,11 +191,11 @@ def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Mapping[str, Any]
 
 def _tool_call(span: Mapping[str, Any], name: str, tree: SpanTree) -> _Call:
     error = error_of(span)
-    result = tree.first(span, _RESULTS)
+    result = tree.first(span, RESULTS)
     return _Call(
         name,
-        _arguments(tree.first(span, _ARGUMENTS)),
-        str(tree.first(span, _IDS) or ""),
+        _arguments(tree.first(span, ARGUMENTS)),
+        str(tree.first(span, CALL_IDS) or ""),
         tree.agent(span),
         tree.start(span),
         has_result=result is not None or bool(error),

@@ -1,4 +1,4 @@
-"""What a span of a trace is: a call of a tool, a model's answer, or something in which no call is. Pure.
+"""What a span of a trace is: a call of a tool, a model's answer, or something that is no call. Pure.
 
 Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
 be a call: it is unplaced (``agenteval.messages.placed``).
@@ -6,7 +6,7 @@ be a call: it is unplaced (``agenteval.messages.placed``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
@@ -39,11 +39,20 @@ _WITHOUT_CALLS = frozenset(
             "evaluator",
             "prompt",
         ),
-        *("parser", "memory", "ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
+        *(
+            "execute_task",
+            "execute_event_loop_cycle",
+            "parser",
+            "memory",
+            "ai.generatetext",
+            "ai.streamtext",
+            "ai.generateobject",
+            "ai.streamobject",
+        ),
         *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
     )
 )
-"""Of a framework, around what its models and tools do."""
+"""Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
@@ -52,8 +61,21 @@ _CONVENTIONS = (
 _SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING = expression(r"running (?:\d+ )?tools?")
 """What Pydantic AI has around the spans of its tools."""
-_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name")
+_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
+          "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
+CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
+_GIVEN = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
+          "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
+          "lk.function_tool.arguments")  # fmt: skip
+_GIVEN_BACK = ("gen_ai.tool.call.result", "ai.toolCall.result", "ai.toolCall.output", "tool_response",
+               "gcp.vertex.agent.tool_response", "lk.function_tool.output")  # fmt: skip
+ARGUMENTS = (*_GIVEN, "traceloop.entity.input", "langfuse.observation.input", "mlflow.spanInputs",
+             "input.value")  # fmt: skip
+RESULTS = (*_GIVEN_BACK, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
+           "gen_ai.output", "output.value")  # fmt: skip
+OF_TOOLS = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
+"""What the span of a tool tells of its call."""
 _BEFORE_NAMES = ("execute_tool ", "tools/call ")
 _FINISHED = (
     "gen_ai.response.finish_reasons",
@@ -104,6 +126,19 @@ def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
         return named if isinstance(named, str) else ""
     name = str(span.get("name") or "")
     return next((name.removeprefix(each) for each in _BEFORE_NAMES if name.startswith(each)), name)
+
+
+def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The calls that something names that is itself of no tool: the attribute that names each, its tool and
+    its id, of which one or both may be missing."""
+    found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
+    if found:
+        tool = next((attributes[key] for key in _NAMES if isinstance(attributes.get(key), str)), "")
+        yield found[0], tool, str(next((attributes[key] for key in CALL_IDS if attributes.get(key)), ""))
+    if _RUNNING.fullmatch(name):
+        listed = attributes.get("tools")
+        for tool in listed if isinstance(listed, list | tuple) else ():
+            yield "tools", str(tool), ""
 
 
 def is_model(attributes: Mapping[str, Any]) -> bool | None:

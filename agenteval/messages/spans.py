@@ -1,13 +1,14 @@
 """One span of a trace: what a model was asked and answered, or what a tool gave back. Pure.
 
-Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them, and
-OpenInference's: messages as JSON text, as lists, or spread over attributes of their own.
+Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them,
+OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over attributes of their own, or as
+events.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,22 @@ from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
 from agenteval.messages.span_kinds import asks_for_tools
 
-_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
+_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages")
+_BEFORE_HALVES = _ASKED[-1:]
 _ANSWERED = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output")
 _TEXTS = ("gen_ai.completion", "gen_ai.output")
 """Those that may hold an answer's own text, of which ``[]`` is one."""
+_HALVES = ("ai.response.text", "ai.response.toolCalls")
+"""An answer as the AI SDK has it: its text and its calls."""
+_CHOICE = "gen_ai.choice"
+_ROLES = {
+    "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool", _CHOICE: "assistant",
+}  # fmt: skip
+"""Events that are messages, as OpenTelemetry had them before."""
+EVENTS = "events"
 _SYSTEM = ("gen_ai.system_instructions",)
-_TOOLS = ("gen_ai.tool.definitions", "llm.tools")
+_TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
 _TOOL = ("gen_ai.tool.name", "tool.name")
 _TOOL_CALL = ("gen_ai.tool.call.id", "tool_call.id")
@@ -37,7 +48,7 @@ _OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, "span_id", "spanId", "context")
 class Span:
     """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``result``: the message
     of a tool; ``None`` for a model's span. ``request``: what else was asked with. ``error``: why it ended, if
-    it failed."""
+    it failed. ``read``: the attributes that hold these messages, or the events."""
 
     asked: list[Any] | None
     answered: list[Any]
@@ -45,6 +56,7 @@ class Span:
     request: Mapping[str, Any]
     error: str
     parent: str
+    read: frozenset[str] = frozenset()
 
 
 def is_span(value: Any) -> bool:
@@ -80,10 +92,15 @@ def start_of(span: Mapping[str, Any]) -> Any:
 def read_span(span: Mapping[str, Any], attributes: Mapping[str, Any] | None = None) -> Span:
     """``attributes``: its own and those of its events, where they are at hand."""
     attributes = attributes_of(span) if attributes is None else attributes
-    asked, answered = _messages(attributes, _ASKED), _messages(attributes, _ANSWERED)
+    tool = _first(attributes, _TOOL)
+    asked, asked_in = _messages(attributes, _ASKED)
+    answered, answered_in = _messages(attributes, _ANSWERED)
+    if answered is None and asked_in == _BEFORE_HALVES:
+        answered, answered_in = _answer_of_halves(attributes)
+    if asked is None and answered is None and not isinstance(tool, str):
+        asked, answered, asked_in = _messages_in_events(span)
     if asks_for_tools(attributes) and not any(map(_holds_anything, answered or ())):
         answered = None  # the tracer leaves its calls out
-    tool = _first(attributes, _TOOL)
     is_tool = isinstance(tool, str) and not asked
     return Span(
         asked=asked,
@@ -92,6 +109,7 @@ def read_span(span: Mapping[str, Any], attributes: Mapping[str, Any] | None = No
         request=_request(attributes),
         error=error_of(span),
         parent=parent_of(span),
+        read=frozenset(() if is_tool else (*asked_in, *answered_in)),
     )
 
 
@@ -117,15 +135,24 @@ def error_of(span: Mapping[str, Any]) -> str:
 
 def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
     """The attributes of a span and of its events: messages may be kept in either."""
-    events = span.get("events")
-    places = (
-        [span, *(each for each in events if isinstance(each, dict))] if isinstance(events, list) else [span]
-    )
-    found: dict[str, Any] = {}
-    for place in places:
-        for key, value in _pairs(place.get("attributes")):
-            found.setdefault(key, value)
+    found = own_attributes(span)
+    for name, attributes in events_of(span):
+        for key, value in attributes.items():
+            if not is_message_event(name) or key == "finish_reason":  # all else of a message is read as such
+                found.setdefault(key, value)
     return found
+
+
+def own_attributes(span: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_pairs(span.get("attributes")))
+
+
+def events_of(span: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The events of a span: the name and the attributes of each."""
+    events = span.get("events")
+    for event in events if isinstance(events, list) else ():
+        if isinstance(event, dict):
+            yield str(event.get("name") or ""), dict(_pairs(event.get("attributes")))
 
 
 def _pairs(given: Any) -> list[tuple[str, Any]]:
@@ -153,34 +180,39 @@ def _value(given: Any) -> Any:
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return _named(attributes, names)[1]
+
+
+def _named(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
+    """The first of these attributes that there is, with its name."""
     for name in names:
         found = find(attributes, name)
         if found is not MISSING and found is not None:
-            return found
+            return name, found
         if spread := _spread(attributes, name):
-            return spread
-    return None
+            return name, spread
+    return "", None
 
 
 def _spread(attributes: Mapping[str, Any], name: str) -> Any:
     """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
-    return _gathered(below) if any(key[:1].isdecimal() for key in below) else None
+    return gathered(below) if any(key[:1].isdecimal() for key in below) else None
 
 
-def _gathered(fields: Mapping[str, Any]) -> Any:
+def gathered(fields: Mapping[str, Any]) -> Any:
     """Fields with dots in their names as objects in one another, those with numbers as lists."""
     groups: dict[str, Any] = {}
     for key, value in fields.items():
         head, dot, rest = str(key).partition(".")
-        value = _gathered(value) if isinstance(value, dict) else value
+        value = gathered(value) if isinstance(value, dict) else value
         if dot:
             inner = groups.setdefault(head, {})
             if isinstance(inner, dict):
                 inner[rest] = value
         else:
             groups[head] = value
-    whole = {k: _gathered(v) if isinstance(v, dict) else v for k, v in groups.items()}
+    whole = {k: gathered(v) if isinstance(v, dict) else v for k, v in groups.items()}
     if whole and all(key.isdecimal() for key in whole):
         return [whole[key] for key in sorted(whole, key=lambda key: (len(key), key))]
     return whole
@@ -189,23 +221,73 @@ def _gathered(fields: Mapping[str, Any]) -> Any:
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any] | None:
-    """``None``: they are not recorded."""
+def _messages(
+    attributes: Mapping[str, Any], names: tuple[str, ...]
+) -> tuple[list[Any] | None, tuple[str, ...]]:
+    """The messages, and the attribute that holds them; ``None``: they are not recorded."""
     role = "user" if names is _ASKED else "assistant"
-    written = _first(attributes, names)
+    name, written = _named(attributes, names)
     found = read_json(written)
     if isinstance(found, dict):
         found = found.get("messages", [found])
     if isinstance(found, list) and found and all(map(_is_bare_call, found)):
-        return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
+        return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}], (name,)
     if _are_messages(found):
-        return [{"role": role, **_message(each)} if _is_message(each) else each for each in found]
+        return [{"role": role, **_message(each)} if _is_message(each) else each for each in found], (name,)
     if written is None or written == "":
-        return None
+        return None, ()
     if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
-        return []
+        return [], (name,)
     text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
-    return [{"role": role, "content": text}]
+    return [{"role": role, "content": text}], ()
+
+
+def _answer_of_halves(attributes: Mapping[str, Any]) -> tuple[list[Any] | None, tuple[str, ...]]:
+    text, calls = (attributes.get(name) for name in _HALVES)
+    calls = read_json(calls)
+    if not text and not calls:
+        return None, ()
+    called = {"tool_calls": calls} if isinstance(calls, list) else {}
+    read = _HALVES if called or calls is None else _HALVES[:1]
+    return [{"role": "assistant", "content": text, **called}], read
+
+
+def _messages_in_events(
+    span: Mapping[str, Any],
+) -> tuple[list[Any] | None, list[Any] | None, tuple[str, ...]]:
+    """What was asked and what was answered, where the events of a span are messages."""
+    messages = [
+        (name, message_in_event(name, fields)) for name, fields in events_of(span) if is_message_event(name)
+    ]
+    if not messages:
+        return None, None, ()
+    asked = [message for name, message in messages if name != _CHOICE]
+    return asked, [message for name, message in messages if name == _CHOICE], (EVENTS,)
+
+
+def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that an event is."""
+    inner = read_json(fields.get("message"))
+    found = inner if isinstance(inner, dict) else {**fields, **({"content": inner} if inner else {})}
+    message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
+    message |= {"role": _ROLES[name], "content": _content(found.get("content"), _ROLES[name])}
+    if name == "gen_ai.tool.message":
+        message |= {"tool_call_id": found.get("id"), "name": found.get("name")}
+    return _message(message)
+
+
+def is_message_event(name: str) -> bool:
+    return name in _ROLES
+
+
+def _content(value: Any, role: str) -> Any:
+    """A text, or the blocks of one that are written as JSON."""
+    found = read_json(value)
+    blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
+    is_in_blocks = isinstance(found, list) and all(
+        isinstance(each, dict) and not blocks.isdisjoint(each) for each in found
+    )
+    return found if is_in_blocks and found else value
 
 
 def _holds_anything(message: Mapping[str, Any]) -> bool:
@@ -236,7 +318,7 @@ def _bare_call(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _message(given: Mapping[str, Any]) -> dict[str, Any]:
-    message = _gathered(given) if any("." in key for key in given) else given
+    message = gathered(given) if any("." in key for key in given) else given
     inner = message.get("message")
     message = dict(inner) if isinstance(inner, dict) else dict(message)
     if isinstance(calls := message.get("tool_calls"), list):
@@ -281,7 +363,7 @@ def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
         system = [_part(each) for each in system]
     tools = read_json(_first(attributes, _TOOLS))
     if isinstance(tools, list):
-        tools = [_declaration(each) for each in tools]
+        tools = [_declaration(read_json(each)) for each in tools]
     found = {"model": _first(attributes, _MODEL), "system": system, "tools": tools}
     return {key: value for key, value in found.items() if value}
 
@@ -290,6 +372,6 @@ def _declaration(given: Any) -> Any:
     """OpenInference keeps the schema of a tool as a text."""
     if not isinstance(given, dict):
         return given
-    fields = _gathered({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
+    fields = gathered({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
     schema = fields["tool"].get("json_schema") if isinstance(fields.get("tool"), dict) else None
     return read_json(schema) if schema else given

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import ToolCall
+from agenteval.messages.calls import Call
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
 from agenteval.messages.growing import Uttered, Words, goes_on, words_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.said import UNPLACED, Said, marked
-from agenteval.messages.span_calls import shown_by_spans_alone
+from agenteval.messages.span_calls import calls_shown_in, shown_by_spans_alone
 from agenteval.messages.span_tree import SpanTree, conversations_named_in, moment_of
 from agenteval.messages.span_turns import SpanTurns
 from agenteval.messages.spans import Span, id_of, is_span, parent_of, start_of, trace_of
@@ -123,16 +124,25 @@ def _taken_apart(record: Record) -> Iterator[Record]:
         return
     traces = _by_conversation(spans)
     for each in traces:
-        talks = _talks_in(each, SpanTree(each))
+        tree = SpanTree(each)
+        talks = _talks_in(each, tree)
         if len(talks) < 2 and len(traces) == 1 and isinstance(value, dict):
             yield record
             continue
         read = (_SPANS, *_EXPORTED)
         fields = {k: v for k, v in value.items() if k not in read} if isinstance(value, dict) else {}
         shared = zip(talks, _shared_out(each, talks), strict=True)
+        calls = _calls_of_trace(tree, talks) if len(talks) > 1 else ()
         for talk, places in shared if talks else [(None, list(range(len(each))))]:
             around = (*record.around, *([MAY_GO_ON] if talk and talk.is_open else []))
-            yield record._replace(value={**fields, _SPANS: [each[at] for at in places]}, around=around)
+            value_of_one = {**fields, _SPANS: [each[at] for at in places]}
+            yield record._replace(value=value_of_one, around=around, elsewhere=calls)
+
+
+def _calls_of_trace(tree: SpanTree, talks: Sequence[_Talk]) -> tuple[ToolCall, ...]:
+    said = (said_in(talk.messages, lambda _: None) for talk in talks)
+    ran = (ToolCall(name=call.name, args=call.args, id=call.id) for call in calls_shown_in(tree))
+    return (*_calls_of(said), *ran)
 
 
 def _by_conversation(spans: Sequence[Any]) -> list[list[Any]]:
@@ -184,9 +194,9 @@ def _owners(
     return ()
 
 
-def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
-    """The conversation of a trace; ``None``: it is none. Raises ``AuthorError`` (without a place) for one
-    whose spans tell of none."""
+def logged_in_trace(record: Mapping[str, Any], elsewhere: Sequence[ToolCall] = ()) -> Logged | None:
+    """The conversation of a trace; ``None``: it is none. ``elsewhere``: the calls in the others of the same
+    trace. Raises ``AuthorError`` (without a place) for one whose spans tell of none."""
     spans = spans_in(record)
     if spans is None:
         return None
@@ -202,13 +212,15 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
     around += (MAY_GO_ON,) if talk.is_open else ()
     logged = Logged([], (talk.request,), {"id": trace_of(spans[0])}, lost, notes, around)
-    return _with_span_calls(logged, talk, spans, tree)
+    return _with_span_calls(logged, talk, spans, tree, elsewhere)
 
 
 # ── what spans tell, and messages do not ─────────────────────────────────────────────────────────
 
 
-def _with_span_calls(logged: Logged, talk: _Talk, spans: Sequence[Any], tree: SpanTree) -> Logged:
+def _with_span_calls(
+    logged: Logged, talk: _Talk, spans: Sequence[Any], tree: SpanTree, elsewhere: Sequence[ToolCall]
+) -> Logged:
     """The messages with the calls of tools that ran in spans alone, and what of the spans nobody knows, each
     in its turn. A call that may be of one of several turns stands in the last of them, and is named as such;
     those turns are not fully seen."""
@@ -217,12 +229,14 @@ def _with_span_calls(logged: Logged, talk: _Talk, spans: Sequence[Any], tree: Sp
     turns = SpanTurns(tree, {id(spans[at]): turn for at, turn in talk.turns.items()}, counts[-1])
     begin = next((at for at, count in enumerate(counts) if count >= turns.first), 0)
     known = [(at, call) for at in range(begin, len(said)) for each in said[at] for call in each.calls]
-    calls = [ToolCall(name=c.name, args=c.args, raw_args=c.raw_args, id=c.id) for _, c in known]
+    calls = [_tool_call(call) for _, call in known]
     added: dict[int, list[Any]] = {}
-    shown = shown_by_spans_alone(tree, calls)
+    shown = shown_by_spans_alone(tree, calls, [*elsewhere, *_calls_of(said[:begin])])
     met = {each.value.phrase for some in said for each in some if each.role == UNPLACED}
-    for span, unplaced in shown.unplaced:
-        for turn in turns.of(span) if unplaced.phrase not in met else ():
+    unplaced_at = [(turns.of(span), unplaced) for span, unplaced in shown.unplaced]
+    unplaced_at += [([*range(turns.first, turns.of(span)[-1])], each) for span, each in shown.earlier]
+    for of, unplaced in unplaced_at:
+        for turn in of if unplaced.phrase not in met else ():
             added.setdefault(_end_of(turn, counts, said), []).append(marked(unplaced))
     unsure = set()
     for each in shown.calls:
@@ -235,9 +249,20 @@ def _with_span_calls(logged: Logged, talk: _Talk, spans: Sequence[Any], tree: Sp
             what = marked(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
             for maybe in (*others, turn):
                 added.setdefault(_end_of(maybe, counts, said), []).append(what)
-    places = range(len(talk.messages) + 1)
-    messages = [message for at in places for message in (*added.get(at, ()), *talk.messages[at : at + 1])]
+    messages = [
+        message
+        for at in range(len(talk.messages) + 1)
+        for message in (*added.get(at, ()), *talk.messages[at : at + 1])
+    ]
     return logged._replace(messages=messages, of_unknown_turn=frozenset(unsure))
+
+
+def _calls_of(said: Iterable[Iterable[Said]]) -> list[ToolCall]:
+    return [_tool_call(call) for some in said for each in some for call in each.calls]
+
+
+def _tool_call(call: Call) -> ToolCall:
+    return ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
 
 
 def _end_of(turn: int, counts: Sequence[int], said: Sequence[Sequence[Said]]) -> int:

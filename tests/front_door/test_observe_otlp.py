@@ -164,6 +164,28 @@ def test_json_gzip_and_spans_that_come_late_and_twice_count_once(project: Projec
     assert calls(project) == [("get_order", CALL, {"status": "shipped"})] * 2
 
 
+@pytest.mark.parametrize(("name", "code"), [("refund", 3), ("get_order", 0)])
+def test_a_call_in_what_nobody_reads_of_a_span_leaves_its_turn_open(
+    project: Project, name: str, code: int
+) -> None:
+    """The same call, written once more, is the one that was read."""
+    port = free_port()
+    written = [{"role": "assistant", "tool_calls": [{"name": name, "arguments": CALL}]}]
+
+    def behave(wire: Wire) -> None:
+        spans = spans_of_protobuf(recorded("genai", wire))
+        for span in spans:
+            if "invoke_agent" in span["name"]:
+                span["attributes"]["all_messages"] = json.dumps(written)
+        body = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+        assert export(port, json.dumps(body).encode(), "application/json") == 200
+        untraced(wire)
+
+    done = play(project, port, traced(port, "genai"), behave)
+    assert done.code == code, done.all
+    assert ("'all_messages' of the span 'invoke_agent shop'" in " ".join(done.all.split())) == (code == 3)
+
+
 def test_a_call_that_the_scenario_answers_and_a_span_tells_of_counts_once(project: Project) -> None:
     port = free_port()
     asks = {"calls": [{"id": "c1", "name": "get_order", "arguments": CALL}]}

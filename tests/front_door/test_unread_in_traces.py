@@ -1,0 +1,294 @@
+"""A call that stands in a span's attributes or events which nobody reads was made: it is never "no call"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Done, Project
+
+FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
+STRICT = "tool_calls: {match: strict, calls: []}"
+LOOKED_UP = "tool_calls: {match: strict, calls: [{name: look, args: {id: A-7}}]}"
+CANCELS = "tool_calls: {match: strict, calls: [{name: cancel, args: {id: A-7}}]}"
+ARGS = {"id": "A-7"}
+FUNCTION = {"name": "cancel", "arguments": json.dumps(ARGS)}
+CALL = {"id": "c1", "type": "function", "function": FUNCTION}
+CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+USER = {"role": "user", "content": "Hi"}
+DONE = {"role": "assistant", "content": "Done."}
+PART = {"type": "tool_call", "id": "c1", "name": "cancel", "arguments": ARGS}
+BACK = {"type": "tool_call_response", "id": "c1", "response": "ok"}
+SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}}
+DECLARED = {"name": "cancel", "description": "Cancels an order.", "parameters": SCHEMA}
+
+
+TOOLS = [DECLARED, {**DECLARED, "name": "look"}]
+CHAT = {"gen_ai__operation__name": "chat", "gen_ai__tool__definitions": TOOLS}
+
+
+def span(number: int, name: str, parent: int = 1, events: Any = (), /, **attributes: Any) -> dict[str, Any]:
+    named = {
+        key.replace("__", "."): value if isinstance(value, str) else json.dumps(value)
+        for key, value in attributes.items()
+    }
+    above = {"parent_id": str(parent)} if parent else {}
+    own = {"trace_id": "a", "span_id": str(number), "name": name, "start_time": number, **above}
+    return {**own, "attributes": named, "events": [{"name": n, "attributes": a} for n, a in events]}
+
+
+def agent(*events: Any, **more: Any) -> dict[str, Any]:
+    return span(1, "invoke_agent shop", 0, events, gen_ai__operation__name="invoke_agent", **more)
+
+
+def chat(*events: Any, number: int = 9, asked: Any = (USER,), answer: Any = DONE, **more: Any) -> Any:
+    messages = {"gen_ai__input__messages": asked, "gen_ai__output__messages": [answer]}
+    return span(number, "chat m", 1, events, **CHAT, **messages, **more)
+
+
+def score(project: Project, spans: Any, *, rule: str, options: tuple[str, ...] = ()) -> Done:
+    project.write("trace.json", json.dumps({"spans": spans}))
+    tools = "tools: {cancel: {}, look: {}}"
+    project.write("expected.yaml", f"{{id: a, {tools}, turns: [Hi], expect: {{{rule}}}}}")
+    return project.call("score", "trace.json", "--scenarios", "expected.yaml", *options)
+
+
+# ── calls that nobody reads ──────────────────────────────────────────────────────────────────────
+
+ALL = [USER, {"role": "assistant", "parts": [PART]}, {"role": "tool", "parts": [BACK]}, DONE]
+DUMPED = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"],
+          "kwargs": {"content": "", "type": "ai", "tool_calls": [{"name": "cancel", "args": ARGS,
+                     "id": "c1", "type": "tool_call"}]}}  # fmt: skip
+GEMINI = {"candidates": [{"content": {"parts": [{"functionCall": {"name": "cancel", "args": ARGS}}]}}]}
+SPREAD = {
+    "gen_ai__completion": "Done.",
+    "gen_ai__completion__0__role": "assistant",
+    "gen_ai__completion__0__tool_calls__0__name": "cancel",
+    "gen_ai__completion__0__tool_calls__0__arguments": json.dumps(ARGS),
+}
+UNREAD: dict[str, list[Any]] = {
+    "all messages of an agent": [agent(pydantic_ai__all_messages=ALL), chat()],
+    "a state of a graph": [agent(output__value={"messages": [USER, CALLING]}), chat()],
+    "messages that were dumped": [agent(output__value={"messages": [DUMPED]}), chat()],
+    "a response of Google's": [agent(), chat(gcp__vertex__agent__llm_response=GEMINI)],
+    "blocks of Anthropic's": [
+        agent(), chat(output__value={"content": [{"type": "tool_use", "name": "cancel", "input": ARGS}]}),
+    ],
+    "items of a response": [
+        agent(), chat(output__value=[{"type": "function_call", "call_id": "c1", **FUNCTION}]),
+    ],
+    "the AI SDK's calls": [
+        agent(), chat(ai__response__toolCalls=[{"toolCallId": "c1", "toolName": "cancel", "input": "{}"}]),
+    ],
+    "spread over attributes": [agent(), chat(**SPREAD)],
+    "JSON in JSON": [agent(), chat(request__body={"response": json.dumps({"choices": [CALLING]})})],
+    "JSON as JSON": [agent(), chat(request__body=json.dumps(json.dumps(CALLING)))],
+    "an event with an answer": [
+        agent(), chat(("gen_ai.choice", {"index": 0, "message": json.dumps(CALLING)})),
+    ],
+    "an event with a result": [agent(), chat(("gen_ai.tool.message", {"id": "c1", "content": "ok"}))],
+    "a result alone": [agent(output__value={"messages": [{"type": "tool_result", "tool_use_id": "c1"}]}),
+                       chat()],
+    "a span with the id of a call": [
+        agent(), span(2, "cancel", server__address="h", gen_ai__tool__call__id="c1"), chat(),
+    ],
+    "the tools that are run": [agent(), {**span(2, "running 1 tool"), "attributes": {"tools": ["cancel"]}},
+                               chat()],
+    "an embedding of a tool": [
+        agent(), span(2, "e", gen_ai__operation__name="embeddings", gen_ai__tool__name="cancel"), chat(),
+    ],
+    **{
+        f"a span of the kind {kind}": [
+            agent(), span(2, "x", openinference__span__kind=kind, tool__name="cancel"), chat(),
+        ]
+        for kind in ("CHAIN", "AGENT", "RETRIEVER", "GUARDRAIL", "EVALUATOR")
+    },
+}  # fmt: skip
+
+
+KEPT = ("gen_ai.tool.definitions",)
+
+
+def without_calls(spans: Any) -> Any:
+    """The same spans of a model that only says something."""
+    kept = []
+    for each in spans:
+        attributes = each["attributes"].items()
+        written = {k: v for k, v in attributes if k in KEPT or not ("cancel" in str(v) or "c1" in v)}
+        events = [event for event in each["events"] if "c1" not in json.dumps(event)]
+        kept.append({**each, "attributes": written, "events": events})
+    return kept
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_a_call_that_nobody_reads_leaves_checks_of_calls_open(project: Project, name: str) -> None:
+    spans = UNREAD[name]
+    for rule in (FORBIDDEN, STRICT):
+        done = score(project, spans, rule=rule)
+        assert done.code == 3, done.all
+        assert "not fully seen" in done.all
+        assert "of the span '" in " ".join(done.out.split())
+        assert score(project, without_calls(spans), rule=rule).code == 0
+
+
+def test_a_tool_is_named_by_its_call_and_not_by_the_library(project: Project) -> None:
+    used = {"openinference__span__kind": "TOOL", "tool_call__function__name": "cancel"}
+    assert score(project, [agent(), span(2, "ToolUsage._use", **used), chat()], rule=FORBIDDEN).code == 1
+    used["tool_call__function__name"] = "look"
+    assert score(project, [agent(), span(2, "ToolUsage._use", **used), chat()], rule=FORBIDDEN).code == 0
+
+
+def test_the_author_may_say_that_an_attribute_holds_no_calls(project: Project) -> None:
+    spans = UNREAD["all messages of an agent"]
+    named = ("--no-calls-in", "pydantic_ai.all_messages")
+    assert "--no-calls-in pydantic_ai.all_messages" in score(project, spans, rule=FORBIDDEN).all
+    assert score(project, spans, rule=FORBIDDEN, options=named).code == 0
+
+
+# ── calls that are known ─────────────────────────────────────────────────────────────────────────
+
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": '{"name": "cancel", "parameters": {"x": 1}}'}
+AS_LOOK = {"id": "c1", "type": "function", "function": {**FUNCTION, "name": "look"}}
+LOOKING = {**CALLING, "tool_calls": [AS_LOOK]}
+LOOKS = [chat(number=2, answer=LOOKING), chat(asked=[USER, LOOKING, RESULT])]
+BEFORE = [USER, CALLING, {**RESULT, "content": "ok"}, DONE]
+KNOWN: dict[str, dict[str, Any]] = {
+    "the same messages": {"pydantic_ai__all_messages": [USER, LOOKING, RESULT, DONE]},
+    "without ids": {"output__value": [{"toolName": "look", "args": ARGS}]},
+    "the tools of a request": {
+        "llm__invocation_parameters": {"tools": [{"type": "function", "function": DECLARED}]},
+    },
+    "tools as Anthropic has them": {"input__value": {"tools": [{"name": "cancel", "input_schema": SCHEMA}]}},
+    "tools of which one must be called": {
+        "input__value": {"tool_choice": {"type": "function", "function": {"name": "cancel"}}},
+    },
+    "tools over attributes": {
+        "llm__request__functions__0__name": "cancel", "llm__request__functions__0__parameters": SCHEMA,
+    },
+    "what was said before": {"input__value": {"messages": [*BEFORE, USER]}},
+    "a name and a text": {"llm__prompt_template__variables": {"name": "Bob", "input": "which tool?"}},
+    "a text": {"input__value": "[the user asks to cancel, with a tool]"},
+    "what a tool gave back": {"output__value": {"messages": [RESULT]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_is_neither_counted_twice_nor_open(project: Project, name: str) -> None:
+    spans = [agent(**KNOWN[name]), *LOOKS]
+    for rule in (LOOKED_UP, FORBIDDEN):
+        done = score(project, spans, rule=rule)
+        assert done.code == 0, done.all
+    assert score(project, spans, rule=STRICT).code == 1
+
+
+def test_what_was_said_before_hides_no_call_of_the_turn(project: Project) -> None:
+    before = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c0"}]}, DONE]
+    now = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c9"}]}, DONE]
+    assert score(project, [agent(state=[*before, *now]), *LOOKS], rule=FORBIDDEN).code == 3
+    assert score(project, [agent(state=[*before, USER, LOOKING, DONE]), *LOOKS], rule=FORBIDDEN).code == 0
+
+
+def test_a_call_before_a_later_message_is_of_the_turn_before(project: Project) -> None:
+    again = {"role": "user", "content": "And now?"}
+    first = [agent(), chat(number=2)]
+    second = chat(number=9, asked=[USER, DONE, again], input__value=[USER, CALLING, DONE, again])
+    project.write("trace.json", json.dumps({"spans": [*first, second]}))
+    for turn, code in ((0, 3), (1, 0)):
+        rows = [f"{{user: {user['content']!r}}}" for user in (USER, again)]
+        rows[turn] = f"{rows[turn][:-1]}, expect: {{{FORBIDDEN}}}}}"
+        tools = "tools: {cancel: {}, look: {}}"
+        project.write("expected.yaml", f"{{id: a, {tools}, turns: [{', '.join(rows)}]}}")
+        done = project.call("score", "trace.json", "--scenarios", "expected.yaml")
+        assert done.code == code, done.all
+
+
+def test_the_calls_of_another_agent_in_the_trace_are_known(project: Project) -> None:
+    """The state of the outermost span holds what all agents did; each is a record of its own."""
+    asked = {"role": "user", "content": "Sub-question"}
+    calling = {**CALLING, "tool_calls": [{**CALL, "id": "c2"}]}
+    inner = [asked, calling, {**RESULT, "tool_call_id": "c2"}]
+    around = agent(output__value={"messages": [USER, LOOKING, RESULT, *inner[1:], DONE]})
+    helper = [chat(number=3, asked=[asked], answer=calling), chat(number=4, asked=inner)]
+    for n, each in enumerate(helper):
+        helper[n] = {**each, "attributes": {**each["attributes"], "gen_ai.agent.name": "helper"}}
+    shop = {**around, "attributes": {**around["attributes"], "gen_ai.agent.name": "shop"}}
+    done = score(project, [shop, LOOKS[0], *helper, LOOKS[1]], rule=LOOKED_UP)
+    assert "not fully seen" not in done.all
+    missing = score(project, [shop, *LOOKS], rule=LOOKED_UP)
+    assert (missing.code, "not fully seen" in missing.all) == (3, True)
+
+
+# ── messages in other words ──────────────────────────────────────────────────────────────────────
+
+
+def events(called: Mapping[str, Any] | None) -> list[Any]:
+    """As instrumentations wrote them before messages were attributes."""
+    user = ("gen_ai.user.message", {"content": "Hi"})
+    done = ("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": json.dumps(DONE)})
+    if called is None:
+        return [agent(), span(9, "chat m", 1, [user, done], **CHAT)]
+    odd = ("gen_ai.client.note", {"0": "a plain value"})
+    asks = ("gen_ai.choice", {"finish_reason": "tool_calls", "message": json.dumps(called)})
+    again = ("gen_ai.assistant.message", {"tool_calls": json.dumps(called["tool_calls"])})
+    result = ("gen_ai.tool.message", {"id": "c1", "content": "ok"})
+    last = span(9, "chat m", 1, [user, again, result, done], **CHAT)
+    return [agent(), span(2, "chat m", 1, [user, odd, asks], **CHAT), last]
+
+
+def ai_sdk(called: Mapping[str, Any] | None) -> list[Any]:
+    user = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+    whole = {"ai__operationId": "ai.generateText", "ai__prompt": {"prompt": "Hi"}}
+    around = span(1, "ai.generateText", 0, **whole, ai__response__text="Done.")
+    kind = {"ai__operationId": "ai.generateText.doGenerate"}
+    if called is None:
+        said = {"ai__prompt__messages": [user], "ai__response__text": "Done."}
+        given = [json.dumps({"type": "function", **each}) for each in TOOLS]
+        only = span(9, "do", **said, **kind)
+        return [around, {**only, "attributes": {**only["attributes"], "ai.prompt.tools": given}}]
+    call = {"toolCallId": "c1", "toolName": called["tool_calls"][0]["function"]["name"]}
+    asks = [{**call, "input": json.dumps(ARGS)}]
+    again = {"role": "assistant", "content": [{"type": "tool-call", **call, "input": ARGS}]}
+    output = {"type": "text", "value": "ok"}
+    result = {"role": "tool", "content": [{"type": "tool-result", **call, "output": output}]}
+    ran = {"ai__toolCall__name": call["toolName"], "ai__toolCall__id": "c1", "ai__toolCall__args": ARGS}
+    return [
+        around,
+        span(2, "do", ai__prompt__messages=[user], ai__response__toolCalls=asks, **kind),
+        span(3, "ai.toolCall", ai__operationId="ai.toolCall", **ran),
+        span(9, "do", ai__prompt__messages=[user, again, result], ai__response__text="Done.", **kind),
+    ]
+
+
+def test_an_event_beside_messages_in_events_is_searched(project: Project) -> None:
+    spans = events(LOOKING)
+    assert score(project, spans, rule=FORBIDDEN).code == 0
+    kept = {
+        "name": "gen_ai.client.note",
+        "attributes": {"calls": json.dumps([{"tool": "cancel", "args": {}}])},
+    }
+    spans[1] = {**spans[1], "events": [*spans[1]["events"], kept]}
+    assert score(project, spans, rule=FORBIDDEN).code == 3
+
+
+def test_texts_that_are_json_are_texts(project: Project) -> None:
+    text = json.dumps([{"name": "cancel", "arguments": {}}])
+    user, result = ("gen_ai.user.message", {"content": "Hi"}), {"id": "c1", "content": text}
+    asks = ("gen_ai.choice", {"message": json.dumps(LOOKING)})
+    again = ("gen_ai.assistant.message", {"tool_calls": json.dumps(LOOKING["tool_calls"])})
+    done = ("gen_ai.choice", {"message": json.dumps(DONE)})
+    last = span(9, "chat", 1, [user, again, ("gen_ai.tool.message", result), done], **CHAT)
+    spans = [agent(("gen_ai.tool.message", result)), span(2, "chat", 1, [user, asks], **CHAT), last]
+    assert score(project, spans, rule=LOOKED_UP).code == 0
+
+
+@pytest.mark.parametrize("written", [events, ai_sdk])
+def test_messages_in_events_and_of_the_ai_sdk_are_read(project: Project, written: Any) -> None:
+    assert score(project, written(CALLING), rule=CANCELS).code == 0
+    assert score(project, written(CALLING), rule=FORBIDDEN).code == 1
+    assert score(project, written(LOOKING), rule=FORBIDDEN).code == 0
+    assert score(project, written(None), rule=STRICT).code == 0
+    assert score(project, written(None), rule="output: {contains: [Done]}").code == 0
+    assert score(project, written(None), rule=CANCELS).code in (1, 3)
