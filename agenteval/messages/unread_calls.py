@@ -255,10 +255,10 @@ def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
 # ── an object ────────────────────────────────────────────────────────────────────────────────────
 
 _IDS = frozenset((*RESULT_IDS, "id"))
-_MARKS = NAMES.union(RESULT_IDS, ("type", "part_kind", "function"))
+_MARKS = frozenset((*NAMES, *RESULT_IDS, "type", "part_kind", "function"))
 """The keys by which calls, their results and the declarations of tools are known."""
-_OF_DECLARATIONS = GIVEN | {"function"}
-_OF_CALLS_ALONE = (NAMES - {"name", "action"}) | _IDS | {"arguments", "args", "function"}
+_OF_DECLARATIONS = frozenset((*GIVEN, "function"))
+_OF_CALLS_ALONE = frozenset(NAMES) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
 """Much else has a name and a text that it is given."""
 
 
