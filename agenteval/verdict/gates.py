@@ -18,6 +18,7 @@ from agenteval.core.decision import (
     ScenarioDecision,
     Violation,
 )
+from agenteval.core.figures import figure
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -390,7 +391,7 @@ def _is_half_run(scenario: ScenarioReport) -> bool:
 
 def _gate_violation(gate: GateRow) -> Violation:
     value = "no score" if gate.value is None else gate.value
-    value = value if isinstance(value, str) else f"{value:.3g}"
+    value = value if isinstance(value, str) else figure(value, gate.bound)
     bound = gate.bound if isinstance(gate.bound, str) else f"at least {gate.bound:g}"
     detail = f"{value}, expected {bound} ({gate.basis})"
     return Violation(gate.name, detail, gate.where, gate.verdict, metric=gate.metric)

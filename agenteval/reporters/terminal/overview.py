@@ -233,8 +233,8 @@ def _tokens(row: _Row) -> str:
 
 _COLUMNS = (
     _Column("Passed", "Passed", _passed),
-    _Column("Tool accuracy", "Tools", _rate("tool_accuracy")),
-    _Column("Task completion", "Output", _rate("task_completion")),
+    _Column("Tool calls", "Tools", _rate("tool_calls")),
+    _Column("Output", "Output", _rate("output")),
     _Column("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
     _Column("p95 ms", "p95 ms", _spread("latency_ms", "p95")),
     _Column("Avg steps", "Steps", _spread("steps", "mean")),
