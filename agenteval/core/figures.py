@@ -13,8 +13,8 @@ _NUMBER = expression(r"\d[\d,]*(?:\.\d+)?")
 
 
 def figure(value: float, bound: float | str | None = None) -> str:
-    """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is on
-    the same side of it as the value, and equal only where the value is (but for the rounding of a mean)."""
+    """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is
+    on the same side of it as the value, and equal only where the value is (but for a mean's rounding)."""
     bounds = [each for each in _numbers(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
         text = _written(value, digits)

@@ -56,5 +56,5 @@ def test_a_figure_differs_from_the_bound_that_it_broke(project: Project) -> None
         done = project.run("--report", "markdown=report.md")
         assert done.code == code, done.all
         if code:
-            assert "0.6667, expected at least 0.667" in done.out
+            assert "0.6667, bound 0.667" in done.out
             assert "0.6667" in (project.root / "report.md").read_text("utf-8")
