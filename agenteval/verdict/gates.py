@@ -191,6 +191,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
             detail,
             source,
             epoch=sample.key.epoch,
+            turn=sample.trajectory.broken_turn,
             fingerprints=(end.fingerprint,),
             covers=(end.what,),
         )
@@ -262,10 +263,14 @@ def _broken_checks(
             check.where or source,
             verdict,
             sample.key.epoch,
-            turn=sample.trajectory.broken_turn if check.name == "no_error" else turn,
+            turn=sample.trajectory.broken_turn if check.name == "no_error" else _turn_of(check, turn),
             fingerprints=tuple(failure.name_in(names) for failure in told),
             covers=tuple(failure.what for failure in told),
         )
+
+
+def _turn_of(check: Check, turn: int | None) -> int | None:
+    return check.turn if turn is None else turn
 
 
 def _severe_findings(

@@ -43,6 +43,7 @@ def any_of(needles: Sequence[str], seen: Seen) -> Outcome:
 def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
     """None of the texts is in anything that the agent said."""
     found = []
+    first: int | None = None
     everywhere: dict[str, None] = {}
     for number, pieces in enumerate(seen.said, 1):
         turn = f" (answer {number})" if len(seen.said) > 1 else ""
@@ -50,8 +51,9 @@ def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
             if present := [needle for needle in needles if texts.mentions(said, needle)]:
                 everywhere |= dict.fromkeys(present)
                 found.append(f"found {quoted(present)} in {excerpt(said)}{turn}")
+                first = number - 1 if first is None else first
     detail = "; ".join(found) or f"none of {quoted(needles)} found"
-    return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found))
+    return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found), turn=first)
 
 
 def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
