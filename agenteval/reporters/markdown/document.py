@@ -12,7 +12,7 @@ from agenteval.core.decision import Decision, GateRow
 from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import fence, markdown, one_line
-from agenteval.core.sample_report import Aggregate, ScenarioReport
+from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
@@ -203,7 +203,8 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
         share = NOTHING if rate.value is None else f"{rate.value:.1%}"
         yield category, name.replace("_", " "), share, "", "", str(rate.n)
     for name, spread in dimension.spreads.items():
-        values = (_value(spread.mean), _value(spread.p50), _value(spread.p95))
+        p95 = f"{'max ' if p95_is_highest(spread.n) else ''}{_value(spread.p95)}"
+        values = (_value(spread.mean), _value(spread.p50), p95)
         yield category, name.replace("_", " "), *values, str(spread.n)
 
 

@@ -63,8 +63,21 @@ def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
     except EndlessSearchError as endless:
         return Outcome(None, f"{endless} in {seen.shown}")
     listed = ", ".join(f"/{pattern}/" for pattern in missing or patterns)
-    detail = f"no match for {listed} in {seen.shown}" if missing else f"found a match for {listed}"
+    detail = f"found a match for {listed}"
+    if missing:
+        detail = f"no match for {listed} in {seen.shown}{broken_by_line_breaks(missing, seen)}"
     return Outcome(not missing, detail, parts=missing)
+
+
+def broken_by_line_breaks(patterns: Sequence[str], seen: Seen) -> str:
+    """Which of the expressions would be found if their ``.`` matched line breaks, and what to write."""
+    try:
+        near = [
+            p for p in patterns if any(is_in(p, each, re.IGNORECASE | re.DOTALL) for each in seen.answers)
+        ]
+    except EndlessSearchError:
+        return ""
+    return "".join(f"; a line break is in between: /(?s){pattern}/ would match" for pattern in near[:1])
 
 
 OUTPUT = (
