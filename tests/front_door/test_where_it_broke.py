@@ -102,3 +102,18 @@ def test_the_95th_percentile_of_few_conversations_says_that_it_is_the_slowest(pr
         done = project.run()
         assert done.code == 0, done.all
         assert ("│ max " in done.out) == (epochs == 5)
+
+
+def test_a_conversation_that_ended_at_its_last_turn_with_the_user_not_done_says_so(project: Project) -> None:
+    project.agent(AGENT)
+    project.config("metrics: []\nmodels: {default: scripted/replies.yaml}\nmax_turns: 2")
+    project.scenarios("{id: a, goal: To go., profile: Anna., expect: {output: {contains: [Nice]}}}")
+    ended = "(ended at its last turn, 2: the user was not done)"
+    for done, says in (("false", True), ("true", False)):
+        first = "{when: {role: user, turn: 0}, reply: {message: To Nice please., done: false, reason: r}}"
+        last = f"{{when: {{role: user}}, reply: {{message: And now?, done: {done}, reason: r}}}}"
+        project.write("replies.yaml", f"replies: [{first}, {last}]\n")
+        screen = project.run()
+        assert screen.code == 1, screen.all
+        assert (ended in screen.out) == says
+        assert (ended in project.call("show", "a").out) == says

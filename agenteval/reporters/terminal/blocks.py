@@ -16,6 +16,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
+from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import cut, first_line, mark, unbroken, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
@@ -23,7 +24,7 @@ from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name
 from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.selection import show_command
-from agenteval.reporters.words.transcript_lines import TranscriptLine
+from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
 from agenteval.scoring.checks.quoting import excerpt
 from agenteval.verdict.report import Report
 
@@ -99,6 +100,8 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
     if block.is_failed and sample is not None and turn is not None:
         yield from _said(sample, turn, block.shown.reasons, room - len(told), options.width)
     yield from told
+    if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
+        yield _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
         yield _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     if block.alike:
