@@ -231,12 +231,13 @@ _ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
 
 
 def _without_repeats(details: Sequence[str]) -> list[str]:
-    """The lines of a rule without the call that was asked for, where a fault below names it, and no other."""
+    """The lines of a rule, without the one call that was asked for where a fault below names it again."""
     first, *rest = details or [""]
     begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
-    repeats = begins and any(line.startswith(begins + call) for line in rest)
-    return rest if repeats else list(details)
+    if not begins or not any(line.startswith(begins + call) for line in rest):
+        return list(details)
+    return sorted(rest, key=lambda line: line.startswith("called: "))  # what is wrong goes first
 
 
 def _of_scores(block: _Block) -> Iterator[str]:
