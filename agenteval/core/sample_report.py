@@ -184,6 +184,15 @@ def numeric(score: Score) -> float:
     return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0
 
 
+_LEAST_FOR_P95 = 20
+"""Of fewer values the 95th percentile by nearest rank is the highest of all."""
+
+
+def p95_is_highest(n: int) -> bool:
+    """Whether the 95th percentile of so many values is their maximum, and says no more."""
+    return n < _LEAST_FOR_P95
+
+
 def spread_of(values: Sequence[float]) -> Spread:
     """Mean and nearest-rank percentiles. ``values`` must not be empty."""
     ordered = sorted(values)

@@ -103,6 +103,7 @@ class Check(Value):
     of it did not hold, in the author's words and in names alone, so that the next run says the same.
     ``if_all_seen``: of a check that rests on the absence of a call, what it is (and ``detail`` and ``parts``
     say) once it is known that all calls of the agent are seen; see ``agenteval.core.tool_visibility``.
+    ``turn``: of a rule over a whole conversation, the turn (from 0) that broke it, where one shows it.
     ``by``, ``scripted``, ``usage`` and ``votes`` tell of the model that judged it, if one did (``criteria``);
     ``arose`` is then false if the criterion's condition never did, and so nothing was decided by it.
     """
@@ -114,6 +115,7 @@ class Check(Value):
     where: str = ""
     parts: tuple[str, ...] = ()
     if_all_seen: bool | None = None
+    turn: Annotated[int | None, Field(exclude_if=_is_none)] = None
     arose: bool = True
     by: str = ""
     scripted: bool = False

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from agenteval.core.errors import AgentError
+from agenteval.core.errors import AgentError, InfrastructureError
 from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import CallEvidence, Message
 from agenteval.messages import chat
@@ -17,12 +17,14 @@ from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_names import name_of
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import cut_of, last_answer
+from agenteval.messages.error_status import NOT_THE_AGENTS, named_status
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
 _QUOTED = 200
+HOLDS_ERROR = "holds an error instead of a message"
 _PIECES = frozenset(("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text"))
 """Of a text in a stream, as servers send them: no dialect has messages of nothing else."""
 
@@ -59,7 +61,7 @@ def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
     """The message of a choice of a completion; ``None`` if it has none. Raises ``Unreadable`` for an error in
     its place, and for one that was cut off."""
     if error := choice.get("error"):
-        raise Unreadable("holds an error instead of a message", json.dumps(error, default=str))
+        raise Unreadable(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     message = choice.get("message")
     require_complete(message, choice, remedy=remedy)
     return message
@@ -77,11 +79,14 @@ def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list
 
 def reply_of(value: Any) -> AgentReply:
     """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
-    for what is no complete answer."""
+    for what is no complete answer; ``InfrastructureError`` for an error of a provider's that is none of the
+    agent's."""
     try:
         return _reply_of(value)
     except Unreadable as error:
         evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
+        if named_status(error.error) in NOT_THE_AGENTS:
+            raise InfrastructureError(f"the agent's reply {error.what}{evidence}") from None
         raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
 
 
@@ -153,6 +158,8 @@ def _time(value: Any) -> float | None:
 
 
 def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
+    if (error := value.get("error")) and not (value.get("choices") or value.get("content")):
+        raise Unreadable(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     if "choices" in value:  # a whole completion of a client library
         return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:

@@ -18,6 +18,7 @@ from agenteval.core.decision import (
     ScenarioDecision,
     Violation,
 )
+from agenteval.core.figures import figure
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -190,6 +191,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
             detail,
             source,
             epoch=sample.key.epoch,
+            turn=sample.trajectory.broken_turn,
             fingerprints=(end.fingerprint,),
             covers=(end.what,),
         )
@@ -261,10 +263,14 @@ def _broken_checks(
             check.where or source,
             verdict,
             sample.key.epoch,
-            turn=sample.trajectory.broken_turn if check.name == "no_error" else turn,
+            turn=sample.trajectory.broken_turn if check.name == "no_error" else _turn_of(check, turn),
             fingerprints=tuple(failure.name_in(names) for failure in told),
             covers=tuple(failure.what for failure in told),
         )
+
+
+def _turn_of(check: Check, turn: int | None) -> int | None:
+    return check.turn if turn is None else turn
 
 
 def _severe_findings(
@@ -390,7 +396,7 @@ def _is_half_run(scenario: ScenarioReport) -> bool:
 
 def _gate_violation(gate: GateRow) -> Violation:
     value = "no score" if gate.value is None else gate.value
-    value = value if isinstance(value, str) else f"{value:.3g}"
+    value = value if isinstance(value, str) else figure(value, gate.bound)
     bound = gate.bound if isinstance(gate.bound, str) else f"at least {gate.bound:g}"
     detail = f"{value}, expected {bound} ({gate.basis})"
     return Violation(gate.name, detail, gate.where, gate.verdict, metric=gate.metric)

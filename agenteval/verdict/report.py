@@ -358,6 +358,8 @@ def _dimensions(scenarios: Sequence[ScenarioReport]) -> dict[str, tuple[Dimensio
 def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension:
     finished = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     rates = {
+        "tool_calls": mean_of([_right_calls(s) for s in finished]),
+        "output": mean_of([_right_output(s) for s in finished]),
         "tool_accuracy": mean_of([s.tool_accuracy for s in finished]),
         "task_completion": mean_of([s.output_correct for s in finished]),
         "checks_passed": mean_of([s.held for s in finished]),
@@ -370,6 +372,23 @@ def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension
     }
     spreads = {name: spread_of(values) for name, values in measured.items() if values}
     return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
+
+
+def _right_calls(sample: SampleReport) -> float | None:
+    """Whether all that was expected of its calls holds, at its turns too; of a test case that lacks tools,
+    their share."""
+    checks = [check.passed for check in sample.all_checks if check.name == "tool_calls"]
+    if sample.tool_accuracy is not None and sample.tool_accuracy < 1:
+        return sample.tool_accuracy
+    return all_held(checks) if checks else sample.tool_accuracy
+
+
+def _right_output(sample: SampleReport) -> bool | None:
+    """Whether all that was expected of its answers holds, at its turns too."""
+    checks = [check.passed for check in sample.all_checks if check.name.startswith("output.")]
+    if sample.output_correct is False:
+        return False
+    return all_held(checks) if checks else sample.output_correct
 
 
 def _ledger(samples: Iterable[SampleReport], dedup: Usage, plan: Plan) -> tuple[LedgerLine, ...]:

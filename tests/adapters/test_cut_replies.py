@@ -95,9 +95,8 @@ def test_observed_messages_that_end_in_a_cut_answer() -> None:
 @pytest.mark.parametrize(
     "chunk",
     [
-        {"object": "error", "message": "overloaded", "code": 500},
+        {"object": "error", "message": "overloaded", "code": "x1"},
         {"type": "error", "message": "overloaded"},
-        {"code": 500, "text": "overloaded"},
         {"message": "overloaded"},
         {"detail": "overloaded"},
     ],
@@ -107,7 +106,16 @@ def test_an_error_that_has_no_key_of_that_name(chunk: dict[str, Any]) -> None:
     assert_unreadable(error, "broke off with an error", "overloaded")
 
 
-@pytest.mark.parametrize("data", ['data: {"code": 500, "message": "overloaded"}\n', "data: overloaded\n", ""])
+def test_an_error_of_a_number_and_words_alone() -> None:
+    error = error_of(sse(delta("a"), {"code": 500, "text": "overloaded"}), streaming=True)
+    assert isinstance(error, AgentError)
+    assert "HTTP status 500: in a reply of status 200" in str(error)
+    assert "overloaded" in str(error)
+
+
+@pytest.mark.parametrize(
+    "data", ['data: {"code": "x1", "message": "overloaded"}\n', "data: overloaded\n", ""]
+)
 def test_an_event_of_the_name_error(data: str) -> None:
     ends = json.dumps(delta(finish_reason="stop"))
     body = f"data: {json.dumps(delta('a'))}\n\nevent: error\n{data}\ndata: {ends}\n\ndata: [DONE]\n\n"

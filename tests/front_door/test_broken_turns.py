@@ -224,7 +224,7 @@ ASKED = {
             {"type": "content_block_delta", "index": 0, "delta": {
                 "type": "input_json_delta", "partial_json": '{"id": "ORD-1"}'}},
             {"type": "content_block_stop", "index": 0},
-            {"type": "error", "error": {"type": "overloaded_error", "message": "broke"}}),
+            {"type": "error", "error": {"type": "unforeseen_error", "message": "broke"}}),
     ),
 }  # fmt: skip
 

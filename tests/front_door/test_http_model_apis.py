@@ -224,7 +224,7 @@ def test_what_the_provider_ran_and_what_it_asks_for_stand_side_by_side(project: 
     ] * 2
 
 
-ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+ERROR = {"type": "error", "error": {"type": "unforeseen_error", "message": "Overloaded"}}
 BROKEN = {
     "responses: failed": (RESPONSES, okay(response(status="failed", error={"message": "boom"})), "boom"),
     "responses: cut": (

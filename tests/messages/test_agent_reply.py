@@ -95,11 +95,22 @@ def test_a_refusal_among_parts_is_what_a_python_agent_answered(project: Project)
 
 
 def test_a_completion_whose_choice_holds_an_error_is_no_answer(project: Project) -> None:
-    broken = "{'choices': [{'error': {'code': 529}, 'message': {'role': 'assistant', 'content': 'Yes.'}}]}"
+    broken = "{'choices': [{'error': {'code': 'x1'}, 'message': {'role': 'assistant', 'content': 'Yes.'}}]}"
     assert scenario(project, broken, "{output: {contains: 'Yes'}}") == 1
     assert (
-        scenario(project, broken.replace("'error': {'code': 529}, ", ""), "{output: {contains: 'Yes'}}") == 0
+        scenario(project, broken.replace("'error': {'code': 'x1'}, ", ""), "{output: {contains: 'Yes'}}") == 0
     )
+
+
+def test_an_error_of_a_provider_in_what_a_function_returns_is_nobodys_failure(project: Project) -> None:
+    broken = "{'choices': [{'error': {'code': 529}, 'message': {'role': 'assistant', 'content': 'Yes.'}}]}"
+    for returned in (
+        broken,
+        "{'error': {'type': 'overloaded_error'}}",
+        "{'error': {'code': 429}, 'choices': None}",
+    ):
+        assert scenario(project, returned, "{output: {contains: 'Yes'}}") == 3
+    assert scenario(project, "{'error': {'code': 500}}", "{output: {contains: 'Yes'}}") == 1
 
 
 def test_a_call_that_is_told_in_both_fields_was_made_once(project: Project) -> None:

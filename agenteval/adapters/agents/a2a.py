@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from agenteval.adapters.agents.http_api import AgentFailure, Ask, Known, Later, json_of
+from agenteval.adapters.agents.http_api import AgentFailure, Ask, Known, Later, error_inside, json_of
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import InfrastructureError
 from agenteval.core.protocols import AgentReply, TurnTools
@@ -85,6 +85,9 @@ class A2aApi:
             return AgentReply(text=_said(held.get("parts")))
         self._context = _word(held, "contextId") or self._context
         return self._of_task(held)
+
+    def error_in(self, reply: HttpReply) -> Any:
+        return error_inside(reply)
 
     def seen(self, reply: HttpReply) -> None:
         """The standard shows nothing of what an agent did."""

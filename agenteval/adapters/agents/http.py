@@ -258,8 +258,8 @@ class HttpAgent:
 
     def __init__(self, known: Known, key: SampleKey) -> None:
         self._known = known
-        self._rules = replace(known.rules(key), classify=self._classified)
         self._api = known.new_api()
+        self._rules = replace(known.rules(key), classify=self._classified, error_in=self._api.error_in)
         self._last: HttpReply | None = None
         self.traceparent = ""
 
@@ -373,6 +373,9 @@ class ChatApi:
 
     def read(self, reply: HttpReply) -> AgentReply:
         return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
+
+    def error_in(self, reply: HttpReply) -> Any:
+        return http_api.error_inside(reply)
 
     def seen(self, reply: HttpReply) -> AgentReply | None:
         path = self._options.observed_messages

@@ -14,6 +14,7 @@ from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages.completion import Unreadable, not_json
+from agenteval.messages.error_status import error_in_texts
 
 ApiName: TypeAlias = Literal["chat_completions", "responses", "messages", "a2a"]
 _SURROGATE = expression("[\ud800-\udfff]")
@@ -58,6 +59,9 @@ class Api(Protocol):
         """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
         ``AgentFailure``."""
 
+    def error_in(self, reply: HttpReply) -> Any:
+        """The error that a reply holds in place of an answer; ``None``: it holds none."""
+
     def seen(self, reply: HttpReply) -> AgentReply | None:
         """What a reply that is no complete answer tells of the turn; ``None``: nothing. Raises nothing but
         ``Unreadable`` and ``AgentError``."""
@@ -72,6 +76,11 @@ def api_at(endpoint: str) -> ApiName:
     if path.endswith("/v1/responses"):
         return "responses"
     return "messages" if path.endswith("/v1/messages") else "chat_completions"
+
+
+def error_inside(reply: HttpReply) -> Any:
+    """``Api.error_in`` of the APIs of language models."""
+    return error_in_texts([reply.text] if reply.events is None else reply.events)
 
 
 @dataclass(frozen=True)

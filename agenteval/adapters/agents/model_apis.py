@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agenteval.adapters.agents.http_api import Ask, storable
+from agenteval.adapters.agents.http_api import Ask, error_inside, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AuthorError
 from agenteval.core.protocols import AgentReply, TurnTools
@@ -61,6 +61,9 @@ class ResponsesApi:
             raise Unreadable(f"is not complete (status={status})", _json(document))
         return _answer(document, document.get("output"), document.get("usage"))
 
+    def error_in(self, reply: HttpReply) -> Any:
+        return error_inside(reply)
+
     def seen(self, reply: HttpReply) -> AgentReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, "output"), document.get("output"), document.get("usage"))
@@ -107,6 +110,9 @@ class MessagesApi:
         document = _document(reply)
         require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
+
+    def error_in(self, reply: HttpReply) -> Any:
+        return error_inside(reply)
 
     def seen(self, reply: HttpReply) -> AgentReply | None:
         document = _so_far(reply)

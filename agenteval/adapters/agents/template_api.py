@@ -94,6 +94,14 @@ class TemplateApi:
         self._learn(reply, document, is_last=True)
         return answer_in(document, paths)
 
+    def error_in(self, reply: HttpReply) -> Any:
+        paths = self._template.reply
+        try:
+            refuse_errors(document_of(reply, paths, streaming=self._template.streaming), paths)
+        except Unreadable as unreadable:
+            return unreadable.error
+        return None
+
     def seen(self, reply: HttpReply) -> AgentReply | None:
         return seen_in(reply, self._template.reply, streaming=self._template.streaming)
 

@@ -34,6 +34,7 @@ from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
 from agenteval.adapters.transport.retry_after import asked_wait_s
 from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
 from agenteval.files.redact import without_query
+from agenteval.messages.error_status import named_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 
 _ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
@@ -67,6 +68,7 @@ class _Request:
     headers: httpx2.Headers
     timeout_s: float
     secrets: tuple[str, ...]
+    error_in: Callable[[HttpReply], Any]
 
     def fault(self, kind: FaultKind, detail: str = "", *, status: int | None = None) -> Fault:
         return Fault(kind, quote(without_query(self.url), self.secrets), quote(detail, self.secrets), status)
@@ -99,7 +101,8 @@ class CallRules:
     waiting for limits and retries is apart. ``throttle``: what they wait for (``None``: nothing).
     ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
     ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry.
-    ``secrets``: what no fault may show. ``classify`` makes an error of a fault."""
+    ``secrets``: what no fault may show. ``classify`` makes an error of a fault. ``error_in``: the error that
+    a reply with a status of success holds in place of an answer."""
 
     timeout_s: float
     throttle: Throttle | None = None
@@ -108,6 +111,7 @@ class CallRules:
     on_retry: Callable[[Retry], None] | None = None
     secrets: tuple[str, ...] = ()
     classify: Classify = classify
+    error_in: Callable[[HttpReply], Any] = lambda _: None
 
 
 @dataclass
@@ -260,7 +264,23 @@ class Transport:
             await _read(chunks, request, response.headers.get("content-encoding"), progress.body)
             progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
             await _drain(chunks)
-        return _reply(response, progress.body, (progress.body.read_at - started) * 1000)
+        reply = _reply(response, progress.body, (progress.body.read_at - started) * 1000)
+        if refused := self._refused_inside(request, reply):
+            raise refused
+        return reply
+
+    def _refused_inside(self, request: _Request, reply: HttpReply) -> _FailedAttempt | None:
+        """A reply whose status says success and whose body holds an error that names another."""
+        error = request.error_in(reply)
+        status = named_status(error) if error else None
+        if status is None:
+            return None
+        detail = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+        asked_s = asked_wait_s(reply.headers, now_s=self._retry.now(), text=detail)
+        fault = request.fault(
+            FaultKind.STATUS, f"in a reply of status {reply.status}: {detail}", status=status
+        )
+        return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
     async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
         """A status that is not a success; its body, whole or not, is only quoted."""
@@ -336,7 +356,7 @@ def _request(
     if body is None:
         made.pop("content-type", None)
     method = "GET" if body is None else "POST"
-    return _Request(method, url, content, made, rules.timeout_s, rules.secrets)
+    return _Request(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
 
 
 def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:

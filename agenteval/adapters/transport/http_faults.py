@@ -21,8 +21,7 @@ from agenteval.adapters.transport.server_words import is_used_up
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.safe_text import clean, one_line
 from agenteval.files.redact import redactor
-
-_NOT_THE_AGENT = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
+from agenteval.messages.error_status import NOT_THE_AGENTS
 
 
 class FaultKind(StrEnum):
@@ -114,7 +113,7 @@ def classify(fault: Fault) -> AgentevalError:
             return AgentError(text, kind="timeout")
         case FaultKind.TOO_LARGE | FaultKind.GARBLED:
             return AgentError(text, kind="protocol")
-        case FaultKind.STATUS if fault.status not in _NOT_THE_AGENT:
+        case FaultKind.STATUS if fault.status not in NOT_THE_AGENTS:
             return AgentError(text, kind="http_status")
         case FaultKind.INVALID:
             return AuthorError(text)

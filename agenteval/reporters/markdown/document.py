@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from agenteval.core.decision import Decision, GateRow
+from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import fence, markdown, one_line
-from agenteval.core.sample_report import Aggregate, ScenarioReport
+from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
@@ -118,8 +119,8 @@ def _gate_cells(gate: GateRow, options: ReportOptions) -> tuple[str, ...]:
     return (
         MARKS[gate.verdict],
         f"{gate.name} ({of})" if of else gate.name,
-        _value(gate.value),
-        _value(gate.bound),
+        _value(gate.value, gate.bound),
+        _value(gate.bound, gate.value),
         gate.basis,
         shown_place(gate.where, options.root),
     )
@@ -202,7 +203,8 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
         share = NOTHING if rate.value is None else f"{rate.value:.1%}"
         yield category, name.replace("_", " "), share, "", "", str(rate.n)
     for name, spread in dimension.spreads.items():
-        values = (_value(spread.mean), _value(spread.p50), _value(spread.p95))
+        p95 = f"{'max ' if p95_is_highest(spread.n) else ''}{_value(spread.p95)}"
+        values = (_value(spread.mean), _value(spread.p50), p95)
         yield category, name.replace("_", " "), *values, str(spread.n)
 
 
@@ -267,12 +269,10 @@ def _aggregate(value: Aggregate) -> str:
     return f"{_value(value.value)} (n={value.n}{missing})"
 
 
-def _value(value: float | str | None) -> str:
+def _value(value: float | str | None, bound: float | str | None = None) -> str:
     if value is None:
         return NOTHING
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return value if isinstance(value, str) else figure(value, bound)
 
 
 def _worst_first(verdict: Verdict) -> int:

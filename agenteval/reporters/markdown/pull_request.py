@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agenteval.core.decision import Decision
+from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import markdown, one_line
 from agenteval.core.score import Verdict
@@ -184,7 +185,7 @@ def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]
 def _gates(decision: Decision) -> Iterator[str]:
     """Over the whole run: those that did not pass."""
     rows = [
-        (MARKS[gate.verdict], gate.name, _value(gate.value), _value(gate.bound), gate.basis)
+        (MARKS[gate.verdict], gate.name, _value(gate.value, gate.bound), _value(gate.bound), gate.basis)
         for gate in run_gates(decision)
     ]
     if rows:
@@ -192,5 +193,5 @@ def _gates(decision: Decision) -> Iterator[str]:
         yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
 
 
-def _value(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _value(value: float | str | None, bound: float | str | None = None) -> str:
+    return figure(value, bound) if isinstance(value, int | float) else str(value)

@@ -16,13 +16,15 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
+from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import cut, first_line, mark, unbroken, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
 from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name
+from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.selection import show_command
-from agenteval.reporters.words.transcript_lines import TranscriptLine
+from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
 from agenteval.scoring.checks.quoting import excerpt
 from agenteval.verdict.report import Report
 
@@ -98,6 +100,8 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
     if block.is_failed and sample is not None and turn is not None:
         yield from _said(sample, turn, block.shown.reasons, room - len(told), options.width)
     yield from told
+    if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
+        yield _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
         yield _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     if block.alike:
@@ -200,8 +204,8 @@ class _Rule(NamedTuple):
 
 def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
     evidence = list(_of_scores(block))
-    for violation in block.violations:
-        details = [line for line in clean(violation.detail).split("\n") if line.strip()]
+    for violation in _each_once(block.violations):
+        details = _without_repeats([line for line in clean(violation.detail).split("\n") if line.strip()])
         said = _answer_of(block.shown.sample, turn)
         if said and violation.turn in (turn, None):  # it stands above
             details = [line.replace(f" in the answer {said}", "") for line in details]
@@ -210,6 +214,30 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
             name = f"{name} (turn {violation.turn + 1})".strip()
         details += [evidence.pop(0)] if violation.metric and evidence else []
         yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+
+
+def _each_once(violations: Sequence[Violation]) -> Iterator[Violation]:
+    """A judge that fails at every turn fails for one reason: it is told at the first."""
+    told: set[tuple[str, str]] = set()
+    for violation in violations:
+        alike = (violation.name, without_waits(violation.detail))
+        if violation.name != "judge" or alike not in told:
+            told.add(alike)
+            yield violation
+
+
+_ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
+"""What was asked for, and how a line begins that says it again where it did not hold."""
+
+
+def _without_repeats(details: Sequence[str]) -> list[str]:
+    """The lines of a rule, without the one call that was asked for where a fault below names it again."""
+    first, *rest = details or [""]
+    begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
+    call = first.partition(": ")[2].removesuffix("(…)")
+    if not begins or not any(line.startswith(begins + call) for line in rest):
+        return list(details)
+    return sorted(rest, key=lambda line: line.startswith("called: "))  # what is wrong goes first
 
 
 def _of_scores(block: _Block) -> Iterator[str]:

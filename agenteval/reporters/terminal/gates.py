@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
+from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
@@ -118,18 +119,13 @@ def _rule(row: GateRow) -> str:
 
 def figures(row: GateRow) -> tuple[str, str]:
     """Value and bound, with as many digits as it takes to tell the one from the other."""
-    value, bound = _figure(row.value, digits=3), _figure(row.bound, digits=3)
-    if value == bound and row.value != row.bound:
-        return _figure(row.value, digits=6), _figure(row.bound, digits=6)
-    return value, bound
+    return _figure(row.value, row.bound), _figure(row.bound, row.value)
 
 
-def _figure(value: float | str | None, *, digits: int) -> str:
+def _figure(value: float | str | None, other: float | str | None) -> str:
     if value is None:
         return NOTHING
-    if isinstance(value, str):
-        return value
-    return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{max(0, digits - 3)}f}"
+    return value if isinstance(value, str) else figure(value, other)
 
 
 def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
-from agenteval.core.sample_report import Spread
+from agenteval.core.sample_report import Spread, p95_is_highest
 from agenteval.core.scenario import Category
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import (
@@ -142,6 +142,8 @@ def _spread(dimension: Dimension | None, name: str, statistic: str, *, about: st
         return _Value(NOTHING, 0)
     is_token = name.endswith("_tokens")
     value = getattr(spread, statistic)
+    if statistic == "p95" and p95_is_highest(spread.n):
+        about += "max "
     text = number(round(value) if is_token else value)
     return _Value(about + text if is_token else text, spread.n)
 

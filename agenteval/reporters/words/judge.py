@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from agenteval.core.expressions import expression
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -131,10 +132,18 @@ def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge
     as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
     for number, broken in enumerate(_broken(report)):
-        alike = (broken.failure.message, lack_of(broken.failure))
+        alike = (without_waits(broken.failure.message), lack_of(broken.failure))
         groups.setdefault(alike if together else number, []).append(broken)
     judges = [_broken_judge(group) for group in groups.values()]
     return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
+
+
+_WAITED = expression(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
+
+
+def without_waits(message: str) -> str:
+    """The message of a call that failed, without how often it was tried: by that, no two are the same."""
+    return _WAITED.sub("", message)
 
 
 def _broken_judge(group: list[_Broken]) -> BrokenJudge:

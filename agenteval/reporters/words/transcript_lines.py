@@ -63,6 +63,8 @@ def how_it_ended(sample: SampleReport) -> str:
         return "(cut off: the conversation never finished)"
     if sample.stop.reason is StopReason.UNREADABLE:
         return ""  # that is the whole of it, and the reason why it is shown
+    if sample.stop.reason is StopReason.MAX_TURNS:
+        return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
         return f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
     return ""

@@ -22,7 +22,14 @@ def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
         is_lasting=result.passed is False and (seen.goes_on or not result.rests_on_absence),
         is_by_absence=result.rests_on_absence,
         at=_forbidden_by(result),
+        turn=_first_turn(result, seen),
     )
+
+
+def _first_turn(result: ToolCallsResult, seen: Seen) -> int | None:
+    """The turn of the first call that is wrong by itself; one that is missing is so in none."""
+    wrong = (*result.forbidden, *result.extra)
+    return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 
 
 def _forbidden_by(result: ToolCallsResult) -> str:

@@ -123,7 +123,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     """
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
-    broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
+    broke, at = fault == "agent", _Places(scenario, "expect", observed=observed, whole=True)
     cut = Seen(trajectory.turns, goes_on=True)
     if fault is not None and not broke:
         lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
@@ -187,11 +187,12 @@ def _author_rules(expect: Expectation) -> Iterator[tuple[Rule, Any]]:
 
 
 class _Places:
-    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were."""
+    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were. ``whole``:
+    whether they are of a whole conversation, and so say which turn broke them."""
 
-    def __init__(self, scenario: Scenario, prefix: str, *, observed: bool) -> None:
+    def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed
-        self._prefix = prefix
+        self._prefix, self._whole = prefix, whole
 
     def made(self, name: str, outcome: Outcome, *, path: str | None = None, below: str = "") -> Check:
         """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
@@ -200,6 +201,8 @@ class _Places:
         path = f"{self._prefix}.{name}{below}" if below else path
         full = f"{name}.{outcome.of}" if outcome.of else name
         check = self.check(full, passed, detail, path=path, parts=parts)
+        if self._whole and passed is False and outcome.turn is not None:
+            check = changed(check, {"turn": outcome.turn})
         return resting_on_absence(check) if outcome.is_by_absence and not self.observed else check
 
     def check(
@@ -274,7 +277,7 @@ def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Ite
     final answer."""
     if scenario.case is None:
         return
-    at = _Places(scenario, "", observed=observed)
+    at = _Places(scenario, "", observed=observed, whole=True)
     if scenario.case.tools or scenario.case.allows_no_call:
         match = MatchMode.STRICT if scenario.case.allows_no_call else MatchMode.CONTAINS
         calls = tuple(ExpectedCall(name=name) for name in scenario.case.tools)

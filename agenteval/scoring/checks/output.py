@@ -43,6 +43,7 @@ def any_of(needles: Sequence[str], seen: Seen) -> Outcome:
 def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
     """None of the texts is in anything that the agent said."""
     found = []
+    first: int | None = None
     everywhere: dict[str, None] = {}
     for number, pieces in enumerate(seen.said, 1):
         turn = f" (answer {number})" if len(seen.said) > 1 else ""
@@ -50,8 +51,9 @@ def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
             if present := [needle for needle in needles if texts.mentions(said, needle)]:
                 everywhere |= dict.fromkeys(present)
                 found.append(f"found {quoted(present)} in {excerpt(said)}{turn}")
+                first = number - 1 if first is None else first
     detail = "; ".join(found) or f"none of {quoted(needles)} found"
-    return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found))
+    return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found), turn=first)
 
 
 def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
@@ -61,8 +63,21 @@ def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
     except EndlessSearchError as endless:
         return Outcome(None, f"{endless} in {seen.shown}")
     listed = ", ".join(f"/{pattern}/" for pattern in missing or patterns)
-    detail = f"no match for {listed} in {seen.shown}" if missing else f"found a match for {listed}"
+    detail = f"found a match for {listed}"
+    if missing:
+        detail = f"no match for {listed} in {seen.shown}{broken_by_line_breaks(missing, seen)}"
     return Outcome(not missing, detail, parts=missing)
+
+
+def broken_by_line_breaks(patterns: Sequence[str], seen: Seen) -> str:
+    """Which of the expressions would be found if their ``.`` matched line breaks, and what to write."""
+    try:
+        near = [
+            p for p in patterns if any(is_in(p, each, re.IGNORECASE | re.DOTALL) for each in seen.answers)
+        ]
+    except EndlessSearchError:
+        return ""
+    return "".join(f"; a line break is in between: /(?s){pattern}/ would match" for pattern in near[:1])
 
 
 OUTPUT = (

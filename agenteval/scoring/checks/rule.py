@@ -35,6 +35,8 @@ class Outcome(NamedTuple):
     """Of several things that one rule is asked for, which this is about; it becomes part of the name."""
     at: str = ""
     """The key below the rule's own that did not hold, as a dotted path, where its line says more."""
+    turn: int | None = None
+    """In which of the turns that it looked at it was broken first, where one of them shows it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Seen:
     @property
     def tool_calls(self) -> list[ToolCall]:
         return [call for turn in self.all_turns for call in turn.tool_calls]
+
+    def turn_of(self, call: ToolCall) -> int | None:
+        """The turn that a call was made in, among those that are seen."""
+        turns = enumerate(self.all_turns)
+        return next((at for at, turn in turns if any(each is call for each in turn.tool_calls)), None)
 
     @cached_property
     def answers(self) -> list[str]:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from agenteval.core.decision import AGAIN, GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.plurals import plural
-from agenteval.core.sample_report import ScenarioReport, spread_of
+from agenteval.core.sample_report import ScenarioReport, p95_is_highest, spread_of
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
@@ -118,6 +118,9 @@ def _row(
         known = [one.told.value for one in played if not one.told.lacks]
         value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
         basis = _basis(name, played, verdict)
+        basis += (
+            "; p95 of so few is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
+        )
     return GateRow(
         name=f"{name}.{statistic}",
         value=value,

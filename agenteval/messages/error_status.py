@@ -1,0 +1,116 @@
+"""Which HTTP status an error inside a reply stands for. Pure.
+
+Providers and gateways report a fault inside a reply of status 200 too: a stream has sent its status before it
+fails, and a gateway passes on what it got. Such an error is read like the status that it names, by its code
+or its type; its message is prose, and is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+NOT_THE_AGENTS = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
+"""The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
+_PLACES = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
+_INNER = ("error", "response")
+_ANSWERS = ("choices", "output", "content", "candidates", "messages", "message", "result")
+"""Where replies have their answers. Of a message it has to be an object: a text says what went wrong."""
+_STATUSES: Mapping[str, int] = {
+    # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
+    **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
+    **dict.fromkeys(("server_is_overloaded", "service_unavailable_error", "slow_down"), 503),
+    "server_error": 500,
+    "invalid_api_key": 401,
+    # Anthropic: docs.anthropic.com/en/api/errors
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    # Google: google.rpc.Code and the HTTP status of each
+    **dict.fromkeys(("invalid_argument", "failed_precondition"), 400),
+    "unauthenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "resource_exhausted": 429,
+    "internal": 500,
+    "unavailable": 503,
+    "deadline_exceeded": 504,
+    # Amazon Bedrock: the errors of InvokeModel and ConverseStream
+    "validationexception": 400,
+    "accessdeniedexception": 403,
+    "throttlingexception": 429,
+    "modelnotreadyexception": 429,
+    "internalserverexception": 500,
+    "serviceunavailableexception": 503,
+    "modeltimeoutexception": 504,
+}
+"""Codes and types of errors, in lower case, as their providers document them."""
+
+
+_WORDS = ("error", '"code"', '"status')
+"""Without one of these a text holds no error: most replies are not read for one."""
+
+
+def named_status(error: Any) -> int | None:
+    """The status that an error names, 400 to 599; ``None``: it names none."""
+    levels = list(_levels(error))
+    named = [level[key] for level in levels for key in _PLACES if key in level]
+    named += [error] if isinstance(error, str) else []
+    numbers = (status for each in named if (status := _number(each)))
+    return next(numbers, None) or next(filter(None, map(_of_word, named)), None)
+
+
+def error_in(document: Any) -> Any:
+    """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
+    if not isinstance(document, Mapping):
+        return None
+    choices = document.get("choices")
+    first = choices[0] if isinstance(choices, Sequence) and choices else None
+    inner = document.get("response")
+    held = (each.get("error") for each in (document, first, inner) if isinstance(each, Mapping))
+    found = next(filter(None, held), None)
+    return document if found is None and _is_error_itself(document) else found
+
+
+def error_in_texts(texts: Iterable[str]) -> Any:
+    """The first error in the texts of a reply: its body, or the payloads of its events."""
+    for text in texts:
+        if any(word in text for word in _WORDS):
+            with suppress(ValueError, RecursionError):
+                if error := error_in(json.loads(text)):
+                    return error
+    return None
+
+
+def _is_error_itself(document: Mapping[str, Any]) -> bool:
+    if "error" in (document.get("type"), document.get("object")):
+        return True
+    has_answer = any(not isinstance(document.get(key), str | None) for key in _ANSWERS)
+    return not has_answer and any(_number(document.get(key)) for key in _PLACES)
+
+
+def _levels(error: Any) -> Iterator[Mapping[str, Any]]:
+    while isinstance(error, Mapping):
+        yield error
+        error = next((error[key] for key in _INNER if isinstance(error.get(key), Mapping)), None)
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) == len("503"):
+        value = int(value)
+    is_status = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600
+    return value if is_status else None
+
+
+def _of_word(value: Any) -> int | None:
+    # Amazon writes a name space before the name, or a link after it.
+    return _STATUSES.get(value.split("#")[-1].split(":")[0].lower()) if isinstance(value, str) else None
