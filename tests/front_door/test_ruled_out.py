@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(prompt: str) -> Asked:
-    is_third = any(title in prompt for title in ("# Was it ruled out?", "# Two answers that differ"))
+    is_third = any(title in prompt for title in ("# Answers about this goal", "# Two answers that differ"))
     number = 3 if is_third else 2 if "# A claim to be refuted" in prompt else 1
     return Asked(number, "## Another conversation that reached this goal" in prompt, prompt)
 

@@ -175,7 +175,7 @@ def test_a_wrong_score_is_a_failure_to_score(reply: dict[str, Any]) -> None:
 def test_a_goal_ends_in_one_of_its_outcomes(value: Any) -> None:
     (failure,) = judged("goal_completion", FakeModel(outcome(value)))
     assert isinstance(failure, ScoreFailure)
-    assert "the outcome must be one of: reached, missed, ruled out, policy broken, not" in failure.message
+    assert "the outcome must be one of: reached, missed, ruled out, withdrawn, policy" in failure.message
 
 
 @pytest.mark.parametrize("value", ["all good", "", None, 3, True, "fail", "unsafe"])

@@ -582,6 +582,11 @@ _Call = Annotated[
 _Name = Annotated[
     str, BeforeValidator(lambda value: "" if value is None else value), WithJsonSchema({"type": "string"})
 ]
+_KindOrNone = Annotated[
+    RuleKind | None,
+    BeforeValidator(_kind),
+    WithJsonSchema({"type": "string", "enum": [*map(str, RuleKind), ""]}),
+]
 _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "call": (_Call, None),
     "other_call": (_Call, None),
@@ -590,6 +595,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "value": (_Name, ""),
     "source": (_Evidence, ""),
     "rule": (_Evidence, ""),
+    "kind": (_KindOrNone, None),
     "fact": (_Evidence, ""),
     "difference": (_Evidence, ""),
 }

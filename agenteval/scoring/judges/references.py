@@ -20,7 +20,7 @@ from agenteval.core.folding import fold
 from agenteval.core.needles import mentions
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
-from agenteval.core.severity import FALSE_CLAIM
+from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory, Turn
@@ -389,11 +389,13 @@ def _judged_call(claim: Claim, record: Shown) -> str:
     return ""
 
 
-def _numbers(record: Shown) -> str:
-    first, last = record.first, len(record.calls) - 1
+def _numbers(record: Shown, *, whole: bool = False) -> str:
+    """``whole``: of all that was shown."""
+    first, last = 0 if whole else record.first, len(record.calls) - 1
+    of = "the record" if whole else "what is judged"
     if last < first:
-        return "no call was made in what is judged"
-    return f"the calls of what is judged have the numbers {first} to {last}"
+        return f"no call was made in {of}"
+    return f"the calls of {of} have the numbers {first} to {last}"
 
 
 def _repeated_call(claim: Claim, record: Shown) -> str:
@@ -413,6 +415,27 @@ def _repeated_call(claim: Claim, record: Shown) -> str:
     ):
         return f"the calls {call} and {other} differ in name or arguments: that is no repetition"
     return ""
+
+
+def _wrong_order(claim: Claim, record: Shown) -> str:
+    """Two calls, one of them of what is judged, and the rule or the result that their order breaks."""
+    refers = claim.references
+    early, late = refers.call, refers.other_call
+    if early is None or late is None:
+        missing = "call" if early is None else "other_call"
+        return "" if claim.is_scripted else f'"{missing}" must be the number of a call'
+    if not (0 <= early < len(record.calls) and 0 <= late < len(record.calls)):
+        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole=True)}'
+    if early >= late:
+        return f'"call" is {early}, which came too early: it must come before "other_call" ({late})'
+    if late < record.first:
+        return f'"other_call" is {late}; {_numbers(record)}'
+    results = [call.result.text for call in record.calls if call.result]
+    if is_quoted(refers.rule, (record.policy,)) or is_quoted(refers.source, results):
+        return ""
+    if claim.is_scripted and not (refers.rule.strip() or refers.source.strip()):
+        return ""
+    return '"rule" must quote the rule of the policy that the order breaks, or "source" a result that shows it'
 
 
 def _wrong_arguments(claim: Claim, record: Shown) -> str:
@@ -458,6 +481,7 @@ NEEDS: Mapping[str, Need] = {
     "missing tool call": _missing_call,
     "repeated tool call": _repeated_call,
     "wrong arguments": _wrong_arguments,
+    WRONG_ORDER: _wrong_order,
     "wrong tool": _judged_call,
     "unnecessary tool call": _judged_call,
     "unsafe action": _unsafe_action,
