@@ -21,8 +21,8 @@ ATTEMPTS = 2
 
 class UserReply(BaseModel):
     """What the model answers, the reason before what rests on it. ``done`` is a field, so that no word in a
-    text can end a conversation. ``unknown``: what the agent asked for and the user was not told. ``invented``:
-    what the user made up, since the words ``allowed_by`` of its profile or goal let it."""
+    text can end a conversation. ``unknown``: what the agent asked for and the user was not told.
+    ``invented``: what the user made up, since the words ``allowed_by`` of its profile or goal let it."""
 
     reason: str = ""
     unknown: str = ""

@@ -94,11 +94,15 @@ class GoalJudge(Judge):
         return self._counts_against(said, of)
 
     def _is_doubtful(self, answer: Any, of: Judged) -> bool:
-        """A goal that is said to be reached although nothing was changed where something could have been; and
-        a refusal that is right (any other waits until all conversations are over)."""
+        """A goal that is said to be reached although nothing was changed where something could have been, or
+        by a hand-over in words; and a refusal that is right (any other waits until all conversations are
+        over)."""
         if answer.outcome == RULED_OUT:
             return of.scenario.goal_outcome == "refused"
-        return answer.outcome == REACHED and answer.call is None and _could_have_changed_more(of)
+        if answer.outcome != REACHED or answer.call is not None:
+            return False
+        by_words = bool(answer.source) and not is_quoted(answer.source, _answers(of))
+        return by_words or _could_have_changed_more(of)
 
     def asking_again(self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None) -> Question | None:
         """What is asked of a goal that was ruled out. ``twin``: a conversation that reached it."""
@@ -209,7 +213,7 @@ def _reached(claim: Claim, of: Judged) -> str:
             return f'"call" is {call}; there is no such call'
         if _is_error(record.calls[call].result):
             return f'"call" is {call}, and its result is an error: it did nothing'
-    if refers.source and not is_quoted(refers.source, _answers(of)):
+    if refers.source and not is_quoted(refers.source, (*_answers(of), *_handed_over(claim, of))):
         return not_there(
             "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
         )
@@ -221,6 +225,12 @@ def _reached(claim: Claim, of: Judged) -> str:
     if _is(ToolEffect.READS, record.calls[call].name, of.scenario):
         return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
     return ""
+
+
+def _handed_over(claim: Claim, of: Judged) -> tuple[str, ...]:
+    """What names a hand-over that took place in the agent's own words: the goal."""
+    in_words = claim.references.call is None and is_quoted(claim.evidence, of.record.said)
+    return (of.scenario.goal,) if in_words else ()
 
 
 def _could_change(of: Judged) -> bool:
