@@ -435,7 +435,7 @@ def _wrong_order(claim: Claim, record: Shown) -> str:
         return ""
     if claim.is_scripted and not (refers.rule.strip() or refers.source.strip()):
         return ""
-    return '"rule" must quote the rule that the order breaks, or "source" a result that shows that it was wrong'
+    return '"rule" must quote the rule that the order breaks, or "source" a result that shows the harm of it'
 
 
 def _wrong_arguments(claim: Claim, record: Shown) -> str:
