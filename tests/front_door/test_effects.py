@@ -458,9 +458,11 @@ def of_policy(*answers: dict[str, Any]) -> Any:
     return play
 
 
-def policy_run(project: Project, server: ModelServer, words: str = "You will get your refund today.") -> Done:
+def policy_run(
+    project: Project, server: ModelServer, words: str = "You will get your refund today.", more: str = ""
+) -> Done:
     made: Calls = [("refund", {"order": "A-7"})]
-    config = model_config(server, f"metrics: [{POLICY}]\ndetectors: []\n")
+    config = model_config(server, f"metrics: [{POLICY}]\ndetectors: []\n{more}")
     suite(project, {"s": (made, words)}, {}, config, epochs=1)
     text = (project.root / "agenteval.yaml").read_text()
     project.write("agenteval.yaml", text.replace("agent: {", f"agent: {{policy: '{RULE}', ", 1))
@@ -516,3 +518,26 @@ def test_a_violation_that_names_a_writing_call_is_asked_again_for_its_kind(proje
         assert policy_run(project, server).code == 1
         assert len(server.asked) == 3
     assert project.sample("s")["findings"][0]["severity"] == "critical"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "severities", "code"),
+    [
+        (("permission", "permission"), ["critical"], 1),
+        (("permission", "disclosure", "disclosure"), ["medium"], 0),
+        (("disclosure", "permission", "permission"), ["critical"], 1),
+        (("permission", "disclosure", ""), [], 3),  # no two agree
+    ],
+)
+def test_where_a_threshold_reads_every_violation_two_agree_only_if_both_are_as_grave(
+    project: Project, kinds: tuple[str, ...], severities: list[str], code: int
+) -> None:
+    act = {"rule": RULE, "evidence": "", "call": 0, "reason": "r"}
+    answers = [{**act, "kind": kind} if kind else {} for kind in kinds]
+    with ModelServer(of_policy(*answers)) as server:
+        done = policy_run(project, server, more="thresholds: {policy_adherence: 0}\n")
+        assert len(server.asked) == len(kinds)
+    assert done.code == code, done.all
+    assert [finding["severity"] for finding in project.sample("s")["findings"]] == severities
+    if code == 3:
+        assert "no two answers agree: fail, fail, pass" in done.out
