@@ -310,7 +310,7 @@ WRONG = finding("wrong arguments", Severity.MEDIUM, metric="tool_call_behavior_f
         ([WRONG, missed(call=1)], ["goal not completed", "wrong arguments: create_booking"]),
         (
             [finding("missing tool call", metric=TOOLS, references=NOT_CALLED), missed(call=0)],
-            ["goal not completed", "missing tool call: create_booking"],
+            ["goal not completed: create_booking", "missing tool call: create_booking"],
         ),
         ([finding("repetition", Severity.LOW), missed()], ["goal not completed", "repetition"]),
         (
