@@ -11,7 +11,7 @@ from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER, Act, severity_of
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory
-from agenteval.scoring.judges.references import is_quoted
+from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 
 

@@ -541,3 +541,25 @@ def test_where_a_threshold_reads_every_violation_two_agree_only_if_both_are_as_g
     assert [finding["severity"] for finding in project.sample("s")["findings"]] == severities
     if code == 3:
         assert "no two answers agree: fail, fail, pass" in done.out
+
+
+@pytest.mark.parametrize(
+    ("quotation", "code"),
+    [
+        ("Agent: You will get your refund today.", 1),
+        ("“You will get your refund” / “today.”", 3),  # the second piece is too short to tell its place
+        ("You will get (…) refund today", 1),
+        ("Turn 1: You will get your refund tomorrow.", 3),
+        ("You will get your money today.", 3),
+    ],
+)
+def test_a_quotation_in_a_fair_form_counts_and_invented_words_do_not(
+    project: Project, quotation: str, code: int
+) -> None:
+    with ModelServer(of_policy({**PROMISE, "kind": "permission", "evidence": quotation})) as server:
+        done = policy_run(project, server)
+    assert done.code == code, done.all
+    if code == 1:
+        assert project.sample("s")["findings"][0]["turn"] == 0
+    else:
+        assert '"evidence" must quote words' in project.sample("s")["score_failures"][0]["message"]

@@ -31,15 +31,14 @@ from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.effects import act, rated
 from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
 from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, request_of
+from agenteval.scoring.judges.quotations import is_quoted, same_words
 from agenteval.scoring.judges.references import (
     Claim,
     Shown,
     flaw_of,
     invented,
-    is_quoted,
     not_there,
     policy_violation,
-    same_words,
 )
 from agenteval.scoring.transcript import other_record
 

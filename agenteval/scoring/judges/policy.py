@@ -13,7 +13,8 @@ from agenteval.scoring.effects import act_of, rated
 from agenteval.scoring.finding_merge import JUDGE
 from agenteval.scoring.judges.corroboration import Asked
 from agenteval.scoring.judges.judge import Judge, Judged
-from agenteval.scoring.judges.references import Claim, call_text, invented, is_quoted, policy_violation
+from agenteval.scoring.judges.quotations import is_quoted
+from agenteval.scoring.judges.references import Claim, call_text, invented, policy_violation
 
 KEPT, BROKEN = "pass", "fail"
 
