@@ -699,3 +699,42 @@ def test_only_a_rule_of_kind_permission_makes_a_goal_that_was_reached_a_miss(
     assert done.code == code, done.all
     if code == 3:
         assert "a broken rule of another kind leaves the goal as it is" in done.out
+
+
+# ── a hand-over that the goal names ──────────────────────────────────────────────────────────────
+
+HAND_OVER = "until the agent puts the user through to a person"
+PUT_THROUGH = "I am putting you through to a colleague."
+BY_WORDS = {"outcome": "reached", "evidence": PUT_THROUGH, "source": HAND_OVER}
+SAYS = f"def agent(messages):\n    return {PUT_THROUGH!r}\n"
+PASSES_ON = "def agent(messages, ctx):\n    ctx.call_tool_sync('transfer', {})\n    return 'One moment.'\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "goal", "answer", "code"),
+    [
+        (SAYS, f"Ask for a refund {HAND_OVER}.", BY_WORDS, 0),
+        (SAYS, "A refund for the lamp.", BY_WORDS, 3),  # the goal names none
+        (SAYS, f"Ask for a refund {HAND_OVER}.", {**BY_WORDS, "evidence": "The agent hung up."}, 3),
+        (SAYS, f"Ask for a refund {HAND_OVER}.", {**BY_WORDS, "source": ""}, 3),
+        (
+            PASSES_ON,
+            f"Ask for a refund {HAND_OVER}.",
+            {"outcome": "reached", "call": 0, "evidence": "One moment."},
+            0,
+        ),
+    ],
+)
+def test_a_hand_over_that_the_goal_names_is_reached_by_a_call_or_by_words(
+    bench: Bench, agent: str, goal: str, answer: Verdict, code: int
+) -> None:
+    transfer = {"returns": "Transfer successful"}
+    bench.suite(goal=goal, tools={"refund": REFUND, "transfer": transfer})
+    bench.project.agent(agent)
+    bench.goal = lambda _asked: answer
+    done = bench.run()
+    assert done.code == code, done.all
+    if not code:
+        assert (bench.score()["label"], bench.score()["value"]) == ("reached", 1.0)
+        # Nobody can look up what words did: that is asked again.
+        assert len(bench.votes()) == (2 if answer is BY_WORDS else 0)
