@@ -247,9 +247,10 @@ def test_a_judge_gives_what_code_found_the_severity_of_the_claim(project: Projec
 
 PARAMETER = {"label": "wrong arguments", "call": 0, "parameter": "colour", "evidence": "and all is well"}
 UNREADABLE = "I would rather not say."
+UNSURE = {"label": "not enough to judge", "evidence": ""}
 
 
-@pytest.mark.parametrize("reply", [PARAMETER, UNREADABLE])
+@pytest.mark.parametrize("reply", [PARAMETER, UNREADABLE, UNSURE])
 @pytest.mark.parametrize(
     ("made", "gate", "code"),
     [(LOOK, "critical", 0), (ORDER, "critical", 0), ([("refund", {})], "critical", 3), (LOOK, "medium", 3)],
@@ -267,9 +268,10 @@ def test_what_could_not_gate_if_it_held_costs_the_finding_and_not_the_sample(
     done = project.run()
     assert done.code == code, done.all
     (failure,) = project.sample("s")["turns"][0]["score_failures"]
-    assert "cannot be used" in failure["message"]
+    assert ("not enough to judge" if reply is UNSURE else "cannot be used") in failure["message"]
     assert found(project, "s") == []
-    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is (code == 0)
+    is_told = code == 0 and reply is not UNSURE  # what it could not decide is no fault of the judge's
+    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is is_told
 
 
 # ── acted wrongly ────────────────────────────────────────────────────────────────────────────────

@@ -237,7 +237,8 @@ class Judge:
             return (self._undecided(answer),)
         if verdict_of(self._rubric, said) is None:
             message = f"not enough to judge: {said.reason}"
-            return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True),)
+            failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
+            return (failure.model_copy(update={"worst": self._worst(None, of)}),)
         label = said.label if self._rubric.labels else None
         score = Score(
             metric=self.metric,
