@@ -32,7 +32,8 @@ _SAID_AT_THE_END = frozenset((
     *("terminate", "true", "false"),
 ))  # fmt: skip
 """The same, of a user that is done."""
-_WRAPPING = "[<{(*_~|#=-"
+_WRAPPING = "[<{|#=-"
+"""Not brackets of a remark, and no emphasis: what stands in those may be meant."""
 _MOST_WRAPPED = 4
 """Words in one pair of marks that stand for nothing; more are a direction."""
 _ESCAPES = expression(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
@@ -52,7 +53,9 @@ def says_nothing(message: str, *, answer: str, done: bool, may_be_marked: Iterab
         return False
     if words in _NEVER_SAID or (_is_wrapped(text.strip()) and words.count(" ") < _MOST_WRAPPED):
         return True
-    return "?" not in answer and (words in _SAID_TO_A_QUESTION or (done and words in _SAID_AT_THE_END))
+    stands_for_nothing = words in _SAID_TO_A_QUESTION or (done and words in _SAID_AT_THE_END)
+    is_marked = text.strip()[0] in "(*_~"
+    return stands_for_nothing and (is_marked or "?" not in answer)
 
 
 def _is_seen(char: str) -> bool:
