@@ -121,9 +121,7 @@ async def _score(
             whole = Trajectory(turns=turns[: review.turn], stop=whole.stop)
     if whole.unfinished:
         await ask.all("turn", whole, len(turns), checks_alone=True)
-        if (
-            whole.ends_at_a_call
-        ):  # as a hand-over does: what the agent did there is judged, if not what it said
+        if whole.ends_at_a_call:
             ask.judge("turn", Trajectory(turns=whole.all_turns), len(turns))
     await ask.all("conversation", whole, None)
     if recorded.checks:

@@ -126,8 +126,10 @@ class SimulatedUser:
 def invented_by(move: UserReply, scenario: Scenario) -> str:
     """What the user made up and may have: the words that let it stand in its profile or its goal."""
     words = fold(move.allowed_by)
-    told = (scenario.profile, scenario.goal, *scenario.knowledge)
-    is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(mentions(text, move.allowed_by) for text in told)
+    sources = (scenario.profile, scenario.goal, *scenario.knowledge)
+    is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(
+        mentions(text, move.allowed_by) for text in sources
+    )
     return move.invented if is_allowed else ""
 
 

@@ -72,8 +72,8 @@ def fault_in(
         return "repeated its message"
     if found := _THINKING.search(text):
         return f"leaked reasoning or role words ({found[0].strip()[:40]!r})"
-    told = (*_told(scenario, trajectory), now)
-    if thought := thought_in(text, reason=reason, known=told):
+    known_texts = (*_told(scenario, trajectory), now)
+    if thought := thought_in(text, reason=reason, known=known_texts):
         return f"thought aloud or gave directions ({one_line(thought, 40)!r})"
     if found := _ASSISTANT.search(text):
         return f"spoke as the assistant ({found[0][:40]!r})"

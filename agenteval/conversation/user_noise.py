@@ -104,17 +104,17 @@ def thought_in(message: str, *, reason: str, known: Iterable[str]) -> str:
             return found[0].strip()
     if len({found[1].lower() for found in _KEY.finditer(message)}) > 1:
         return "the form of the answer"
-    told = "\n".join(known)
-    if tag := next((found[0] for found in _TAG.finditer(message) if found[0] not in told), ""):
+    written = "\n".join(known)
+    if tag := next((found[0] for found in _TAG.finditer(message) if found[0] not in written), ""):
         return tag
     return _repeated(reason, message)
 
 
 def _repeated(reason: str, message: str) -> str:
     """The model's reason, where the message says it, too, and more."""
-    words, said = list(_words(reason)), list(_words(message))
-    is_there = f" {' '.join(words)} " in f" {' '.join(said)} "
-    return reason.strip() if is_there and ENOUGH_WORDS <= len(words) < len(said) else ""
+    words, spoken = list(_words(reason)), list(_words(message))
+    is_there = f" {' '.join(words)} " in f" {' '.join(spoken)} "
+    return reason.strip() if is_there and ENOUGH_WORDS <= len(words) < len(spoken) else ""
 
 
 def _words(text: str) -> Iterator[str]:

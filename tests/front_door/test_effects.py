@@ -270,8 +270,8 @@ def test_what_could_not_gate_if_it_held_costs_the_finding_and_not_the_sample(
     (failure,) = project.sample("s")["turns"][0]["score_failures"]
     assert ("not enough to judge" if reply is UNSURE else "cannot be used") in failure["message"]
     assert found(project, "s") == []
-    is_told = code == 0 and reply is not UNSURE  # what it could not decide is no fault of the judge's
-    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is is_told
+    is_named = code == 0 and reply is not UNSURE  # what it could not decide is no fault of the judge's
+    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is is_named
 
 
 # ── acted wrongly ────────────────────────────────────────────────────────────────────────────────

@@ -36,8 +36,8 @@ def called(name: str, result: str | None, **args: Any) -> list[dict[str, Any]]:
 
 def log(project: Project, *last: dict[str, Any]) -> None:
     first = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "What can I do for you?"}]
-    said = [*first, {"role": "user", "content": "Cancel order A-7, it is mine."}, *last]
-    project.write("log.jsonl", json.dumps({"id": "talk", "messages": said}))
+    messages = [*first, {"role": "user", "content": "Cancel order A-7, it is mine."}, *last]
+    project.write("log.jsonl", json.dumps({"id": "talk", "messages": messages}))
 
 
 def score(project: Project, *flags: str) -> Any:

@@ -22,18 +22,20 @@ def agent(messages, ctx):
 """
 
 
-def play(project: Project, said: dict[str, list[Any]], **own: Any) -> Any:
-    """``said``: by scenario what the user says, a text or a whole reply, turn by turn."""
+def play(project: Project, by_scenario: dict[str, list[Any]], **own: Any) -> Any:
+    """``by_scenario``: by scenario what the user says, a text or a whole reply, turn by turn."""
     project.agent(AGENT)
     project.config("metrics: []\nmodels: {default: scripted/replies.yaml}\nmax_turns: 3\n")
     replies = []
-    for name, moves in said.items():
+    for name, moves in by_scenario.items():
         for turn, move in enumerate(moves):
             reply = {"reason": "r", "done": False, **(move if isinstance(move, dict) else {"message": move})}
             replies.append({"when": {"role": "user", "scenario": name, "turn": turn}, "reply": reply})
     project.write("replies.yaml", json.dumps({"replies": replies}))
     expect = {"output": {"contains": ["lamp"]}}
-    entries = [{"id": name, "goal": "Get a lamp.", "epochs": 1, "expect": expect, **own} for name in said]
+    entries = [
+        {"id": name, "goal": "Get a lamp.", "epochs": 1, "expect": expect, **own} for name in by_scenario
+    ]
     project.scenarios(json.dumps({"scenarios": entries}))
     return project.run()
 
@@ -94,16 +96,16 @@ NOTHING = [
 @pytest.mark.parametrize("done", [True, False])
 def test_an_answer_of_nothing_never_reaches_the_agent(project: Project, done: bool) -> None:
     """Of a user that is done it ends the conversation; of any other it is asked for once more."""
-    said: dict[str, list[Any]] = {
+    by_scenario: dict[str, list[Any]] = {
         f"n{number}": [HI, "The red one.", {"message": text, "done": done}]
         for number, text in enumerate(NOTHING)
         if done or text not in ("None", "DONE")  # an answer, too, of a user that goes on
     }
-    said["json-null"] = [HI, "The red one.", {"message": None, "done": done}]
-    played = play(project, said)
+    by_scenario["json-null"] = [HI, "The red one.", {"message": None, "done": done}]
+    played = play(project, by_scenario)
     assert played.code == (0 if done else 3), played.all
     assert set(verdicts(project).values()) == {"passed" if done else "inconclusive"}
-    assert heard(project) == {name: [HI, "The red one."] for name in said}
+    assert heard(project) == {name: [HI, "The red one."] for name in by_scenario}
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,9 @@ def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
     """The ways to read a part: as it stands, without whose words it is, as two pieces side by side that each
     tell their place, and as a heading with what stands under it."""
     yield (part,)
-    said_by = _SPEAKER.match(part.strip(_QUOTES))
-    if said_by:
-        part = part.strip(_QUOTES)[said_by.end() :]
+    speaker = _SPEAKER.match(part.strip(_QUOTES))
+    if speaker:
+        part = part.strip(_QUOTES)[speaker.end() :]
         yield (part,)
     for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES):
         pieces = tuple(_without_speaker(piece) for piece in between.split(part) if fold(bare(piece)))
@@ -117,8 +117,8 @@ def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
 
 def _without_speaker(piece: str) -> str:
     text = piece.strip(_QUOTES)
-    said_by = _SPEAKER.match(text)
-    return text[said_by.end() :] if said_by else piece
+    speaker = _SPEAKER.match(text)
+    return text[speaker.end() :] if speaker else piece
 
 
 def _is_line(heading: str, texts: Iterable[str]) -> bool:

@@ -134,16 +134,16 @@ def hints_of(tool: Any) -> dict[str, bool]:
     for each in (tool, *(getattr(tool, name, None) for name in _HOLDERS)):
         metadata = getattr(each, "metadata", None)
         nested = metadata.get("annotations") if isinstance(metadata, dict) else None
-        for said in (getattr(each, "annotations", None), nested, metadata):
-            found = {name: _hint(said, name, other) for name, other in _HINTS.items()}
+        for source in (getattr(each, "annotations", None), nested, metadata):
+            found = {name: _hint(source, name, other) for name, other in _HINTS.items()}
             hints = {name: value for name, value in found.items() if isinstance(value, bool)}
             if hints:
                 return hints
     return {}
 
 
-def _hint(said: Any, *names: str) -> Any:
-    get = said.get if isinstance(said, Mapping) else lambda name: getattr(said, name, None)
+def _hint(source: Any, *names: str) -> Any:
+    get = source.get if isinstance(source, Mapping) else lambda name: getattr(source, name, None)
     return next((value for value in map(get, names) if value is not None), None)
 
 

@@ -62,8 +62,8 @@ class _Strands:
                 if not _is_of_framework(tool):
                     spec = tool.tool_spec
                     schema = spec.get("inputSchema") or {}
-                    told, hints = spec.get("description") or "", hints_of(tool)
-                    found.setdefault(name, Tool(name, told, schema.get("json", schema), hints=hints))
+                    about, hints = spec.get("description") or "", hints_of(tool)
+                    found.setdefault(name, Tool(name, about, schema.get("json", schema), hints=hints))
             for name in _at_provider(agent):
                 found.setdefault(name, Tool(name, hosted=True))
             if agent.load_tools_from_directory:
