@@ -121,6 +121,8 @@ async def _score(
             whole = Trajectory(turns=turns[: review.turn], stop=whole.stop)
     if whole.unfinished:
         await ask.all("turn", whole, len(turns), checks_alone=True)
+        if whole.ends_at_a_call:
+            ask.judge("turn", Trajectory(turns=whole.all_turns), len(turns))
     await ask.all("conversation", whole, None)
     if recorded.checks:
         emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
@@ -152,14 +154,19 @@ class _Asking:
         self, scope: str, trajectory: Trajectory, turn: int | None, *, checks_alone: bool = False
     ) -> None:
         items: list[ScoreItem] = []
-        trajectory = self._seen(trajectory)
+        seen = self._seen(trajectory)
         for check in self._checks:
             if check.scope == scope:
-                items += await said_by(check, self._recorded.scenario, trajectory)
+                items += await said_by(check, self._recorded.scenario, seen)
         if items:
             own = {"key": self._recorded.key, "turn": turn, "items": tuple(items)}
             self._emit(changed(_SCORED, own))
-        for judge in () if checks_alone else self._judges:
+        if not checks_alone:
+            self.judge(scope, trajectory, turn)
+
+    def judge(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        trajectory = self._seen(trajectory)
+        for judge in self._judges:
             if judge.scope == scope and self._scoring:
                 self._scoring.start_soon(self._ask, judge, trajectory, turn)
 

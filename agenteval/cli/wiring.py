@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.traffic.middleware import Recording, Traffic
 from agenteval.cli import preflight
+from agenteval.cli.tool_hints import with_hints
 from agenteval.conversation.current_sample import enter
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
@@ -210,9 +211,10 @@ def runtime_of(
     resources: Resources,
     *,
     fail_fast: bool = False,
-) -> Runtime:
-    """All that a run is carried out with. Agents, mocks and models are loaded here; raises ``AuthorError``
-    with all that is wrong with them, before the first call."""
+) -> tuple[Runtime, tuple[Sample, ...]]:
+    """All that a run is carried out with, and the samples, their tools marked as the agents' own hint.
+    Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
+    the first call."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
@@ -229,6 +231,8 @@ def runtime_of(
     problems += preflight.checks_of_unseen_calls(samples, plan.visibility)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
+    samples = with_hints(samples, resources.agents_have)
+    scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
     ranges = plan.ranges
     made = Runtime(
@@ -248,7 +252,7 @@ def runtime_of(
         fail_fast=fail_fast,
     )
     resources.traffic.start(scenarios, judging.hashes_of(chosen, plan))
-    return made
+    return made, samples
 
 
 def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:

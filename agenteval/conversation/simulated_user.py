@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 
-from agenteval.conversation.user_faults import fault_in, untold_fact
+from agenteval.conversation.user_faults import MAY_RECUR, fault_in, untold_fact
+from agenteval.conversation.user_noise import says_nothing
 from agenteval.core.errors import SimulatorError, UnreadableReplyError, UntoldError
+from agenteval.core.folding import fold
+from agenteval.core.needles import mentions
 from agenteval.core.protocols import ChatModel, ModelRequest, Subject, UserMove
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.speech import spoken
 from agenteval.core.trajectory import Step, StopReason, Trajectory, Usage
 from agenteval.files.prompts import SHIPPED, Prompt, Rendered, fence
 
+ENOUGH_BYTES = 8
+"""Of the words that let a user make things up, so that they say something."""
 ATTEMPTS = 2
 """A message that is no user's is asked for once more; then the sample is inconclusive."""
 
 
+def _text(value: Any) -> Any:
+    """Some models write null where there is nothing to say."""
+    return "" if value is None else value
+
+
+_Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
+
+
 class UserReply(BaseModel):
     """What the model answers, the reason before what rests on it. ``done`` is a field, so that no word in a
-    text can end a conversation. ``unknown``: what the agent asked for and the user was not told."""
+    text can end a conversation. ``unknown``: what the agent asked for and the user was not told.
+    ``invented``: what the user made up, since the words ``allowed_by`` of its profile or goal let it."""
 
-    reason: str = ""
-    unknown: str = ""
-    message: str
+    reason: _Text = ""
+    unknown: _Text = ""
+    invented: _Text = ""
+    allowed_by: _Text = ""
+    message: _Text
     done: bool
 
 
@@ -66,12 +83,23 @@ class SimulatedUser:
                 raise SimulatorError(f"the simulated user: {error}", said=error.raw, usage=spent) from error
             usage = usage + reply.usage
             move = UserReply.model_validate(reply.value.model_dump())
+            last = trajectory.turns[-1].answer if trajectory.turns else ""
             said = move.message.strip()
+            if says_nothing(said, answer=last, done=move.done, may_be_marked=MAY_RECUR):
+                said = ""
             before = fault
-            fault = fault_in(said, self._sample.scenario, trajectory, done=move.done, now=self._now or "")
+            fault = fault_in(
+                said,
+                self._sample.scenario,
+                trajectory,
+                done=move.done,
+                now=self._now or "",
+                reason=move.reason,
+                invented=invented_by(move, self._sample.scenario),
+            )
             if not fault:
                 self._require_told(move.unknown, trajectory, usage)
-                if move.done and trajectory.turns and is_farewell(said, trajectory.turns[-1].answer):
+                if move.done and trajectory.turns and is_farewell(said, last):
                     said = ""
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
@@ -93,6 +121,16 @@ class SimulatedUser:
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
         )
         return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject, states_form=True)
+
+
+def invented_by(move: UserReply, scenario: Scenario) -> str:
+    """What the user made up and may have: the words that let it stand in its profile or its goal."""
+    words = fold(move.allowed_by)
+    sources = (scenario.profile, scenario.goal, *scenario.knowledge)
+    is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(
+        mentions(text, move.allowed_by) for text in sources
+    )
+    return move.invented if is_allowed else ""
 
 
 def render(

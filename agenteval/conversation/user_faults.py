@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agenteval.conversation.user_noise import thought_in
 from agenteval.core.errors import Problem, place_of
 from agenteval.core.expressions import expression
 from agenteval.core.needles import contains
@@ -22,7 +23,7 @@ from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, Scripte
 from agenteval.core.trajectory import Trajectory
 
 _THINKING = expression(
-    r"</?think(?:ing)?>|<\|[a-z_]+\|>|^\s*(?:user|assistant|agent|system|customer|human|you)\s*:"
+    r"^\s*(?:user|assistant|agent|system|customer|human|you)\s*:"
     r"|\bas the (?:simulated )?user\b|\bthe user (?:wants|would|should|is)\b|\bmy persona\b"
     r"|\bi (?:should|need to|will) (?:now )?(?:respond|reply|answer) as\b|^\s*[{\[].*[}\]]\s*$",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
@@ -38,7 +39,7 @@ _ASSISTANT = expression(
     r"|\bhere is a summary of your\b|\byour (?:order|booking|request) has been (?:booked|placed|processed)\b",
     re.IGNORECASE,
 )
-_MAY_RECUR = frozenset(
+MAY_RECUR = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
 """Answers that different questions may get; found in conversations that people wrote."""
@@ -51,23 +52,34 @@ _IDENTIFIER = expression(
 
 
 def fault_in(
-    message: str, scenario: Scenario, trajectory: Trajectory, *, done: bool = False, now: str = ""
+    message: str,
+    scenario: Scenario,
+    trajectory: Trajectory,
+    *,
+    done: bool = False,
+    now: str = "",
+    reason: str = "",
+    invented: str = "",
 ) -> str:
     """What makes ``message`` no user's message, as the rest of a sentence that begins "the simulated
     user …"; empty if nothing does. An empty message is fine for a user that is done, unless there is no
-    conversation without it. ``now``: the date that it was told."""
+    conversation without it. ``now``: the date that it was told; ``reason``: what the model gave as its
+    reason; ``invented``: what of the message it may have made up."""
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
-    if _words(text) not in _MAY_RECUR and any(_same(text, turn.user) for turn in trajectory.turns):
+    if _words(text) not in MAY_RECUR and any(_same(text, turn.user) for turn in trajectory.turns):
         return "repeated its message"
     if found := _THINKING.search(text):
         return f"leaked reasoning or role words ({found[0].strip()[:40]!r})"
+    known_texts = (*_told(scenario, trajectory), now)
+    if thought := thought_in(text, reason=reason, known=known_texts):
+        return f"thought aloud or gave directions ({one_line(thought, 40)!r})"
     if found := _ASSISTANT.search(text):
         return f"spoke as the assistant ({found[0][:40]!r})"
     if any(_is_copy(text, turn.answer) for turn in trajectory.turns):
         return "spoke as the assistant (it repeated the agent's answer)"
-    known = _compact(" ".join(_known(scenario, trajectory)))
+    known = _compact(" ".join((*_known(scenario, trajectory), invented)))
     unknown = [found[0].rstrip(".") for found in _IDENTIFIER.finditer(text)]
     unknown = [found for found in unknown if _compact(found) not in known]
     if unknown:

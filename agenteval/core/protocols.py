@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
@@ -126,12 +127,14 @@ async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
 
 class AgentTool(NamedTuple):
     """A tool that an agent has. ``hosted``: it runs at the provider, and no scenario can answer it. One
-    without a name stands for tools that only a run shows."""
+    without a name stands for tools that only a run shows. ``hints``: what it says that it does, under the
+    names of MCP."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
+    hints: Mapping[str, bool] = MappingProxyType({})
 
 
 class AgentFactory(Protocol):

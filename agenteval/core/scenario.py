@@ -435,6 +435,11 @@ class Tool(Value):
     def is_mocked(self) -> bool:
         return bool(self.model_fields_set & TOOL_ANSWERS)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether a mark says what it does."""
+        return self.reads or self.writes or self.destructive
+
 
 ShareBelow: TypeAlias = dict[Number, Annotated[Number, Field(ge=0, lt=1)]]
 

@@ -129,12 +129,16 @@ UNSAID = "turns"
 """The check of a recorded conversation in which not all was said that a scenario expects something of."""
 
 
-REACHED, MISSED, RULED_OUT, POLICY_BROKEN = "reached", "missed", "ruled out", "policy broken"
-"""What can become of a goal. *Ruled out*: the policy forbids it or the world does not allow it, and the agent
-said so plainly. *Policy broken*: reached by breaking it."""
+REACHED, MISSED, POLICY_BROKEN = "reached", "missed", "policy broken"
+RULED_OUT, WITHDRAWN = "ruled out", "withdrawn"
+"""What can become of a goal. *Policy broken*: reached by breaking a rule of kind permission. *Ruled out*: the
+policy forbids it or the world does not allow it, and the agent said so plainly. *Withdrawn*: the user freely
+gave it up."""
+EXCUSES = (RULED_OUT, WITHDRAWN)
+"""Outcomes that take a miss away: neither is one judge's word."""
 NOT_CLEAR = "not clear"
 """What a judge says of a goal, a policy or a criterion that the record does not decide."""
-_OPEN = frozenset((RULED_OUT, NOT_CLEAR))
+_OPEN = frozenset((*EXCUSES, NOT_CLEAR))
 
 
 class Score(Value):

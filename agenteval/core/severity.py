@@ -11,6 +11,7 @@ from agenteval.core.tool_effects import ToolEffect
 
 FALSE_CLAIM = "false claim of action"
 POLICY_VIOLATION = "policy violation"
+WRONG_ORDER = "wrong order"
 NOT_COMPLETED, NEVER_COMPLETED = "goal not completed", "goal never completed"
 
 SEVERITY_OF_LABEL: Mapping[str, Severity] = {
@@ -21,6 +22,7 @@ SEVERITY_OF_LABEL: Mapping[str, Severity] = {
     "false information": Severity.HIGH,
     "disobey user request": Severity.HIGH,
     "wrong tool": Severity.HIGH,
+    WRONG_ORDER: Severity.HIGH,
     "ignored tool result": Severity.HIGH,
     "missing tool call": Severity.HIGH,
     NOT_COMPLETED: Severity.HIGH,

@@ -1,9 +1,12 @@
-"""What a tool does to the world: it writes, it reads, or nobody knows. A mark decides, else a plain name."""
+"""What a tool does to the world: it writes, it reads, or nobody knows. A mark decides, else the hints of MCP
+or of its framework, else a plain name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from agenteval.core.expressions import expression
 from agenteval.core.scenario import Tool
@@ -24,6 +27,21 @@ def effect_of(name: str, tool: Tool | None) -> ToolEffect:
     if tool is not None and tool.reads:
         return ToolEffect.READS
     return effect_of_name(name)
+
+
+def effect_hinted(hints: Mapping[str, Any]) -> ToolEffect:
+    """By the hints of MCP (``annotations`` of a tool). That it destroys says something only of a tool that
+    is not read-only."""
+    is_read_only, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    if is_read_only is True:
+        return ToolEffect.READS
+    return ToolEffect.WRITES if is_read_only is False or destroys is True else ToolEffect.UNKNOWN
+
+
+def marks_hinted(hints: Mapping[str, Any]) -> dict[str, bool]:
+    """The mark that says the same as hints; empty if they say nothing."""
+    effect = effect_hinted(hints)
+    return {} if effect is ToolEffect.UNKNOWN else {str(effect): True}
 
 
 def _words(text: str) -> frozenset[str]:

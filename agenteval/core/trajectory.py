@@ -337,6 +337,13 @@ class Trajectory(Value):
         return (*self.turns, self.unfinished) if self.unfinished else self.turns
 
     @property
+    def ends_at_a_call(self) -> bool:
+        """Whether it is a record that ends with a call and without an answer, as it does at a hand-over."""
+        last = self.unfinished
+        is_recorded = self.stop is not None and self.stop.reason is StopReason.RECORDED
+        return is_recorded and last is not None and bool(last.steps) and bool(last.steps[-1].tool_calls)
+
+    @property
     def broken_turn(self) -> int:
         """The turn (from 0) that is charged with the fault which ended it."""
         charged = self.stop.turn if self.stop else None

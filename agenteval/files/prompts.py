@@ -59,6 +59,7 @@ _FILES = {
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
     "judge_refute_ruled_out": "judges/refute_ruled_out.md",
+    "judge_refute_withdrawn": "judges/refute_withdrawn.md",
     "judge_decide_ruled_out": "judges/decide_ruled_out.md",
     "judge_twin": "judges/twin.md",
     "error_deduplication": "issues/deduplicate.md",
@@ -297,7 +298,7 @@ def _shown(path: Path) -> str:
 
 
 _AGAIN = ("judge_refute", "judge_decide")
-_OF_GOALS = ("judge_refute_ruled_out", "judge_decide_ruled_out", "judge_twin")
+_OF_GOALS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
 """What tables say of a metric and a judge is not told: no part of the hash."""

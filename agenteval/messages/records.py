@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Tool
+from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
@@ -240,7 +241,9 @@ def _tool(schema: Any) -> tuple[str, Tool | None]:
         parameters = None
     text = schema.get("description")
     description = text if isinstance(text, str) else None
-    return name, Tool(description=description, parameters=parameters)
+    hints = schema.get("annotations")  # of a server of MCP
+    marks = marks_hinted(hints) if isinstance(hints, dict) else {}
+    return name, Tool.model_validate({"description": description, "parameters": parameters, **marks})
 
 
 _KINDS = ("function", "custom", "tool", "object")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from agenteval.core.call_outcomes import Outcome, did_nothing, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.score import Finding, Severity
-from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
+from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER, Act, severity_of
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory
-from agenteval.scoring.judges.references import is_quoted
+from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 
 
@@ -97,6 +97,9 @@ def calls_cited(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequen
 
 
 def _number(finding: Finding) -> int | None:
-    """Of two calls that are the same, the second is the one too many."""
+    """Of two calls that are the same, the second is the one too many; of two in the wrong order, the first
+    came too early."""
     other = finding.references.other_call
-    return finding.call if finding.call is None or other is None else max(finding.call, other)
+    if finding.call is None or other is None or finding.label == WRONG_ORDER:
+        return finding.call
+    return max(finding.call, other)

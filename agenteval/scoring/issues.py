@@ -199,7 +199,8 @@ def _is_of_one_fault(one: Located, other: Located) -> bool:
 
 def _is_same_fault(one: Located, other: Located) -> bool:
     """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
-    tool, if one of them is that it was not called."""
+    tool, if one of them is that it was not called. A goal is no turn's: that its tool is the same says
+    nothing."""
     first, second = one.finding, other.finding
     have_calls = first.call is not None and second.call is not None
     if have_calls and (first.call == second.call or not {first.label, second.label} <= _ABOUT_A_RESULT):
@@ -208,7 +209,7 @@ def _is_same_fault(one: Located, other: Located) -> bool:
         return False  # what is wrong with words is another fault than that they are said again
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
-    if not have_calls and one.tool and one.tool == other.tool:
+    if not have_calls and one.tool and one.tool == other.tool and GOAL not in (first.metric, second.metric):
         return True
     short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
     return len(short) >= _ENOUGH and short in long
@@ -221,14 +222,10 @@ _ENOUGH = 8
 """Characters of a quotation by which two findings are about the same."""
 
 
-_NO_REASON_TO_MISS = frozenset((_REPETITION, "repeated tool call", "unnecessary tool call"))
-"""Faults that cost time and patience, and keep no goal from being reached."""
-
-
 def _goals_with_their_causes(groups: Sequence[_Group]) -> list[_Group]:
-    """The groups of one scenario, and each missed goal with its cause in the same conversation: the fault
-    that is about the same, or the only one that can have been the reason. Where there are several, code
-    cannot tell."""
+    """The groups of one scenario, and each missed goal with the fault of the same conversation that is about
+    the same call or words. That there is no other fault makes one no reason: a model may say so, code cannot
+    tell."""
     goals, causes = ([g for g in groups if _is_goal(g) is wanted] for wanted in (True, False))
     by_conversation: dict[Hashable, list[int]] = {}
     for place, group in enumerate(causes):
@@ -238,12 +235,12 @@ def _goals_with_their_causes(groups: Sequence[_Group]) -> list[_Group]:
         alone = []
         for missed in goal.all:
             near = by_conversation.get(missed.key, [])
-            same = [n for n in near if any(_is_of_one_fault(missed, each) for each in causes[n].all)]
-            reasons = same[:1] or [n for n in near if _may_be_why(causes[n])]
-            if len(reasons) == 1:
-                causes[reasons[0]] = causes[reasons[0]].with_effects(missed)
-            else:
+            same = (n for n in near if any(_is_of_one_fault(missed, each) for each in causes[n].all))
+            cause = next(same, None)
+            if cause is None:
                 alone.append(missed)
+            else:
+                causes[cause] = causes[cause].with_effects(missed)
         if alone:
             causes.append(_Group(tuple(alone)))
     return causes
@@ -251,15 +248,6 @@ def _goals_with_their_causes(groups: Sequence[_Group]) -> list[_Group]:
 
 def _is_goal(group: _Group) -> bool:
     return group.members[0].cause.metric == GOAL
-
-
-def _may_be_why(group: _Group) -> bool:
-    """Whether a goal can have been missed for it. What was found by criteria and metrics of the author's own
-    may as well be what the miss looks like."""
-    cause = group.members[0].cause
-    known = (TOOL_CALL_BEHAVIOR, ""), *(each for each in _FROM_CAUSE_TO_EFFECT if each[1])
-    is_known = any(cause.metric == metric or cause.label == label for metric, label in known)
-    return is_known and cause.label not in _NO_REASON_TO_MISS
 
 
 def _joined(pieces: Sequence[Sequence[_Group]]) -> list[_Group]:

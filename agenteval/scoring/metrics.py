@@ -128,14 +128,15 @@ def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, pol
     ``policy``: whether the agent has one.
 
     A turn that broke off is not judged, and a conversation not if a fault ended it that is not the
-    agent's. Tool calls are judged where some were made, and where tools were at hand, so that a missing
-    call is seen.
+    agent's. Where a record ends with a call, as at a hand-over, its last turn has an error and no answer:
+    only labels are given, since there is nothing that could be measured. Tool calls are judged where some
+    were made, and where tools were at hand, so that a missing call is seen.
     """
     if spec.scope == "conversation":
         fault = trajectory.stop.fault if trajectory.stop else None
         ended = fault in (None, "agent") and bool(trajectory.all_turns)
         return ended and may_apply(spec, scenario, policy=policy)
-    if not trajectory.turns or trajectory.unfinished:
+    if not trajectory.turns or trajectory.unfinished or (trajectory.turns[-1].error and not spec.is_label):
         return False
     if spec.needs == "tools":
         return bool(trajectory.turns[-1].tool_calls or scenario.tools)

@@ -1,7 +1,7 @@
 """Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
 
-A criterion whose condition never arose holds, and a goal that was ruled out or is not clear has no value:
-neither may turn a run red, nor be all that a green run is based on.
+A criterion whose condition never arose holds; a goal that was ruled out, withdrawn or is not clear has no
+value: neither may turn a run red, nor be all that a green run is based on.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from agenteval.core.decision import GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
-from agenteval.core.score import NOT_CLEAR, RULED_OUT, Check, Verdict
+from agenteval.core.score import NOT_CLEAR, RULED_OUT, WITHDRAWN, Check, Verdict
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.goals import GOAL, goals_of, open_goals
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
+from agenteval.verdict.thresholds import KEPT_UP
 
 DECIDED = "something decides"
 """The gate of a scenario in which judges only abstained."""
@@ -79,6 +80,9 @@ def _abstained(scenario: ScenarioReport) -> str:
             f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
             " goal_outcome: refused"
         )
+    if withdrawn := open_goals(scenario.samples, WITHDRAWN):
+        count = plural(withdrawn, "conversation")
+        told.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
     if unclear := open_goals(scenario.samples, NOT_CLEAR):
         told.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(

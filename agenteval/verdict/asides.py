@@ -12,7 +12,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Tool
-from agenteval.core.score import NOT_CLEAR, REACHED, RULED_OUT, Finding, Severity, Verdict
+from agenteval.core.score import NOT_CLEAR, REACHED, RULED_OUT, WITHDRAWN, Finding, Severity, Verdict
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.prompts import CRITERIA
@@ -143,6 +143,8 @@ def _open(report: Report, decision: Decision) -> Iterator[Aside]:
     )
     if count := open_[GOAL, RULED_OUT]:
         yield Aside("goals_ruled_out", count, f"{plural(count, 'goal')} ruled out")
+    if count := open_[GOAL, WITHDRAWN]:
+        yield Aside("goals_withdrawn", count, f"{plural(count, 'goal')} withdrawn by the user")
     if count := open_[GOAL, NOT_CLEAR]:
         yield Aside("goals_not_clear", count, f"{plural(count, 'goal')} not clear")
     if count := open_[POLICY_ADHERENCE, NOT_CLEAR]:

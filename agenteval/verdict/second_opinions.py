@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agenteval.core.score import RULED_OUT, Check, Score, ScoreFailure, UserReview
+from agenteval.core.score import EXCUSES, Check, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """``doubted``: verdicts that would have gated, and goals that were ruled out; ``upheld`` of them;
-    ``sampled``: clean ones that were drawn, in ``differed`` of which the second answer would have gated.
-    ``usage``: of all calls beyond the first; ``judges``: of all calls of judges."""
+    """``doubted``: verdicts that would have gated, and goals that were ruled out or withdrawn; ``upheld`` of
+    them; ``sampled``: clean ones that were drawn, in ``differed`` of which the second answer would have
+    gated. ``usage``: of all calls beyond the first; ``judges``: of all calls of judges."""
 
     doubted: int
     upheld: int
@@ -56,7 +56,7 @@ def _is_sampled(item: Score | Check) -> bool:
 def _is_in_doubt(item: Score | Check) -> bool:
     """Whether its first answer would have gated, or taken a miss away."""
     first = item.votes[0]
-    return first.against or first.verdict == RULED_OUT
+    return first.against or first.verdict in EXCUSES
 
 
 def _is_upheld(item: Score | Check) -> bool:

@@ -16,7 +16,7 @@ from agenteval.core.event import (
 )
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
-from agenteval.core.score import RULED_OUT
+from agenteval.core.score import EXCUSES
 from agenteval.scoring.goals import open_goals
 from agenteval.verdict import gates, report
 from agenteval.verdict.epochs import Epochs, succeeded
@@ -76,7 +76,7 @@ class UntilDecided:
         self._run: RunStarted | None = None
         self._events: dict[SampleKey, list[Event]] = {}
         self._scenarios: dict[Pairing, _Scenario] = {}
-        self._ruled_out: dict[SampleKey, list[Event]] = {}
+        self._excused: dict[SampleKey, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
         self._planned(event)
@@ -92,8 +92,8 @@ class UntilDecided:
                 if event.is_over:
                     self._scenarios[key.scenario, key.agent].started.add(key.epoch)
                     self._finish(key, events)
-            case Reconsidered(key=key) if key in self._ruled_out:
-                self._finish(key, [*self._ruled_out.pop(key), event])
+            case Reconsidered(key=key) if key in self._excused:
+                self._finish(key, [*self._excused.pop(key), event])
 
     def next(self) -> Sample | None:
         sample = self._planned.next() or self._further()
@@ -121,13 +121,14 @@ class UntilDecided:
         return None
 
     def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:
-        """Note how an epoch ended. What is said of a goal that was ruled out may be looked at again."""
+        """Note how an epoch ended. What is said of a goal that was ruled out or withdrawn may be looked at
+        again."""
         assert self._run is not None
         own = self._scenarios[key.scenario, key.agent]
         alone = {"scenarios": (own.first.scenario,), "plan": self._run.plan.alone(key.scenario, key.agent)}
         found = report.fold([self._run.model_copy(update=alone), *events])
         (sample,) = found.samples
-        if open_goals([sample], RULED_OUT):
-            self._ruled_out[key] = list(events)
+        if open_goals([sample], *EXCUSES):
+            self._excused[key] = list(events)
         decided = gates.decide_sample(sample, found.scenarios[0], found)
         own.finished[key.epoch] = succeeded(sample, decided.verdict)

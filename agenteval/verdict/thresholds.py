@@ -11,7 +11,7 @@ from agenteval.core.plan import Plan, Threshold
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import ThresholdRule
-from agenteval.core.score import RULED_OUT, MetricSpec, Verdict
+from agenteval.core.score import RULED_OUT, WITHDRAWN, MetricSpec, Verdict
 from agenteval.verdict.report import Report
 
 NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interrupted", "budget")
@@ -65,24 +65,25 @@ def _left_out(metric: str, plan: Plan) -> str:
 
 class _Scores(NamedTuple):
     """What is known of a metric in a scenario: its ``values``, and how many others it has that are not known:
-    a judge failed (``broken``), the record does not tell (``unclear``), a goal was ruled out, a conversation
-    was lost, or nothing was judged in any (``unjudged``)."""
+    a judge failed (``broken``), the record does not tell (``unclear``), a goal was ruled out or withdrawn, a
+    conversation was lost, or nothing was judged in any (``unjudged``)."""
 
     values: tuple[float, ...] = ()
     broken: int = 0
     unclear: int = 0
     ruled_out: int = 0
+    withdrawn: int = 0
     lost: int = 0
     unjudged: int = 0
 
     @property
     def any(self) -> bool:
         """Whether anything was judged."""
-        return any((self.values, self.broken, self.unclear, self.ruled_out))
+        return any((self.values, self.broken, self.unclear, self.ruled_out, self.withdrawn))
 
     @property
     def unknown(self) -> int:
-        return self.broken + self.unclear + self.ruled_out + self.lost + self.unjudged
+        return sum((self.broken, self.unclear, self.ruled_out, self.withdrawn, self.lost, self.unjudged))
 
     def ends(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
         """All values, what is not known taken at its worst, and at its best."""
@@ -95,12 +96,14 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
     whole = [sample for sample in scenario.samples if not is_lost(sample)]
     scores = [score for sample in whole for score in sample.all_scores if score.metric == name]
     broken = sum(failure.metric == name for sample in whole for failure in sample.all_failures)
-    ruled_out = sum(score.is_open and score.label == RULED_OUT for score in scores)
+    open_ = [score.label for score in scores if score.is_open]
+    ruled_out, withdrawn = open_.count(RULED_OUT), open_.count(WITHDRAWN)
     found = _Scores(
         values=tuple(numeric(score) for score in scores if not score.is_open),
         broken=broken,
-        unclear=sum(score.is_open for score in scores) - ruled_out,
+        unclear=len(open_) - ruled_out - withdrawn,
         ruled_out=ruled_out,
+        withdrawn=withdrawn,
         lost=_lost(scenario),
     )
     return found if found.any or found.lost else found._replace(unjudged=1)
@@ -175,7 +178,9 @@ def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
         return "agenteval report latest --rejudge"
-    return REFUSED if scores.ruled_out else AGAIN if scores.lost else ""
+    if scores.ruled_out:
+        return REFUSED
+    return AGAIN if scores.lost else KEPT_UP if scores.withdrawn else ""
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
@@ -195,6 +200,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
 
 
 REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
+KEPT_UP = "a goal or profile that has the user go on, since no goal_outcome counts a goal that was withdrawn"
 
 
 def _known(scores: _Scores) -> str:
@@ -212,6 +218,8 @@ def _unknown(scores: _Scores) -> Iterable[str]:
         yield f"not clear in {plural(scores.unclear, 'conversation')}"
     if scores.ruled_out:
         yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSED})"
+    if scores.withdrawn:
+        yield f"withdrawn by the user in {plural(scores.withdrawn, 'conversation')} ({KEPT_UP})"
     if scores.lost:
         yield f"{plural(scores.lost, 'conversation')} lost"
 
@@ -223,6 +231,7 @@ def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
         (scores.broken, "missing"),
         (scores.unclear, "not clear"),
         (scores.ruled_out, "ruled out"),
+        (scores.withdrawn, "withdrawn"),
         (scores.lost, "lost"),
     )
     return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])

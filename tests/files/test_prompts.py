@@ -129,6 +129,7 @@ TOOL_LABELS = [
     "unnecessary tool call",
     "wrong tool",
     "wrong arguments",
+    "wrong order",
     "ignored tool result",
     "missing tool call",
     "repeated tool call",
@@ -163,7 +164,13 @@ def test_the_scales_have_five_anchors(metric: str) -> None:
 
 def test_a_goal_has_outcomes_and_is_of_the_conversation() -> None:
     rubric = load_rubric("goal_completion")
-    assert rubric.outcomes == {"reached": 1, "missed": 0, "ruled out": None, "policy broken": 0}
+    assert rubric.outcomes == {
+        "reached": 1,
+        "missed": 0,
+        "ruled out": None,
+        "withdrawn": None,
+        "policy broken": 0,
+    }
     assert (rubric.scope, rubric.unsure, rubric.labels) == ("conversation", "not clear", ())
 
 

@@ -247,9 +247,10 @@ def test_a_judge_gives_what_code_found_the_severity_of_the_claim(project: Projec
 
 PARAMETER = {"label": "wrong arguments", "call": 0, "parameter": "colour", "evidence": "and all is well"}
 UNREADABLE = "I would rather not say."
+UNSURE = {"label": "not enough to judge", "evidence": ""}
 
 
-@pytest.mark.parametrize("reply", [PARAMETER, UNREADABLE])
+@pytest.mark.parametrize("reply", [PARAMETER, UNREADABLE, UNSURE])
 @pytest.mark.parametrize(
     ("made", "gate", "code"),
     [(LOOK, "critical", 0), (ORDER, "critical", 0), ([("refund", {})], "critical", 3), (LOOK, "medium", 3)],
@@ -267,9 +268,10 @@ def test_what_could_not_gate_if_it_held_costs_the_finding_and_not_the_sample(
     done = project.run()
     assert done.code == code, done.all
     (failure,) = project.sample("s")["turns"][0]["score_failures"]
-    assert "cannot be used" in failure["message"]
+    assert ("not enough to judge" if reply is UNSURE else "cannot be used") in failure["message"]
     assert found(project, "s") == []
-    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is (code == 0)
+    is_named = code == 0 and reply is not UNSURE  # what it could not decide is no fault of the judge's
+    assert ("1 failed judge below the gate" in done.out.splitlines()[-1]) is is_named
 
 
 # ── acted wrongly ────────────────────────────────────────────────────────────────────────────────
@@ -458,9 +460,11 @@ def of_policy(*answers: dict[str, Any]) -> Any:
     return play
 
 
-def policy_run(project: Project, server: ModelServer, words: str = "You will get your refund today.") -> Done:
+def policy_run(
+    project: Project, server: ModelServer, words: str = "You will get your refund today.", more: str = ""
+) -> Done:
     made: Calls = [("refund", {"order": "A-7"})]
-    config = model_config(server, f"metrics: [{POLICY}]\ndetectors: []\n")
+    config = model_config(server, f"metrics: [{POLICY}]\ndetectors: []\n{more}")
     suite(project, {"s": (made, words)}, {}, config, epochs=1)
     text = (project.root / "agenteval.yaml").read_text()
     project.write("agenteval.yaml", text.replace("agent: {", f"agent: {{policy: '{RULE}', ", 1))
@@ -516,3 +520,48 @@ def test_a_violation_that_names_a_writing_call_is_asked_again_for_its_kind(proje
         assert policy_run(project, server).code == 1
         assert len(server.asked) == 3
     assert project.sample("s")["findings"][0]["severity"] == "critical"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "severities", "code"),
+    [
+        (("permission", "permission"), ["critical"], 1),
+        (("permission", "disclosure", "disclosure"), ["medium"], 0),
+        (("disclosure", "permission", "permission"), ["critical"], 1),
+        (("permission", "disclosure", ""), [], 3),  # no two agree
+    ],
+)
+def test_where_a_threshold_reads_every_violation_two_agree_only_if_both_are_as_grave(
+    project: Project, kinds: tuple[str, ...], severities: list[str], code: int
+) -> None:
+    act = {"rule": RULE, "evidence": "", "call": 0, "reason": "r"}
+    answers = [{**act, "kind": kind} if kind else {} for kind in kinds]
+    with ModelServer(of_policy(*answers)) as server:
+        done = policy_run(project, server, more="thresholds: {policy_adherence: 0}\n")
+        assert len(server.asked) == len(kinds)
+    assert done.code == code, done.all
+    assert [finding["severity"] for finding in project.sample("s")["findings"]] == severities
+    if code == 3:
+        assert "no two answers agree: fail, fail, pass" in done.out
+
+
+@pytest.mark.parametrize(
+    ("quotation", "code"),
+    [
+        ("Agent: You will get your refund today.", 1),
+        ("“You will get your refund” / “today.”", 3),  # the second piece is too short to tell its place
+        ("You will get (…) refund today", 1),
+        ("Turn 1: You will get your refund tomorrow.", 3),
+        ("You will get your money today.", 3),
+    ],
+)
+def test_a_quotation_in_a_fair_form_counts_and_invented_words_do_not(
+    project: Project, quotation: str, code: int
+) -> None:
+    with ModelServer(of_policy({**PROMISE, "kind": "permission", "evidence": quotation})) as server:
+        done = policy_run(project, server)
+    assert done.code == code, done.all
+    if code == 1:
+        assert project.sample("s")["findings"][0]["turn"] == 0
+    else:
+        assert '"evidence" must quote words' in project.sample("s")["score_failures"][0]["message"]

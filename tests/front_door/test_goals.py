@@ -518,3 +518,47 @@ def test_a_goal_that_a_forbidden_call_reached_is_as_bad_as_the_call_or_the_words
     suite(project, [{"id": "s", "turns": ["refund once"], "epochs": 2, "tools": tools}], replies)
     assert project.run().code == code
     assert findings(project, "s") == [("goal not completed", severity)]
+
+
+# ── withdrawn ────────────────────────────────────────────────────────────────────────────────────
+
+GIVES_UP = {"turns": ["no", "Leave it, I will keep the lamp."]}
+WITHDRAWN = {"outcome": "withdrawn", "evidence": "Leave it, I will keep the lamp."}
+
+
+def test_a_goal_that_was_withdrawn_has_no_value(project: Project) -> None:
+    suite(
+        project,
+        [
+            {"id": "kept", **GIVES_UP},
+            {"id": "refuse", **GIVES_UP, "goal_outcome": "refused"},
+            {"id": "said-by-the-agent", "turns": ["no"]},
+        ],
+        [
+            outcome("kept", WITHDRAWN),
+            outcome("refuse", WITHDRAWN),
+            outcome("said-by-the-agent", {**WITHDRAWN, "evidence": REFUSAL}),
+        ],
+    )
+    assert project.run().code == 3
+    assert goal(project, "kept") == goal(project, "refuse") == ("withdrawn", None)
+    assert "what the user said" in goal(project, "said-by-the-agent")
+    assert findings(project, "kept") == []
+    assert verdicts(project) == {"kept": "passed", "refuse": "passed", "said-by-the-agent": "inconclusive"}
+
+
+def test_to_a_threshold_a_goal_that_was_withdrawn_is_unknown(project: Project) -> None:
+    entry = {"id": "x", **GIVES_UP}
+    suite(project, [entry], [outcome("x", WITHDRAWN)], "thresholds: {goal_completion: 1}\n")
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "withdrawn by the user in 1 conversation" in done.out
+    assert "goal_outcome" in done.out
+
+
+def test_a_scenario_that_rests_on_a_goal_alone_is_undecided_if_it_was_withdrawn(project: Project) -> None:
+    suite(project, [{"id": "x", **GIVES_UP}], [outcome("x", WITHDRAWN)], "metrics: [goal_completion]\n")
+    done = project.run()
+    assert done.code == 3, done.all
+    (gate,) = (each for each in project.results()["summary"]["gates"] if each["name"] == "something decides")
+    assert gate["basis"].startswith("the goal was withdrawn by the user in 1 conversation")

@@ -24,6 +24,8 @@ replies:
     reply: {evidence: "", reason: r, score: 1}
   - when: {role: judge, text: HONEST}
     reply: {evidence: "", reason: r, label: no failure}
+  - when: {role: judge, scenario: one, metric: goal_completion}
+    reply: {evidence: "is refunded in full", reason: No money came., score: 0}
   - when: {role: judge, metric: goal_completion}
     reply: {evidence: "Anything else?", reason: No money came., score: 0}
   - when: {role: judge, scenario: two, metric: agent_behavior_failure}
@@ -31,7 +33,7 @@ replies:
   - when: {role: judge, metric: agent_behavior_failure}
     reply: {evidence: "", reason: r, label: no failure}
   - when: {role: judge, metric: tool_call_behavior_failure}
-    reply: {evidence: "lamp is refunded", reason: The bank was down., label: ignored tool result}
+    reply: {evidence: "lamp is refunded in full", reason: The bank was down., label: ignored tool result}
 """
 
 
@@ -112,3 +114,36 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
     assert told in (project.root / "report.md").read_text("utf-8")
     again = project.call("report", "latest", "-v")
     assert (again.code, told in " ".join(again.out.split())) == (1, True)
+
+
+def test_a_goal_is_not_put_with_a_small_fault_only_since_there_is_no_other(project: Project) -> None:
+    """Without a model to say so, the missed goal is an issue of its own, and the small thing a small one."""
+    project.agent(AGENT)
+    project.config("models: {default: scripted/replies.yaml}\ndetectors: []\n" + METRICS)
+    wordy = {"evidence": "Anything else?", "reason": "r", "label": "lack of specific information"}
+    calls = {"evidence": "lamp is refunded in full", "reason": "r", "label": "ignored tool result"}
+    missed = {"evidence": "refunded in full", "reason": "No money came.", "score": 0}
+    for behaviour, tools, titles in (
+        (wordy, None, [("goal not completed", "critical"), ("lack of specific information", "medium")]),
+        (None, calls, [("ignored tool result: refund", "critical")]),
+    ):
+        replies = [
+            {"when": {"role": "judge", "metric": metric}, "reply": reply or FINE}
+            for metric, reply in (
+                ("agent_behavior_failure", behaviour),
+                ("tool_call_behavior_failure", tools),
+            )
+        ]
+        replies.append({"when": {"role": "judge", "metric": "goal_completion"}, "reply": missed})
+        replies.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
+        project.write("replies.yaml", json.dumps({"replies": replies}))
+        tool = {"refund": {"returns": "the bank is down"}}
+        project.scenarios(
+            json.dumps({"id": "s", "goal": "My money.", "turns": ["Refund it."], "tools": tool})
+        )
+        assert project.run().code == 1
+        assert [(each["title"], each["severity"]) for each in issues(project)] == titles
+
+
+FINE = {"evidence": "", "reason": "r", "label": "no failure"}
+METRICS = "metrics: [goal_completion, agent_behavior_failure, tool_call_behavior_failure]\n"

@@ -1,5 +1,6 @@
-"""A goal that was ruled out is asked again: to be refuted, beside a conversation that reached it, and a third
-time where another metric contradicts. The judge is a server that answers by what it is asked."""
+"""A goal that was ruled out or withdrawn is asked again: to be refuted, beside a conversation that reached
+it, and a third time where another metric contradicts. The judge is a server that answers by what it is asked.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(prompt: str) -> Asked:
-    is_third = any(title in prompt for title in ("# Was it ruled out?", "# Two answers that differ"))
+    is_third = any(title in prompt for title in ("# Answers about this goal", "# Two answers that differ"))
     number = 3 if is_third else 2 if "# A claim to be refuted" in prompt else 1
     return Asked(number, "## Another conversation that reached this goal" in prompt, prompt)
 
@@ -73,7 +74,8 @@ class Bench:
         elif "outcome" in fields:
             asked = asked_of(request["messages"][1]["content"])
             self.asked.append(asked)
-            blank = {"call": None, "rule": "", "source": "", "fact": "", "difference": "", "evidence": ""}
+            texts = ("rule", "kind", "source", "fact", "difference", "evidence")
+            blank = {"call": None, **dict.fromkeys(texts, "")}
             answer |= {**blank, **self.goal(asked)}
         else:
             is_found = self.label != "no failure" and REFUSAL in request["messages"][1]["content"]
@@ -609,3 +611,130 @@ def test_an_agent_that_refuses_falsely_is_red_and_one_that_must_refuse_is_not(
     assert done.code == code, done.all
     assert bench.score()["label"] == ("missed" if code else "ruled out")
     assert bench.found() == [("goal not completed", "critical")] * code
+
+
+# ── withdrawn ────────────────────────────────────────────────────────────────────────────────────
+
+CHANGED_MIND = "On second thought I will keep the lamp."
+WITHDRAWN: Verdict = {"outcome": "withdrawn", "evidence": CHANGED_MIND, "source": CHANGED_MIND}
+ENDED: Verdict = {**MISSED, "evidence": "As you like."}
+PATIENT = "def agent(messages):\n    return 'One moment.' if len(messages) < 2 else 'As you like.'\n"
+STUBBORN = "def agent(messages):\n    return 'I cannot refund it.' if len(messages) < 2 else 'As you like.'\n"
+"""It had refused before the user gave up."""
+
+
+@pytest.mark.parametrize(
+    ("agent", "answers", "outcome", "code"),
+    [
+        (PATIENT, (WITHDRAWN, WITHDRAWN), "withdrawn", 0),
+        (PATIENT, (WITHDRAWN, ENDED, WITHDRAWN), "withdrawn", 0),
+        (PATIENT, (ENDED, WITHDRAWN, WITHDRAWN), "withdrawn", 0),
+        (STUBBORN, (WITHDRAWN, MISSED, MISSED), "missed", 1),
+        (STUBBORN, (WITHDRAWN, RULED_OUT, NOT_CLEAR), "not clear", 0),
+        (STUBBORN, (WITHDRAWN, RULED_OUT, RULED_OUT, RULED_OUT), "ruled out", 0),
+    ],
+)
+def test_a_goal_that_was_withdrawn_is_asked_again(
+    bench: Bench, agent: str, answers: tuple[Verdict, ...], outcome: str, code: int
+) -> None:
+    bench.suite(turns=[ASKED, CHANGED_MIND])
+    bench.project.agent(agent)
+    bench.goal = by_number(*answers)
+    done = bench.run()
+    assert done.code == code, done.all
+    assert bench.score()["label"] == outcome
+    if outcome == "withdrawn":
+        assert bench.score()["value"] is None
+        assert "1 goal withdrawn by the user" in done.out.splitlines()[-1]
+    if answers[0] is WITHDRAWN:
+        second = next(asked for asked in bench.asked if asked.number == 2)
+        assert "found that the user withdrew the goal" in second.prompt
+    again = bench.project.call("report", "latest", "--report", "json=again.json", env=KEY)
+    assert again.code == code
+    assert bench.scenarios("again.json") == bench.scenarios()
+
+
+def test_where_the_agent_disobeyed_a_third_call_decides_whether_it_was_withdrawn(bench: Bench) -> None:
+    bench.suite(turns=[ASKED, CHANGED_MIND])
+    bench.project.agent(STUBBORN)
+    bench.label = "disobey user request"
+    bench.goal = by_number(WITHDRAWN, WITHDRAWN, {**MISSED, "evidence": REFUSAL})
+    assert bench.run().code == 1
+    assert (bench.score()["label"], bench.votes()) == ("missed", ["withdrawn", "withdrawn", "missed"])
+
+
+@pytest.mark.parametrize("source", ["", "As you like.", "I have changed my mind about it.", RULE])
+def test_only_the_users_words_withdraw_a_goal(bench: Bench, source: str) -> None:
+    bench.suite(turns=[ASKED, CHANGED_MIND])
+    bench.project.agent(PATIENT)
+    bench.goal = lambda _asked: {**WITHDRAWN, "source": source}
+    done = bench.run()
+    assert done.code == 3, done.all
+    (sample,) = bench.scenarios()[0]["samples"]
+    assert '"source"' in sample["score_failures"][0]["message"]
+
+
+def test_what_one_conversation_reached_another_user_may_withdraw(bench: Bench) -> None:
+    """Nobody is asked to name what was different: that is what the user said."""
+    bench.suite(reached=1, epochs=2, turns=[ASKED, CHANGED_MIND])
+    bench.goal = lambda asked: REACHED if is_reached(asked) else WITHDRAWN
+    done = bench.run()
+    assert done.code == 0, done.all
+    assert (bench.score(1)["label"], bench.votes(1)) == ("withdrawn", ["withdrawn", "withdrawn"])
+    assert not any(asked.is_beside_twin for asked in bench.asked)
+
+
+# ── the kind of a rule that was broken ───────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("kind", "code"), [("permission", 1), ("disclosure", 3), ("style", 3), ("", 3)])
+def test_only_a_rule_of_kind_permission_makes_a_goal_that_was_reached_a_miss(
+    bench: Bench, kind: str, code: int
+) -> None:
+    """Any other answer is asked to be mended, and is no score."""
+    bench.suite(reached=1)
+    broken = {"outcome": "policy broken", "rule": RULE, "kind": kind, "call": 0, "evidence": ""}
+    bench.goal = lambda _asked: {**broken, "evidence": "Your lamp is refunded."}
+    done = bench.run()
+    assert done.code == code, done.all
+    if code == 3:
+        assert "a broken rule of another kind leaves the goal as it is" in done.out
+
+
+# ── a hand-over that the goal names ──────────────────────────────────────────────────────────────
+
+HAND_OVER = "until the agent puts the user through to a person"
+PUT_THROUGH = "I am putting you through to a colleague."
+BY_WORDS = {"outcome": "reached", "evidence": PUT_THROUGH, "source": HAND_OVER}
+SAYS = f"def agent(messages):\n    return {PUT_THROUGH!r}\n"
+PASSES_ON = "def agent(messages, ctx):\n    ctx.call_tool_sync('transfer', {})\n    return 'One moment.'\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "goal", "answer", "code"),
+    [
+        (SAYS, f"Ask for a refund {HAND_OVER}.", BY_WORDS, 0),
+        (SAYS, "A refund for the lamp.", BY_WORDS, 3),  # the goal names none
+        (SAYS, f"Ask for a refund {HAND_OVER}.", {**BY_WORDS, "evidence": "The agent hung up."}, 3),
+        (SAYS, f"Ask for a refund {HAND_OVER}.", {**BY_WORDS, "source": ""}, 3),
+        (
+            PASSES_ON,
+            f"Ask for a refund {HAND_OVER}.",
+            {"outcome": "reached", "call": 0, "evidence": "One moment."},
+            0,
+        ),
+    ],
+)
+def test_a_hand_over_that_the_goal_names_is_reached_by_a_call_or_by_words(
+    bench: Bench, agent: str, goal: str, answer: Verdict, code: int
+) -> None:
+    transfer = {"returns": "Transfer successful"}
+    bench.suite(goal=goal, tools={"refund": REFUND, "transfer": transfer})
+    bench.project.agent(agent)
+    bench.goal = lambda _asked: answer
+    done = bench.run()
+    assert done.code == code, done.all
+    if not code:
+        assert (bench.score()["label"], bench.score()["value"]) == ("reached", 1.0)
+        # Nobody can look up what words did: that is asked again.
+        assert len(bench.votes()) == (2 if answer is BY_WORDS else 0)

@@ -380,11 +380,11 @@ def _by_schema(request: Request) -> Behaviour:
     """The best verdict that the schema allows; as a user, one question and no more."""
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
-    values |= {"unknown": "", "explains": False}
+    values |= {"unknown": "", "invented": "", "allowed_by": "", "explains": False}
     values |= {
         "call": None,
         "other_call": None,
-        **dict.fromkeys(("parameter", "tool", "value", "source", "rule", "fact"), ""),
+        **dict.fromkeys(("parameter", "tool", "value", "source", "rule", "kind", "fact"), ""),
     }
     values["violations"] = []
     if "outcome" in properties:

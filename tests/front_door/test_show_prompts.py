@@ -21,7 +21,7 @@ from tests.support.fake_models import FakeModel
 from tests.support.trajectories import seen
 
 NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user", "user_review")
-PARTS = ("judge_refute", "judge_decide", "answer_shared")
+PARTS = ("judge_refute", "judge_decide", "judge_refute_withdrawn", "answer_shared")
 SCENARIO = Scenario.model_validate(
     {"id": "x", "goal": "g", "tools": {"t": {}}, "expect": {"criteria": ["Is ${kind} and $${fair}"]}}
 )

@@ -19,7 +19,7 @@ from agenteval.core.errors import AuthorError, InfrastructureError, UnreadableRe
 from agenteval.core.event import Event, IssuesFound
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Finding, Severity
+from agenteval.core.score import Finding, References, Severity
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn, Usage
 from agenteval.scoring.findings import effective_severities, located, sample_of
 from agenteval.scoring.issues import (
@@ -273,11 +273,11 @@ def test_findings_that_code_cannot_tell_apart_are_asked_about_once() -> None:
     [
         [finding()],
         [finding(turn=turn) for turn in range(4)],
-        # Two labels of one fault, and the goal that was missed for it.
+        # Two labels of one fault, and the goal that was missed by the same call.
         [
             finding("wrong tool", metric="tool_call_behavior_failure", call=0),
             finding("false information", call=0),
-            finding("goal not completed", metric="goal_completion", turn=None),
+            finding("goal not completed", metric="goal_completion", turn=None, call=0),
         ],
     ],
     ids=["a finding", "a loop", "a fault under three labels"],
@@ -296,6 +296,7 @@ def missed(**more: Any) -> Finding:
     return finding("goal not completed", metric="goal_completion", turn=None, **more)
 
 
+NOT_CALLED = References(tool="create_booking")
 WRONG = finding("wrong arguments", Severity.MEDIUM, metric="tool_call_behavior_failure", call=0)
 
 
@@ -303,25 +304,26 @@ WRONG = finding("wrong arguments", Severity.MEDIUM, metric="tool_call_behavior_f
 @pytest.mark.parametrize(
     ("findings", "titles"),
     [
-        ([WRONG, missed()], ["wrong arguments: create_booking"]),
-        # Looking up twice, repeating oneself: no goal is missed for that.
+        ([WRONG, missed(call=0)], ["wrong arguments: create_booking"]),
+        # The only fault of a conversation need not be why: it may be a small one.
+        ([WRONG, missed()], ["goal not completed", "wrong arguments: create_booking"]),
+        ([WRONG, missed(call=1)], ["goal not completed", "wrong arguments: create_booking"]),
         (
-            [finding("repeated tool call", Severity.MEDIUM, metric=TOOLS, call=0), missed()],
-            ["goal not completed", "repeated tool call: create_booking"],
+            [finding("missing tool call", metric=TOOLS, references=NOT_CALLED), missed(call=0)],
+            ["goal not completed: create_booking", "missing tool call: create_booking"],
         ),
         ([finding("repetition", Severity.LOW), missed()], ["goal not completed", "repetition"]),
-        # Two that can have been the reason: code cannot tell which …
         (
             [WRONG, finding(evidence="It costs nine pounds."), missed(evidence="Something else altogether.")],
             ["goal not completed", "false information", "wrong arguments: create_booking"],
         ),
-        # … unless the judge of the goal quotes one of them.
+        # The judge of the goal quotes one of them.
         (
             [WRONG, finding(evidence="It costs nine pounds."), missed(evidence="costs nine pounds")],
             ["false information", "wrong arguments: create_booking"],
         ),
     ],
-    ids=["one cause", "needless call", "wordy", "two causes", "quoted"],
+    ids=["same call", "one fault", "another call", "same tool", "wordy", "two faults", "quoted"],
 )
 def test_a_missed_goal_is_put_with_its_cause(
     findings: list[Finding], titles: list[str], model: Fake | None
@@ -335,8 +337,12 @@ def test_a_missed_goal_is_put_with_its_cause(
 
 def test_each_goal_goes_with_the_cause_of_its_own_conversation() -> None:
     samples = [
-        told(key(epoch=0), WRONG, missed(), calls=[BOOKING]),
-        told(key(epoch=1), finding(), missed(severity=Severity.CRITICAL)),
+        told(key(epoch=0), WRONG, missed(call=0), calls=[BOOKING]),
+        told(
+            key(epoch=1),
+            finding(evidence="It costs 9."),
+            missed(severity=Severity.CRITICAL, evidence="It costs 9."),
+        ),
         told(key(epoch=2), missed()),
     ]
     issues = run(samples).issues

@@ -175,7 +175,7 @@ def test_a_wrong_score_is_a_failure_to_score(reply: dict[str, Any]) -> None:
 def test_a_goal_ends_in_one_of_its_outcomes(value: Any) -> None:
     (failure,) = judged("goal_completion", FakeModel(outcome(value)))
     assert isinstance(failure, ScoreFailure)
-    assert "the outcome must be one of: reached, missed, ruled out, policy broken, not" in failure.message
+    assert "the outcome must be one of: reached, missed, ruled out, withdrawn, policy" in failure.message
 
 
 @pytest.mark.parametrize("value", ["all good", "", None, 3, True, "fail", "unsafe"])
@@ -197,8 +197,10 @@ def test_a_wrong_label_is_a_failure_to_score(value: Any) -> None:
 def test_not_enough_to_judge_is_a_failure_to_score(metric: str, reply: dict[str, Any]) -> None:
     scenario = TALK.model_copy(update={"tools": {"book": Tool()}})
     (failure,) = judged(metric, FakeModel(reply), scenario=scenario)
+    worst = failure.worst  # of all labels that there are
+    assert (worst is None) is bool(load_rubric(metric).scale)
     assert failure == ScoreFailure(
-        metric=metric, message="not enough to judge: because", usage=USAGE, unclear=True
+        metric=metric, message="not enough to judge: because", usage=USAGE, unclear=True, worst=worst
     )
 
 

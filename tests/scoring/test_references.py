@@ -10,7 +10,8 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
-from agenteval.scoring.judges.references import Claim, Shown, flaw_of, is_quoted, shown
+from agenteval.scoring.judges.quotations import is_quoted
+from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
 from tests.support.trajectories import seen
 
 POLICY = "Cancel a booking only after a clear yes of the customer.\nRefunds take five days."

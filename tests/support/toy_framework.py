@@ -120,7 +120,10 @@ class Toy:
         return f"{__name__}.Agent" in frameworks.kinds(obj)
 
     def tools(self, obj: Any) -> list[Any]:
-        found = [frameworks.Tool(name, tool.__doc__ or "", PARAMETERS) for name, tool in obj.tools.items()]
+        found = [
+            frameworks.Tool(name, tool.__doc__ or "", PARAMETERS, hints=frameworks.hints_of(tool))
+            for name, tool in obj.tools.items()
+        ]
         found += [frameworks.MORE] * hasattr(obj, "more")
         return found + [frameworks.Tool(name, hosted=True) for name in obj.hosted]
 

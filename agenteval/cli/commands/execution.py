@@ -37,7 +37,7 @@ from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.issues import find_issues
-from agenteval.scoring.judges.ruled_out import RuledOutGoals
+from agenteval.scoring.judges.excused_goals import ExcusedGoals
 from agenteval.verdict import gates, report
 from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
@@ -94,7 +94,7 @@ def execute(
 def _second_look(prepared: Prepared, run: Event) -> SecondLook:
     judges = goal_judges(prepared.runtime.judges)
     before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
-    return SecondLook(RuledOutGoals(judges.get, prepared.plan.corroborate, before))
+    return SecondLook(ExcusedGoals(judges.get, prepared.plan.corroborate, before))
 
 
 def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:

@@ -212,7 +212,11 @@ def prepare(request: Request) -> Prepared:
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )
-    runtime = wiring.runtime_of(samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast)
+    runtime, samples = wiring.runtime_of(
+        samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast
+    )
+    marked = {sample.scenario.id: sample.scenario for sample in samples}
+    scenarios = tuple(marked.get(scenario.id, scenario) for scenario in scenarios)
     return Prepared(
         config=config,
         public=loaded.public,

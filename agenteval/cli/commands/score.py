@@ -53,7 +53,7 @@ from agenteval.messages.placed import NoCallsIn
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
 from agenteval.scoring import judging
-from agenteval.scoring.judges.ruled_out import RuledOutGoals
+from agenteval.scoring.judges.excused_goals import ExcusedGoals
 from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
@@ -188,7 +188,7 @@ async def _score_and_close(
 def _second_look(prepared: PreparedScore) -> SecondLook:
     """Whoever the agents are, one judge has judged all goals."""
     judge = goal_judges({"": prepared.judges}).get("")
-    return SecondLook(RuledOutGoals(lambda _agent: judge, prepared.plan.corroborate))
+    return SecondLook(ExcusedGoals(lambda _agent: judge, prepared.plan.corroborate))
 
 
 def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]]:

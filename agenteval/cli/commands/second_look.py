@@ -9,20 +9,20 @@ import anyio
 from agenteval.conversation.pipeline import Control
 from agenteval.core.event import Event, Reconsidered
 from agenteval.core.protocols import Emit, Scorer
+from agenteval.scoring.judges.excused_goals import ExcusedGoals, takes_a_miss_away
 from agenteval.scoring.judges.goal import GoalJudge
-from agenteval.scoring.judges.ruled_out import RuledOutGoals, rules_out
 from agenteval.verdict import report
 
 
 class SecondLook:
-    """A sink that notes whether a goal was ruled out, and who then asks again."""
+    """A sink that notes whether a goal was ruled out or withdrawn, and who then asks again."""
 
-    def __init__(self, goals: RuledOutGoals) -> None:
+    def __init__(self, goals: ExcusedGoals) -> None:
         self._goals = goals
         self._is_needed = False
 
     def __call__(self, event: Event) -> None:
-        self._is_needed = self._is_needed or rules_out(event)
+        self._is_needed = self._is_needed or takes_a_miss_away(event)
 
     async def take(self, events: Iterable[Event], emit: Emit, control: Control) -> bool:
         """Whether anything was asked. A run that is to end asks nothing more, and what was not asked then is

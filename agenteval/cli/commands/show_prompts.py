@@ -57,8 +57,9 @@ _PARTS = {
     "judge_refute": "after a criterion, to refute an answer to it",
     "judge_decide": "after a criterion, if two answers to it differ",
     "judge_refute_ruled_out": "after the criterion of goals, to refute that one was ruled out",
-    "judge_decide_ruled_out": "after the criterion of goals, if it is in dispute that one was ruled out",
-    "judge_twin": "in these two, if another conversation reached the goal",
+    "judge_refute_withdrawn": "after the criterion of goals, to refute that the user withdrew one",
+    "judge_decide_ruled_out": "after the criterion of goals, if either is in dispute",
+    "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
 """Prompts that are a part of others, and where they stand."""

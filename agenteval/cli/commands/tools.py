@@ -23,6 +23,7 @@ from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Problem
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
+from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
 
 _MOCK_S = 60.0
@@ -137,4 +138,5 @@ def _innermost(error: BaseException) -> str:
 
 def _entry(tool: Any) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    return {**described, "parameters": tool.input_schema, "returns": {}}
+    hints = tool.annotations.model_dump(by_alias=True) if tool.annotations else {}
+    return {**described, "parameters": tool.input_schema, **marks_hinted(hints), "returns": {}}

@@ -88,17 +88,18 @@ class Suite:
 
 
 def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
-    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written.
-    Nothing answers here: mocks have no part in it."""
+    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written,
+    else as the tools themselves hint. Nothing answers here: mocks have no part in it."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
         own, wanted = recorded.get(name, Tool()), expected.get(name, Tool())
+        marked = wanted if wanted.is_marked else own
         joined[name] = Tool(
             description=own.description or wanted.description,
             parameters=own.parameters or wanted.parameters,
-            reads=wanted.reads,
-            writes=wanted.writes,
-            destructive=wanted.destructive,
+            reads=marked.reads,
+            writes=marked.writes,
+            destructive=marked.destructive,
         )
     return joined
 

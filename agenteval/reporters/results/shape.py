@@ -56,9 +56,9 @@ class VoteShape(Shape):
 
 class SecondOpinionsShape(Shape):
     """How judges were asked again. ``corroborate``: whether they were at all. ``doubted``: verdicts that
-    would have failed something, and goals that were ruled out; ``upheld`` of them counted. ``sampled``: clean
-    ones, asked again by lot, in ``differed`` of which the second answer would have failed something.
-    ``usage`` is that of the calls beyond the first, ``share`` its share of the judges' tokens."""
+    would have failed something, and goals that were ruled out or withdrawn; ``upheld`` of them counted.
+    ``sampled``: clean ones, asked again by lot, in ``differed`` of which the second answer would have failed
+    something. ``usage`` is that of the calls beyond the first, ``share`` its share of the judges' tokens."""
 
     corroborate: bool
     doubted: int

@@ -16,7 +16,7 @@ from agenteval.verdict.report import Report
 UNCALIBRATED = "uncalibrated: never compared with human judgement"
 SCRIPTED = "scripted: no language model was called"
 NO_SCORE = "!2: two scores missing because the judge failed or could not decide"
-NEITHER_WAY = "counts neither way (a goal ruled out, or not clear)"
+NEITHER_WAY = "counts neither way (a goal ruled out, withdrawn or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
 

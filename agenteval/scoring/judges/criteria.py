@@ -135,7 +135,7 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
-    if not trajectory.turns or trajectory.unfinished:
+    if not trajectory.turns or trajectory.unfinished or trajectory.turns[-1].error:
         return (), ""
     turn = trajectory.turns[-1]
     expect = scenario.turn_expectation(turn)

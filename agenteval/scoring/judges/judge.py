@@ -25,6 +25,7 @@ from agenteval.scoring.label_words import is_nothing, label_in, score_in
 from agenteval.scoring.metrics import applies, spec_of
 from agenteval.scoring.transcript import LIMIT, Transcript, latest_answer, record_of, tools_of
 
+LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
 """The label that says nothing where calls could not be seen."""
 
@@ -182,8 +183,15 @@ class Judge:
         return self._stakes.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
 
     def _side(self, answer: Any, of: Judged) -> Side:
-        """What an answer comes to, when it is held against another."""
-        return self._gates(answer, of)
+        """What an answer comes to, when it is held against another. Two that both lower a share that a
+        threshold asks for do not agree if only one is severe enough to fail the sample by itself."""
+        if not self._gates(answer, of) or not self._rubric.labels:
+            return self._gates(answer, of)
+        return self._is_severe(answer, of) or LOWERS_THE_SHARE
+
+    def _is_severe(self, answer: Any, of: Judged) -> bool:
+        """Whether a failing label would fail the sample by its severity."""
+        return self._stakes.gates_at(self._finding(answer, of).severity)
 
     def _is_clean(self, said: Any, of: Judged) -> bool:
         """Whether a label finds no fault; what is not clear does not say so."""
@@ -217,12 +225,20 @@ class Judge:
         )
         return rated(finding, of.trajectory, of.scenario.tools, self._severities)
 
+    def _undecided(self, answer: Asked) -> ScoreFailure:
+        """No two of three answers agree."""
+        message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
+        return ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
+
     def _items(self, answer: Asked, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
         said: Any = reply.value
+        if answer.is_split:
+            return (self._undecided(answer),)
         if verdict_of(self._rubric, said) is None:
             message = f"not enough to judge: {said.reason}"
-            return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True),)
+            failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
+            return (failure.model_copy(update={"worst": self._worst(None, of)}),)
         label = said.label if self._rubric.labels else None
         score = Score(
             metric=self.metric,
@@ -582,6 +598,11 @@ _Call = Annotated[
 _Name = Annotated[
     str, BeforeValidator(lambda value: "" if value is None else value), WithJsonSchema({"type": "string"})
 ]
+_KindOrNone = Annotated[
+    RuleKind | None,
+    BeforeValidator(_kind),
+    WithJsonSchema({"type": "string", "enum": [*map(str, RuleKind), ""]}),
+]
 _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "call": (_Call, None),
     "other_call": (_Call, None),
@@ -590,6 +611,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "value": (_Name, ""),
     "source": (_Evidence, ""),
     "rule": (_Evidence, ""),
+    "kind": (_KindOrNone, None),
     "fact": (_Evidence, ""),
     "difference": (_Evidence, ""),
 }

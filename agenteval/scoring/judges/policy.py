@@ -13,7 +13,8 @@ from agenteval.scoring.effects import act_of, rated
 from agenteval.scoring.finding_merge import JUDGE
 from agenteval.scoring.judges.corroboration import Asked
 from agenteval.scoring.judges.judge import Judge, Judged
-from agenteval.scoring.judges.references import Claim, call_text, invented, is_quoted, policy_violation
+from agenteval.scoring.judges.quotations import is_quoted
+from agenteval.scoring.judges.references import Claim, call_text, invented, policy_violation
 
 KEPT, BROKEN = "pass", "fail"
 
@@ -53,8 +54,10 @@ class PolicyJudge(Judge):
     def _gates(self, said: Any, of: Judged) -> bool:
         if said.label != BROKEN:
             return False
-        severe = any(self._stakes.gates_at(self._breach(v, of).severity) for v in violations_in(said))
-        return severe or self._stakes.bar(self.metric, of.scenario) is not None
+        return self._is_severe(said, of) or self._stakes.bar(self.metric, of.scenario) is not None
+
+    def _is_severe(self, answer: Any, of: Judged) -> bool:
+        return any(self._stakes.gates_at(self._breach(v, of).severity) for v in violations_in(answer))
 
     def _is_doubtful(self, answer: Any, of: Judged) -> bool:
         """A breach that names a call which may have changed something is asked about again for its kind."""
@@ -95,6 +98,8 @@ class PolicyJudge(Judge):
         return max(severities, key=lambda severity: severity.rank)
 
     def _items(self, answer: Asked, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
+        if answer.is_split:
+            return (self._undecided(answer),)
         reply = answer.reply
         said: Any = reply.value
         broken = tuple(violations_in(said)) if said.label == BROKEN else ()

@@ -9,25 +9,20 @@ for the judge, who may correct it once.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from agenteval.core.call_outcomes import did_nothing, is_same, key_of, plainly_succeeded
-from agenteval.core.expressions import expression
-from agenteval.core.folding import fold
 from agenteval.core.needles import mentions
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
-from agenteval.core.severity import FALSE_CLAIM
+from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory, Turn
 from agenteval.scoring.detectors.facts import facts_in
-
-ENOUGH_BYTES = 8
-"""Of UTF-8, that some part of a quotation has at least; a shorter one is a whole message, value or result."""
+from agenteval.scoring.judges.quotations import is_long, is_partly_quoted, is_quoted, parts_of, same_words
 
 
 @dataclass(frozen=True)
@@ -126,73 +121,6 @@ def _function(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return function if isinstance(function, Mapping) else {}
 
 
-# ── quotations ───────────────────────────────────────────────────────────────────────────────────
-
-
-def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Whether each part of ``quotation`` that an ellipsis parts stands in one of ``texts``, after folding and
-    JSON's unescaping, and one of the parts is long enough to tell where it is from."""
-    parts = [part for part in map(_bare, _ELLIPSIS.split(quotation)) if fold(part)]
-    if not parts or not (any(map(_is_long, parts)) or any(_is_whole(part, texts) for part in parts)):
-        return False
-    return all(any(_stands_in(part, text) for text in texts) for part in parts)
-
-
-_ELLIPSIS = expression(r"\[(?:…|\.{3,})\]|…|\.{3,}")
-_AROUND = " \t\r\n\"'“”„‚‘’«»`.,;:!?"
-
-
-def _bare(part: str) -> str:
-    """Without the marks that surround a quotation, and the full stop that its sentence ends with."""
-    return part.strip(_AROUND)
-
-
-def _is_long(part: str) -> bool:
-    return len(fold(part).encode()) >= ENOUGH_BYTES
-
-
-def _is_whole(part: str, texts: Iterable[str]) -> bool:
-    wanted = fold(part)
-    return any(wanted == fold(_bare(whole)) for text in texts for whole in (text, *_values(text)))
-
-
-def _values(text: str) -> Iterator[str]:
-    """The single values of a text that is JSON, or of a call's arguments."""
-    start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
-    if start < 0:
-        return
-    try:
-        yield from _leaf_values(json.loads(text[start:]))
-    except (ValueError, RecursionError):
-        return
-
-
-def _leaf_values(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _leaf_values(each)
-    else:
-        yield value if isinstance(value, str) else json.dumps(value)
-
-
-def _stands_in(part: str, text: str) -> bool:
-    if mentions(text, part):
-        return True
-    return ("\\" in text or "\\" in part) and mentions(_unescaped(text), _unescaped(part))
-
-
-_ESCAPE = expression(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(
-        lambda found: chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2]), text
-    )
-
-
 # ── what each label names ────────────────────────────────────────────────────────────────────────
 
 
@@ -230,15 +158,10 @@ def invented(claim: Claim, record: Shown) -> str:
     return ""
 
 
-def same_words(one: str, other: str) -> bool:
-    """Whether two quotations are the same."""
-    return fold(_bare(one)) == fold(_bare(other))
-
-
 def not_there(key: str, quotation: str, where: str) -> str:
     if not quotation.strip():
         return f'"{key}" is empty; quote words from {where}'
-    few = not any(map(_is_long, map(_bare, _ELLIPSIS.split(quotation))))
+    few = not any(map(is_long, parts_of(quotation)))
     more = "; quote more than a word or two" if few else ""
     return f'"{key}" must quote words from {where}, copied word for word; those are not there{more}'
 
@@ -247,8 +170,7 @@ def _any_words(claim: Claim, record: Shown) -> str:
     """Of the agent or, for what it left out, of whoever or whatever asked for it, be it beside other words of
     the record: a result by itself shows no fault of the agent's."""
     whose = (*record.said, *record.acts, *record.users, record.policy, *record.asked)
-    parts = _ELLIPSIS.split(claim.evidence)
-    if is_quoted(claim.evidence, record.everything) and any(is_quoted(part, whose) for part in parts):
+    if is_quoted(claim.evidence, record.everything) and is_partly_quoted(claim.evidence, whose):
         return ""
     return not_there(
         "evidence", claim.evidence, "what the agent says or, if it left something out, what asked for it"
@@ -389,11 +311,13 @@ def _judged_call(claim: Claim, record: Shown) -> str:
     return ""
 
 
-def _numbers(record: Shown) -> str:
-    first, last = record.first, len(record.calls) - 1
+def _numbers(record: Shown, *, whole: bool = False) -> str:
+    """``whole``: of all that was shown."""
+    first, last = 0 if whole else record.first, len(record.calls) - 1
+    of = "the record" if whole else "what is judged"
     if last < first:
-        return "no call was made in what is judged"
-    return f"the calls of what is judged have the numbers {first} to {last}"
+        return f"no call was made in {of}"
+    return f"the calls of {of} have the numbers {first} to {last}"
 
 
 def _repeated_call(claim: Claim, record: Shown) -> str:
@@ -413,6 +337,27 @@ def _repeated_call(claim: Claim, record: Shown) -> str:
     ):
         return f"the calls {call} and {other} differ in name or arguments: that is no repetition"
     return ""
+
+
+def _wrong_order(claim: Claim, record: Shown) -> str:
+    """Two calls, one of them of what is judged, and the rule or the result that their order breaks."""
+    refers = claim.references
+    early, late = refers.call, refers.other_call
+    if early is None or late is None:
+        missing = "call" if early is None else "other_call"
+        return "" if claim.is_scripted else f'"{missing}" must be the number of a call'
+    if not (0 <= early < len(record.calls) and 0 <= late < len(record.calls)):
+        return f'"call" is {early} and "other_call" {late}; {_numbers(record, whole=True)}'
+    if early >= late:
+        return f'"call" is {early}, which came too early: it must come before "other_call" ({late})'
+    if late < record.first:
+        return f'"other_call" is {late}; {_numbers(record)}'
+    results = [call.result.text for call in record.calls if call.result]
+    if is_quoted(refers.rule, (record.policy,)) or is_quoted(refers.source, results):
+        return ""
+    if claim.is_scripted and not (refers.rule.strip() or refers.source.strip()):
+        return ""
+    return '"rule" must quote the rule that the order breaks, or "source" a result that shows the harm of it'
 
 
 def _wrong_arguments(claim: Claim, record: Shown) -> str:
@@ -458,6 +403,7 @@ NEEDS: Mapping[str, Need] = {
     "missing tool call": _missing_call,
     "repeated tool call": _repeated_call,
     "wrong arguments": _wrong_arguments,
+    WRONG_ORDER: _wrong_order,
     "wrong tool": _judged_call,
     "unnecessary tool call": _judged_call,
     "unsafe action": _unsafe_action,

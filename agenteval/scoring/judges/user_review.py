@@ -34,7 +34,8 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import USER_REVIEW, Prompt, fence
 from agenteval.scoring.goals import goals_of
 from agenteval.scoring.judges.corroboration import SAMPLED, ask
-from agenteval.scoring.judges.references import is_quoted, not_there
+from agenteval.scoring.judges.quotations import is_quoted
+from agenteval.scoring.judges.references import not_there
 from agenteval.scoring.label_words import label_in
 from agenteval.scoring.transcript import latest_answer
 

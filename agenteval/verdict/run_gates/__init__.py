@@ -17,7 +17,7 @@ from agenteval.core.plan import Pairing, Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
-from agenteval.core.score import RULED_OUT, Verdict
+from agenteval.core.score import RULED_OUT, WITHDRAWN, Verdict
 from agenteval.scoring.goals import open_goals
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.report import Report
@@ -28,7 +28,7 @@ from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE
 from agenteval.verdict.run_gates.shares import SHARES
-from agenteval.verdict.thresholds import REFUSED
+from agenteval.verdict.thresholds import KEPT_UP, REFUSED
 
 RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
 """All of them, in the order in which results list them."""
@@ -49,21 +49,21 @@ def gates_over_runs(
         where = report.plan.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
-        yield from (_naming_ruled_out(row, report) for row in rows) if gate.replaces_every_sample else rows
+        yield from (_naming_excused(row, report) for row in rows) if gate.replaces_every_sample else rows
 
 
-def _naming_ruled_out(row: GateRow, report: Report) -> GateRow:
-    """Where goals were ruled out, epochs are missing that no further run would bring."""
+def _naming_excused(row: GateRow, report: Report) -> GateRow:
+    """Where goals were ruled out or withdrawn, epochs are missing that no further run would bring."""
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
-    ruled_out = sum(open_goals(each.samples, RULED_OUT) for each in counted)
-    if row.verdict is not Verdict.INCONCLUSIVE or not ruled_out:
-        return row
-    what = (
-        f"the goal was ruled out in {plural(ruled_out, 'conversation')}, which {_ARE[ruled_out > 1]} missing"
-    )
-    return replace(row, basis=f"{row.basis}; {what} ({REFUSED})", resolution=REFUSED)
+    for outcome, remedy in ((WITHDRAWN, KEPT_UP), (RULED_OUT, REFUSED)):
+        number = sum(open_goals(each.samples, outcome) for each in counted)
+        if row.verdict is Verdict.INCONCLUSIVE and number:
+            what = f"the goal was {outcome} in {plural(number, 'conversation')}"
+            basis = f"{row.basis}; {what}, which {_ARE[number > 1]} missing ({remedy})"
+            row = replace(row, basis=basis, resolution=remedy)
+    return row
 
 
 _ARE = ("is", "are")

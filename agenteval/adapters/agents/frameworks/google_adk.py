@@ -15,7 +15,19 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Answer,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    hints_of,
+    kinds,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from .seam import World
@@ -152,7 +164,7 @@ def _told(tool: Any) -> Tool | None:
         return Tool(name, tool.description or "", None, hosted=True)
     if _is(tool, _AGENT_TOOL) or _is_own(tool):
         return None
-    return Tool(name, tool.description or "", _parameters(tool))
+    return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 
 def _is_own(tool: Any) -> bool:

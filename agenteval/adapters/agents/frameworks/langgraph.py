@@ -27,7 +27,19 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .call_marks import with_asked_arguments
-from .seam import LATER, MORE, Refused, Tool, Waits, is_plain, kinds, outside, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    hints_of,
+    is_plain,
+    kinds,
+    outside,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -347,7 +359,7 @@ _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
 def _described(tool: Any) -> Tool:
-    return Tool(tool.name, tool.description or "", _parameters(tool))
+    return Tool(tool.name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:

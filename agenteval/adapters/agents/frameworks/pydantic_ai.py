@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
     if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(held, dict):
         for name, tool in held.items():
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
-            yield Tool(name, getattr(tool, "description", None) or "", schema)
+            yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
             yield from _tools_in(each)

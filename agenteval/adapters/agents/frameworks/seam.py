@@ -114,12 +114,37 @@ LATER = Later()
 
 
 class Tool(NamedTuple):
-    """A tool that the agent has. ``hosted``: it runs at the provider, so that nobody here can answer it."""
+    """A tool that the agent has. ``hosted``: it runs at the provider, so that nobody here can answer it.
+    ``hints``: see ``hints_of``."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
+    hints: dict[str, bool] = {}
+
+
+_HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}
+_HOLDERS = ("mcp_tool", "raw_mcp_tool", "_mcp_tool")
+
+
+def hints_of(tool: Any) -> dict[str, bool]:
+    """What a tool says that it does, under the names of MCP: a tool of a server's in its ``annotations``,
+    wherever the framework keeps them; any other in its ``metadata``."""
+    for each in (tool, *(getattr(tool, name, None) for name in _HOLDERS)):
+        metadata = getattr(each, "metadata", None)
+        nested = metadata.get("annotations") if isinstance(metadata, dict) else None
+        for source in (getattr(each, "annotations", None), nested, metadata):
+            found = {name: _hint(source, name, other) for name, other in _HINTS.items()}
+            hints = {name: value for name, value in found.items() if isinstance(value, bool)}
+            if hints:
+                return hints
+    return {}
+
+
+def _hint(source: Any, *names: str) -> Any:
+    get = source.get if isinstance(source, Mapping) else lambda name: getattr(source, name, None)
+    return next((value for value in map(get, names) if value is not None), None)
 
 
 MORE = Tool("")

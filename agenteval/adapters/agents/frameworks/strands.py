@@ -13,7 +13,19 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Guard, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Guard,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    hints_of,
+    kinds,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from .seam import World
@@ -50,9 +62,8 @@ class _Strands:
                 if not _is_of_framework(tool):
                     spec = tool.tool_spec
                     schema = spec.get("inputSchema") or {}
-                    found.setdefault(
-                        name, Tool(name, spec.get("description") or "", schema.get("json", schema))
-                    )
+                    about, hints = spec.get("description") or "", hints_of(tool)
+                    found.setdefault(name, Tool(name, about, schema.get("json", schema), hints=hints))
             for name in _at_provider(agent):
                 found.setdefault(name, Tool(name, hosted=True))
             if agent.load_tools_from_directory:

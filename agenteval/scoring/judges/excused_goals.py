@@ -1,8 +1,8 @@
-"""A goal that was ruled out takes a miss away, so it is never one judge's word: it is asked again.
+"""A goal that was ruled out or withdrawn takes a miss away: it is never one judge's word, and asked again.
 
 That waits until all conversations of the scenario are over: what another one reached was not impossible,
-unless the judge, who is shown that conversation, names what was different; and by then it is known whether
-another metric of the same conversation contradicts.
+unless the judge, who is shown that conversation, names what was different (a user who gave the goal up is
+different enough); and by then it is known whether another metric of the same conversation contradicts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agenteval.core.event import Event, Reconsidered, Scored
 from agenteval.core.protocols import Emit, ModelReply
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import Scenario
-from agenteval.core.score import MISSED, RULED_OUT, Finding, Score, ScoreFailure, Vote
+from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding, Score, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
@@ -27,25 +27,29 @@ from agenteval.scoring.judges.corroboration import Question, Side, standing, vot
 from agenteval.scoring.judges.goal import GoalJudge, Twin
 
 DISOBEYED = "disobey user request"
-"""The label that contradicts a goal that was ruled out in the same conversation."""
+"""The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""
 OBJECTION = (
     "Another check of this conversation found that the agent disobeyed the user's request:\n\n{}\n\n"
-    "If that is about the same refusal, the two cannot both be right.\n\n"
+    "If that is about the same wish, and the user had not given it up by then, the two cannot both be"
+    " right.\n\n"
 )
+REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdrawn"}
+"""The prompt of the second opinion, by outcome."""
+DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
 """So many answers have to agree."""
 
 
-def rules_out(event: Event) -> bool:
-    """Whether an event says that a goal was ruled out."""
+def takes_a_miss_away(event: Event) -> bool:
+    """Whether an event says that a goal was ruled out or withdrawn."""
     if not isinstance(event, Scored) or event.turn is not None:
         return False
     scores = (item for item in event.items if isinstance(item, Score))
-    return any(score.metric == GOAL and score.label == RULED_OUT and score.is_open for score in scores)
+    return any(score.metric == GOAL and score.label in EXCUSES and score.is_open for score in scores)
 
 
 @dataclass(frozen=True)
-class RuledOutGoals:
+class ExcusedGoals:
     """Asks again. ``judge_of``: the judge of an agent's goals; ``corroborate``: whether anything is asked
     again at all; ``reached_before``: by scenario, a conversation of the baseline that reached the goal."""
 
@@ -73,8 +77,10 @@ class RuledOutGoals:
             judge = self.judge_of(each.agent)
             for sample in each.samples if judge else ():
                 for goal in goals_of(sample):
-                    if judge and goal.label == RULED_OUT and goal.is_open:
-                        twin, name = self._reached(sample, together[each.scenario.id])
+                    if judge and goal.label in EXCUSES and goal.is_open:
+                        is_ruled_out = goal.label == RULED_OUT
+                        others = together[each.scenario.id]
+                        twin, name = self._reached(sample, others) if is_ruled_out else (None, "")
                         is_asked = self.corroborate and not goal.scripted
                         yield _Case(sample, each.scenario, goal, judge, twin, name, is_asked)
 
@@ -118,7 +124,7 @@ def twin_of(sample: SampleReport, others: Iterable[SampleReport]) -> SampleRepor
 
 @dataclass(frozen=True)
 class _Case:
-    """A goal that was ruled out. ``is_asked``: whether a judge can be asked again."""
+    """A goal that was ruled out or withdrawn. ``is_asked``: whether a judge can be asked again."""
 
     sample: SampleReport
     scenario: Scenario
@@ -127,6 +133,10 @@ class _Case:
     twin: SampleReport | None
     twin_name: str
     is_asked: bool
+
+    @property
+    def outcome(self) -> str:
+        return str(self.goal.label)
 
     @property
     def votes(self) -> tuple[Vote, ...]:
@@ -145,7 +155,7 @@ class _Case:
 
     @property
     def lacks_second(self) -> bool:
-        agreed = sum(vote.verdict == RULED_OUT for vote in self.votes)
+        agreed = sum(vote.verdict == self.outcome for vote in self.votes)
         return self.is_twin_new or agreed < _AGREED
 
     @property
@@ -201,12 +211,12 @@ class _Asking:
         assert question is not None  # it has been judged
         votes = list(case.votes)
         by = case.goal.by
-        for prompt in ("judge_refute_ruled_out", "judge_decide_ruled_out"):
+        for prompt in (REFUTE[case.outcome], DECIDE):
             if not self._is_needed(prompt, votes):
                 continue
             reply = await case.judge.ask(question, self._opinion(prompt, votes, question))
             if isinstance(reply, ScoreFailure):
-                return (_unanswered(reply, votes),)
+                return (_unanswered(reply, votes, case.outcome),)
             by = reply.model
             votes.append(_vote_of(reply, question))
         place = counted(votes, is_contradicted=case.contradiction is not None)
@@ -222,19 +232,21 @@ class _Asking:
 
     def _is_needed(self, prompt: str, votes: Sequence[Vote]) -> bool:
         case = self.case
-        if prompt == "judge_refute_ruled_out":
+        if prompt != DECIDE:
             return case.lacks_second
         is_new = len(votes) > len(case.votes)
-        return (is_new and votes[-1].verdict != RULED_OUT) or case.lacks_third
+        return (is_new and votes[-1].verdict != case.outcome) or case.lacks_third
 
     def _opinion(self, prompt: str, votes: Sequence[Vote], question: Question) -> str:
         """The question, and what is to be made of the answers so far."""
         prompts = question.rubric.prompts
+        if prompt == REFUTE[WITHDRAWN]:
+            return prompts.prompt(prompt).render(first=_written(self._standing(votes))).prompt
         twin = ""
         if self.twin:
             shown = prompts.prompt("judge_twin").render(who=self.twin.name, record=self.twin.text)
             twin = f"{shown.prompt}\n\n"
-        if prompt == "judge_refute_ruled_out":
+        if prompt != DECIDE:
             return prompts.prompt(prompt).render(first=_written(self._standing(votes)), twin=twin).prompt
         found = self.case.contradiction
         objection = OBJECTION.format(fence(found.explanation or found.evidence)) if found else ""
@@ -252,7 +264,7 @@ class _Asking:
         return vote.model_copy(update={"reason": f"{vote.reason} ({but or f'{self.twin.name} reached it'})"})
 
     def _standing(self, votes: Sequence[Vote]) -> Vote:
-        return next(vote for vote in votes if vote.verdict == RULED_OUT)
+        return next(vote for vote in votes if vote.verdict == self.case.outcome)
 
 
 def _vote_of(reply: ModelReply, question: Question) -> Vote:
@@ -289,8 +301,8 @@ def _usage(votes: Iterable[Vote]) -> Usage:
     return total_of(vote.usage for vote in votes if vote.usage)
 
 
-def _unanswered(failure: ScoreFailure, votes: Sequence[Vote]) -> ScoreFailure:
+def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
     """What was asked again and not answered is not known."""
-    message = f"a goal that was ruled out was asked again, but there was no answer: {failure.message}"
+    message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
     return failure.model_copy(update={"message": message, "usage": total_of(spent)})

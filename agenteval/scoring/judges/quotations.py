@@ -1,0 +1,236 @@
+"""Does a quotation stand in a text? A careful reader's forms are read: what stands there to the word may be
+quoted with another mark around it, with whose words it is before it, or two pieces side by side.
+
+Every word of a quotation has to stand there, in whatever form: a form only says where a quotation is to be
+parted, and which of its marks are the judge's own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from agenteval.core.expressions import expression
+from agenteval.core.folding import KEPT, fold
+from agenteval.core.needles import mentions
+
+ENOUGH_BYTES = 8
+"""Of UTF-8, that some part of a quotation has at least; a shorter one is a whole message, value or result."""
+
+Form: TypeAlias = tuple[str, ...]
+"""A part of a quotation, in the pieces that have to stand there."""
+
+
+def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
+    """Whether each part of ``quotation`` that an ellipsis parts stands in one of ``texts``, after folding and
+    JSON's unescaping, and one of the parts is long enough to tell where it is from."""
+    parts = [part for part in parts_of(quotation) if fold(bare(part))]
+    found = [[form for form in _forms(part, texts) if _stands(form, texts)] for part in parts]
+    return all(found) and any(_tells_its_place(piece, texts) for forms in found for piece in _pieces(forms))
+
+
+def _pieces(forms: Iterable[Form]) -> Iterator[str]:
+    for form in forms:
+        yield from form
+
+
+def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
+    """Whether a piece of ``quotation``, however it is parted, is quoted from ``texts``."""
+    pieces = {
+        piece
+        for part in parts_of(quotation)
+        for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES)
+        for piece in (part, *between.split(part))
+    }
+    return any(is_quoted(piece, texts) for piece in pieces)
+
+
+def parts_of(quotation: str) -> list[str]:
+    """What ellipses part."""
+    return _ELLIPSIS.split(quotation)
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two quotations are the same."""
+    return fold(bare(one)) == fold(bare(other))
+
+
+_ELLIPSIS = expression(r"[\[(](?:…|\.{3,})[\])]|…|\.{3,}")
+_QUOTES = " \t\r\n\"'“”„‚‘’«»`"
+_STOPS = ".,;:!?"
+
+
+def bare(part: str) -> str:
+    """Without the marks that surround a quotation, and the full stop that its sentence ends with."""
+    return part.strip(_QUOTES + _STOPS)
+
+
+def is_long(part: str) -> bool:
+    """Whether it has enough bytes, its full stop among them."""
+    text = bare(part)
+    has_stop = part.strip(_QUOTES)[-1:] in _STOPS
+    return len(fold(text).encode()) + has_stop >= ENOUGH_BYTES
+
+
+def _tells_its_place(piece: str, texts: Sequence[str]) -> bool:
+    return is_long(piece) or _is_whole(bare(piece), texts)
+
+
+# ── forms ────────────────────────────────────────────────────────────────────────────────────────
+
+_WHO = r"(?:the\s+)?(?:agent|assistant|bot|user|customer|tool|result|policy|rule)"
+_SPEAKER = expression(
+    rf"\s*(?:turn\s+\d+\s*(?:[,(\-–—]\s*{_WHO}\)?)?|{_WHO}(?:\s*\(?\s*(?:in\s+)?turn\s+\d+\)?)?)"
+    r"(?:\s+(?:says?|said|answers?|answered|returns?|returned))?\s*:\s*",
+    re.IGNORECASE,
+)
+"""Whose words they are, as records and readers of them write it: ``Agent:``, ``Turn 3:``."""
+_BETWEEN_QUOTES = expression(
+    r"(?<=[\"“”»’])\s*(?:\b(?:and|und|et|y)\b|[&+,;/|])?\s*(?=[\"“”„«‘])", re.IGNORECASE
+)
+_BETWEEN_PIECES = expression(r"\s*[;\n]\s*|\s+[/|]\s+")
+_BEHIND_HEADING = expression(r"\s*:\s+|\s+[\-–—>/|→]\s+|\n\s*")
+_MOST_HEADINGS = 3
+
+
+def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
+    """The ways to read a part: as it stands, without whose words it is, as two pieces side by side that each
+    tell their place, and as a heading with what stands under it."""
+    yield (part,)
+    speaker = _SPEAKER.match(part.strip(_QUOTES))
+    if speaker:
+        part = part.strip(_QUOTES)[speaker.end() :]
+        yield (part,)
+    for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES):
+        pieces = tuple(_without_speaker(piece) for piece in between.split(part) if fold(bare(piece)))
+        if len(pieces) > 1 and all(_tells_its_place(piece, texts) for piece in pieces):
+            yield pieces
+    for mark in list(_BEHIND_HEADING.finditer(part))[:_MOST_HEADINGS]:
+        headings, under = _BEHIND_HEADING.split(part[: mark.start()]), part[mark.end() :]
+        if is_long(under) and all(_is_line(heading, texts) for heading in headings):
+            yield (under,)
+
+
+def _without_speaker(piece: str) -> str:
+    text = piece.strip(_QUOTES)
+    speaker = _SPEAKER.match(text)
+    return text[speaker.end() :] if speaker else piece
+
+
+def _is_line(heading: str, texts: Iterable[str]) -> bool:
+    wanted = fold(bare(_unmarked(heading)))
+    return bool(wanted) and any(
+        wanted == fold(bare(line)) for text in texts for line in _unmarked(text).splitlines()
+    )
+
+
+# ── one piece ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _stands(form: Form, texts: Sequence[str]) -> bool:
+    return all(any(_stands_in(bare(piece), text) for text in texts) for piece in form)
+
+
+def _stands_in(piece: str, text: str) -> bool:
+    if not fold(piece):
+        return False
+    if mentions(text, piece):
+        return True
+    if ("\\" in text or "\\" in piece) and mentions(_unescaped(text), _unescaped(piece)):
+        return True
+    if '"' in piece and '"' in text and mentions(_compact(text), _compact(piece)):
+        return True
+    if mentions(_unmarked(text), _unmarked(piece)):
+        return True
+    plain = _SIGNED_AMOUNT.sub("", piece)
+    if plain == piece:
+        return False
+    amount = _amount(plain)
+    is_a_value = amount is not None and any(amount == _amount(value) for value in _values(text))
+    return is_a_value or mentions(_without_signed_amounts(text), plain)
+
+
+_ESCAPE = expression(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+
+
+@lru_cache(maxsize=KEPT)
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2]), text
+    )
+
+
+_AROUND_MARKS = expression(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?<=[{\[])\s+|\s+(?=[}\]])")
+
+
+@lru_cache(maxsize=KEPT)
+def _compact(text: str) -> str:
+    """JSON without the blanks around its marks. Those between two numbers stay: they part them."""
+    return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
+
+
+_LINE_MARK = expression(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*\"“(])", re.MULTILINE)
+
+
+@lru_cache(maxsize=KEPT)
+def _unmarked(text: str) -> str:
+    """Without the marks of headings and lists at the beginning of lines."""
+    return _LINE_MARK.sub("", text)
+
+
+_SIGNS = "".join(chr(code) for code in range(0x20D0) if unicodedata.category(chr(code)) == "Sc")
+_SIGNED_AMOUNT = expression(rf"[{re.escape(_SIGNS)}]\s?(?=\d)|(?<=\d)\s?[{re.escape(_SIGNS)}]")
+_WITH_SIGN = expression(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.escape(_SIGNS)}]")
+
+
+@lru_cache(maxsize=KEPT)
+def _without_signed_amounts(text: str) -> str:
+    """Amounts that have a sign are of that currency alone."""
+    return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+# ── a whole message, value or result ─────────────────────────────────────────────────────────────
+
+
+def _is_whole(piece: str, texts: Iterable[str]) -> bool:
+    wanted, amount = fold(piece), _amount(_SIGNED_AMOUNT.sub("", piece))
+    return any(
+        wanted == fold(bare(whole)) or (amount is not None and amount == _amount(whole))
+        for text in texts
+        for whole in (text, *_values(text))
+    )
+
+
+_PLAIN_AMOUNT = expression(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
+
+def _amount(text: str) -> float | None:
+    """The number that a text is: 1,969.20 is 1969.2."""
+    plain = text.strip()
+    return float(plain.replace(",", "")) if _PLAIN_AMOUNT.fullmatch(plain) else None
+
+
+def _values(text: str) -> Iterator[str]:
+    """The single values of a text that is JSON, or of a call's arguments."""
+    start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
+    if start < 0:
+        return
+    try:
+        yield from _leaf_values(json.loads(text[start:]))
+    except (ValueError, RecursionError):
+        return
+
+
+def _leaf_values(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _leaf_values(each)
+    else:
+        yield value if isinstance(value, str) else json.dumps(value)
