@@ -7,6 +7,7 @@ letters, emoji and combining marks stay.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -41,6 +42,33 @@ def clean(text: str) -> str:
         return text
     text = _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
+_COLOR = expression(r"(\x1b\[[0-9;]*m)")
+_OBEYED = expression(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
+)
+"""What ``clean`` takes away, but for the space without width, which ``markdown`` puts in."""
+
+
+def harmless(text: str, *, colors: bool = False) -> str:
+    """``text``, a finished page, without what a terminal obeys and what reads other than it is; newline and
+    tab stay. ``colors``: and so do sequences that colour."""
+    if not _OBEYED.search(text):
+        return text
+    if colors:
+        parts = _COLOR.split(text)
+        return "".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))
+    return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
+
+
+_OBEYED_IN_JSON = expression(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON that says the same, and has none of these as they are."""
+    return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 _UNSEEN = expression(

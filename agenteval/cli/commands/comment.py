@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.cli.commands.output import say
+from agenteval.cli.way_out import say
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.reporters.markdown.pull_request import MARKER
 

@@ -17,7 +17,7 @@ from agenteval.adapters.models.kept import Kept
 from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import interruptible
-from agenteval.cli.commands.output import Target, require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
 from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.cli.commands.score_prepare import (
     PreparedScore,
@@ -32,6 +32,7 @@ from agenteval.cli.commands.score_prepare import (
 )
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.rescoring import Applied, Rescoring, rescore
+from agenteval.cli.way_out import say
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision

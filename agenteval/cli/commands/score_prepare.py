@@ -15,10 +15,10 @@ from pathlib import Path
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
-from agenteval.cli.commands.output import say
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging
 from agenteval.cli.run_files import files_read, is_as_recorded
+from agenteval.cli.way_out import say
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.event import RunStarted
