@@ -1,5 +1,5 @@
-"""Whatever leaves by a stream is clean and masked, mistakes too; and what a stream does not take changes no exit
-code but one: results that could not be shown are no success."""
+"""Whatever leaves by a stream is clean and masked, mistakes too; and a stream that takes nothing changes no
+exit code but one: results that could not be shown are no success."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from tests.support.kit import Done, Project, environment
 from tests.support.patience import HANG_S
 
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]|^[ \t]*::[a-z-]+.*?::", re.M)
+CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]"
+OBEYED = re.compile(rf"{CONTROLS}|^[ \t]*::[a-z-]+.*?::", re.M)
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\n::error file=a::owned\nend"
 WORD = HOSTILE.replace("\n", " ")
 
@@ -108,16 +109,15 @@ def render(report, decision, options):
 
 def test_a_reporter_that_cleans_nothing_cannot_let_it_out(hostile: Project) -> None:
     hostile.write("forgetful.py", REPORTER)
-    hostile.write(
-        "forgetful-1.0.dist-info/entry_points.txt", "[agenteval.reporters]\nforgetful = forgetful:render\n"
-    )
-    hostile.write("forgetful-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: forgetful\nVersion: 1.0\n")
+    info = "forgetful-1.0.dist-info"
+    hostile.write(f"{info}/entry_points.txt", "[agenteval.reporters]\nforgetful = forgetful:render\n")
+    hostile.write(f"{info}/METADATA", "Metadata-Version: 2.1\nName: forgetful\nVersion: 1.0\n")
     path = os.pathsep.join([str(hostile.root), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     done = hostile.run("--report", "forgetful=f.txt", "--report", "forgetful=-", env={"PYTHONPATH": path})
     assert done.code == 1, done.all
     for text in (done.out, (hostile.root / "f.txt").read_text("utf-8")):
         assert "end" in text
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+        assert not re.search(CONTROLS, text)
 
 
 # ── streams that take nothing ────────────────────────────────────────────────────────────────────
@@ -158,7 +158,13 @@ def test_a_stderr_that_takes_nothing_changes_no_exit_code(both: Project, command
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [("run good.yaml", 0), ("run bad.yaml", 1), ("validate good.yaml", 0), ("list good.yaml", 0), ("--help", 0)],
+    [
+        ("run good.yaml", 0),
+        ("run bad.yaml", 1),
+        ("validate good.yaml", 0),
+        ("list good.yaml", 0),
+        ("--help", 0),
+    ],
 )
 def test_results_on_a_full_device_are_no_success_and_a_reader_may_leave(
     both: Project, command: str, code: int
