@@ -78,12 +78,14 @@ _UNSEEN = expression(
 )
 """Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
 either."""
+_PERHAPS_UNSEEN = expression(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
+"""One of these is in whatever is not seen: a single search in the place of three."""
 
 
 def unseen(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
     """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
     ``sequences``: of single signs only, as in a file, where nothing obeys them."""
-    if text.isascii() and text.isprintable():
+    if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
         return []
     kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
     found = [match.span() for each in kinds for match in each.finditer(text)]

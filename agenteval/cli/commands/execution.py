@@ -34,13 +34,14 @@ from agenteval.core.protocols import Emit
 from agenteval.files import runs
 from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
-from agenteval.files.redact import redacting
+from agenteval.files.redact import event_masker, is_written, redacting
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.ruled_out import RuledOutGoals
 from agenteval.verdict import gates, report
 from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
+from agenteval.verdict.stable_names import StableNames
 
 
 def started_of(prepared: Prepared, request: Request) -> RunStarted:
@@ -84,7 +85,7 @@ def execute(
         control = Control()
         if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))
-        emit = redacting(Fan(sinks), prepared.resources.secrets)
+        emit = masking(Fan(sinks), prepared.resources)
         with few_collections():
             _execute(prepared, begin, emit, control, events, again)
     finished = report.fold(events.taken())
@@ -101,6 +102,12 @@ def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:
     """By scenario, how long it took in the run before that in ``folder``."""
     known = [each for each in runs.runs_under(Path(prepared.config.root)) if each != folder]
     return runs.usual_durations(known[-1]) if known else {}
+
+
+def masking(emit: Emit, resources: wiring.Resources) -> Emit:
+    """``emit`` without secrets; what failures are called does not depend on which are masked here."""
+    known = event_masker(secret for secret in resources.named if not is_written(secret))
+    return redacting(emit, resources.secrets, StableNames(known))
 
 
 class Fan:

@@ -14,7 +14,7 @@ import anyio
 
 from agenteval import __version__
 from agenteval.adapters.models.kept import Kept
-from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
+from agenteval.cli.commands.execution import Fan, masking, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import interruptible
 from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
@@ -49,7 +49,6 @@ from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
 from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
-from agenteval.files.redact import redacting
 from agenteval.messages.placed import NoCallsIn
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
@@ -125,7 +124,7 @@ def _run(
     ):
         journal = JournalFile(file, at_once=bool(prepared.judges))
         again = _second_look(prepared)
-        emit = redacting(Fan([retained, journal, asked, again, _Heartbeat()]), prepared.resources.secrets)
+        emit = masking(Fan([retained, journal, asked, again, _Heartbeat()]), prepared.resources)
         emit(_started(prepared, folder.name))
         try:
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained, again)
