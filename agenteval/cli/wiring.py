@@ -71,7 +71,7 @@ class Resources:
     ) -> None:
         self.config = config
         self.named = tuple(secrets)
-        """Those of the secrets that the configuration names, and that are so in every environment."""
+        """Those of the secrets that the configuration names."""
         self.secrets = tuple(dict.fromkeys((*all_secrets(config, secrets), *secrets_of_environment())))
         know(self.secrets)
         self.no_judge = no_judge

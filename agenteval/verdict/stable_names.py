@@ -1,12 +1,13 @@
-"""Fingerprints that are the same on a laptop and in CI: read before secrets of the environment are masked."""
+"""Fingerprints that are the same on a laptop and in CI, which do not mask the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 from agenteval.core.event import Event, RunStarted, SampleFinished
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.files.redact import event_masker
 from agenteval.verdict.fingerprints import names_between
 from agenteval.verdict.report import Report
 from agenteval.verdict.single import SingleSamples, surely_passes
@@ -16,18 +17,18 @@ class StableNames:
     """Called with each event as it was and as it leaves: returns the latter, and at the end of a sample of
     which something was masked what its failures were called before (``SampleFinished.names``).
 
-    ``known`` masks what is a secret in every environment, since the configuration names it: its value may be
-    another one in each, and no name depends on it.
+    ``differing``: the secrets that may have another value in each environment, on which no name depends. The
+    others are words that are the same everywhere, and that some environments mask.
     """
 
-    def __init__(self, known: Callable[[Event], Event] | None) -> None:
-        self._known = known or (lambda event: event)
+    def __init__(self, differing: Iterable[str]) -> None:
+        self._without = event_masker(differing) or (lambda event: event)
         self._before, self._shown = SingleSamples(), SingleSamples()
         self._differ: set[SampleKey] = set()
         self._all_differ = False
 
     def __call__(self, event: Event, masked: Event) -> Event:
-        before = event if event is masked else self._known(event)
+        before = event if event is masked else self._without(event)
         if before != masked:
             self._note(before)
         told, shown = self._before.see(before), self._shown.see(masked)

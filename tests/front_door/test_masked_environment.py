@@ -141,13 +141,17 @@ def _listed(value: Any) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
-def test_a_secret_that_the_configuration_names_has_another_value_everywhere(project: Project) -> None:
-    """It is masked wherever the suite runs: no name depends on its value."""
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_secret_that_has_another_value_everywhere_is_no_part_of_a_name(
+    project: Project, is_named: bool
+) -> None:
+    """The agent hands on what it has from the environment, by whatever name."""
+    header = "headers: {X-Key: '${AGENT_KEY}'}" if is_named else "streaming: false"
+    project.config(f"agents: {{web: {{endpoint: 'http://127.0.0.1:1/v1', {header}}}}}\n")
     project.agent(
         "import os\ndef agent(messages, ctx):\n"
         "    ctx.call_tool_sync('pay', {'key': os.environ['AGENT_KEY']})\n    return 'done'\n"
     )
-    project.config("agents: {web: {endpoint: 'http://127.0.0.1:1/v1', headers: {X-Key: '${AGENT_KEY}'}}}\n")
     tools = "tools: {pay: {returns: 1, parameters: {type: object}}}"
     project.scenarios(f"{{id: x, {tools}, turns: [hi], expect: {{tool_calls: none}}}}")
     found = []

@@ -24,7 +24,7 @@ from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
 from agenteval.cli.progress_state import Outlook
-from agenteval.cli.run_files import file_hashes
+from agenteval.cli.run_files import file_hashes, stand_in_files
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
 from agenteval.core.decision import Decision
@@ -34,7 +34,7 @@ from agenteval.core.protocols import Emit
 from agenteval.files import runs
 from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
-from agenteval.files.redact import event_masker, is_written, redacting
+from agenteval.files.redact import redacting
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.ruled_out import RuledOutGoals
@@ -85,7 +85,11 @@ def execute(
         control = Control()
         if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))
-        emit = masking(Fan(sinks), prepared.resources)
+        secrets = prepared.resources.secrets
+        fixed = stand_in_files(secrets, prepared.config, prepared.suite)
+        emit = redacting(
+            Fan(sinks), secrets, StableNames(secret for secret in secrets if secret not in fixed)
+        )
         with few_collections():
             _execute(prepared, begin, emit, control, events, again)
     finished = report.fold(events.taken())
@@ -102,12 +106,6 @@ def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:
     """By scenario, how long it took in the run before that in ``folder``."""
     known = [each for each in runs.runs_under(Path(prepared.config.root)) if each != folder]
     return runs.usual_durations(known[-1]) if known else {}
-
-
-def masking(emit: Emit, resources: wiring.Resources) -> Emit:
-    """``emit`` without secrets; what failures are called does not depend on which are masked here."""
-    known = event_masker(secret for secret in resources.named if not is_written(secret))
-    return redacting(emit, resources.secrets, StableNames(known))
 
 
 class Fan:

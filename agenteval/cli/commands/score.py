@@ -14,7 +14,7 @@ import anyio
 
 from agenteval import __version__
 from agenteval.adapters.models.kept import Kept
-from agenteval.cli.commands.execution import Fan, masking, new_folder, new_id, now
+from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import interruptible
 from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
@@ -49,6 +49,7 @@ from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
 from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
+from agenteval.files.redact import redacting
 from agenteval.messages.placed import NoCallsIn
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
@@ -58,6 +59,7 @@ from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
+from agenteval.verdict.stable_names import StableNames
 
 _HEARTBEAT_S = 5.0
 _PIECE = 1 << 20
@@ -124,7 +126,10 @@ def _run(
     ):
         journal = JournalFile(file, at_once=bool(prepared.judges))
         again = _second_look(prepared)
-        emit = masking(Fan([retained, journal, asked, again, _Heartbeat()]), prepared.resources)
+        # A log is the same in every environment, whichever of its words one of them masks.
+        names = StableNames(prepared.resources.named)
+        sinks = Fan([retained, journal, asked, again, _Heartbeat()])
+        emit = redacting(sinks, prepared.resources.secrets, names)
         emit(_started(prepared, folder.name))
         try:
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained, again)
