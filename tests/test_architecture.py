@@ -96,3 +96,27 @@ def test_no_pattern_that_the_first_pythons_misread() -> None:
     assert possessive.search("(?:a|b)*+")
     found = [path for path in PACKAGE.rglob("*.py") if possessive.search(path.read_text(encoding="utf-8"))]
     assert not found
+
+
+WRITERS = {
+    "cli.way_out": "the one way out",
+    "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.way_out",
+    "conversation.exits": "a fixed sentence, where the author's code ends the process",
+    "conversation.targets.start": "the agent's process",
+    "conversation.targets.worker": "the agent's process",
+    "reporters.results.document": "a script that writes the schema",
+}
+
+
+def test_text_leaves_by_one_way() -> None:
+    """A module that writes to a stream itself would forget to mask, to clean and to survive a full device."""
+    found = set()
+    for module in modules():
+        path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            if called in ("print", "typer.echo", "sys.stdout.write", "sys.stderr.write"):
+                found.add(module)
+    assert found <= set(WRITERS)

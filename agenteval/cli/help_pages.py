@@ -8,6 +8,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from agenteval.cli.way_out import print_out
+
 WIDEST = 110
 """Columns: longer lines are hard to read."""
 OTHER = "Other"
@@ -15,8 +17,24 @@ _MANY = 12
 """Options that are worth groups."""
 
 
+def _shown(option: Any) -> Any:
+    """The option ``--help``, whose page leaves as every other text does."""
+
+    def show(ctx: Any, _: Any, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            print_out(ctx.get_help())
+            ctx.exit()
+
+    if option is not None:
+        option.callback = show
+    return option
+
+
 class GroupedCommand(TyperCommand):
     """A command whose options stand under the names of their groups."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _shown(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         _write(self.get_params(ctx), ctx, formatter)
@@ -24,6 +42,9 @@ class GroupedCommand(TyperCommand):
 
 class GroupedCommands(TyperGroup):
     """The same for commands, each with the whole of its first sentence."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _shown(super().get_help_option(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)

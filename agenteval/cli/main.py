@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
+from io import StringIO
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +35,7 @@ from agenteval.cli.options import (
     grouped,
     proposing,
 )
+from agenteval.cli.way_out import UnwritableError, print_out, say, say_mistake
 from agenteval.conversation import exits
 
 RUNNING, LOOKING, CHECKING = "Run", "Look at what was run", "Check the set-up"
@@ -56,7 +57,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from agenteval import __version__
 
-        sys.stdout.write(f"agenteval {__version__}\n")
+        print_out(f"agenteval {__version__}")
         raise typer.Exit
 
 
@@ -465,7 +466,7 @@ def main() -> None:
     _open_closed_streams()
     exit = exits.Exit()
     exit.guard()
-    code = exit.decide(_guarded(lambda: app(standalone_mode=True)) or 0)
+    code = exit.decide(_guarded(lambda: app(standalone_mode=False)))
     user_code = sys.modules.get("agenteval.conversation.user_code")
     if user_code and user_code.is_left_behind():
         exits.leave_without_waiting(code)
@@ -483,21 +484,20 @@ def _open_closed_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _guarded(command: Callable[[], Any]) -> int | None:
+def _guarded(command: Callable[[], Any]) -> int:
     try:
-        command()
+        code = command()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        _say("\ninterrupted")
+        say("\ninterrupted")
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (``| head``); Python would complain again at its exit.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        return 3
+    except UnwritableError as error:
+        say(f"agenteval: cannot write to stdout: {error}")
+        return exits.UNDECIDED
     except Exception as error:
         return _tell(error)
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _tell(error: BaseException) -> int:
@@ -506,22 +506,20 @@ def _tell(error: BaseException) -> int:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AgentevalError):
-        from agenteval.files.redact import hide_keys
-
-        for line in hide_keys(str(error)).split("\n"):
-            _say(line if line.startswith(" ") else f"agenteval: {line}")
+        for line in str(error).split("\n"):
+            say_mistake(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
+    if hasattr(error, "show") and isinstance(code := getattr(error, "exit_code", None), int):
+        # A mistake in the options, in typer's words. The classes of such errors are not public.
+        words = StringIO()
+        error.show(file=words)
+        say_mistake(words.getvalue().rstrip("\n"))
+        return code
     import traceback
 
-    _say(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
+    say(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
-        _say("".join(traceback.format_exception(error)).rstrip())
+        say("".join(traceback.format_exception(error)).rstrip())
     else:
-        _say("  (-v shows where; please report it)")
-    return 3
-
-
-def _say(text: str) -> None:
-    redact = sys.modules.get("agenteval.files.redact")  # without it, nothing was loaded that holds a secret
-    with suppress(OSError, ValueError):
-        sys.stderr.write(f"{redact.hide(text) if redact else text}\n")
+        say("  (-v shows where; please report it)")
+    return exits.UNDECIDED

@@ -25,11 +25,11 @@ from agenteval.cli.progress_text import (
     ended_line,
     last_line,
 )
+from agenteval.cli.way_out import a_message, masked
 from agenteval.core.event import Event, Notice, RunStarted, SampleFinished
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import for_encoding, one_line
+from agenteval.core.safe_text import clean, for_encoding, one_line
 from agenteval.core.score import Verdict
-from agenteval.files.redact import hide
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,15 +97,16 @@ def plain_progress(
 class _Guarded:
     """A text stream that never raises: one that failed, or was shut, takes no more."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, outgoing: Callable[[str], str]) -> None:
         self._stream = stream
+        self._outgoing = outgoing
         self._shut = False
         self.encoding: str = getattr(stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
         if not self._shut:
             try:
-                self._stream.write(for_encoding(hide(text), self.encoding))
+                self._stream.write(for_encoding(self._outgoing(text), self.encoding))
             except (OSError, ValueError):  # a closed pipe or file; nobody is there to be told
                 self._shut = True
         return len(text)
@@ -142,8 +143,15 @@ class _Closing:
 class _Told(_Closing):
     """Takes events at once, and looks at them in a thread of its own."""
 
-    def __init__(self, stream: TextIO, state: ProgressState, *, interval_s: float) -> None:
-        self._out = _Guarded(stream)
+    def __init__(
+        self,
+        stream: TextIO,
+        state: ProgressState,
+        *,
+        interval_s: float,
+        outgoing: Callable[[str], str] = a_message,
+    ) -> None:
+        self._out = _Guarded(stream, outgoing)
         self._state = state
         self._interval_s = interval_s
         self._events: SimpleQueue[Event | None] = SimpleQueue()
@@ -249,7 +257,7 @@ class LiveProgress(_Told):
     """A display on a terminal. See ``live_progress``."""
 
     def __init__(self, stream: TextIO, state: ProgressState) -> None:
-        super().__init__(stream, state, interval_s=HEARTBEAT_S)
+        super().__init__(stream, state, interval_s=HEARTBEAT_S, outgoing=masked)
         self._stream = stream
         self._live: Live | None = None
 
@@ -276,7 +284,7 @@ class LiveProgress(_Told):
         from rich.text import Text
 
         assert self._live
-        text = Text(line, no_wrap=True, overflow="ellipsis")
+        text = Text(clean(line), no_wrap=True, overflow="ellipsis")
         text.stylize(_STYLES.get(verdict, ""), 0, 1)
         self._live.console.print(text, no_wrap=True, overflow="ellipsis")
 

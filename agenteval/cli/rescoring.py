@@ -132,7 +132,9 @@ async def _score(
 
 def _finish(recorded: Recorded, emit: Emit, stop: Stop | None) -> None:
     assert stop is not None
-    emit(SampleFinished(key=recorded.key, stop=stop, unfinished=recorded.trajectory.unfinished))
+    names = dict(recorded.replayed.names) if recorded.replayed else {}
+    unfinished = recorded.trajectory.unfinished
+    emit(SampleFinished(key=recorded.key, stop=stop, unfinished=unfinished, names=names))
 
 
 class _Asking:

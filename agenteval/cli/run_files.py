@@ -14,7 +14,7 @@ from typing import Any
 
 from agenteval.core.config import Config
 from agenteval.core.scenario import Scenario
-from agenteval.files.redact import MASK
+from agenteval.files.redact import MASK, is_written
 from agenteval.verdict.remaining import MAY_DIFFER, VARIABLES
 
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
@@ -39,6 +39,18 @@ def is_as_recorded(path: Path, root: str, sources: Mapping[str, str]) -> bool:
     ``sources`` what ``file_hashes`` said then."""
     found = path.resolve()
     return sources.get(_shown(found, Path(root))) == _hash(found.read_bytes())
+
+
+def stand_in_files(secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]) -> frozenset[str]:
+    """Those secrets that the author wrote into a scenario, the configuration or another file of the run, such
+    as the agent's module: there they are the same in every environment."""
+    if not secrets:
+        return frozenset()
+    files = [path.read_bytes() for path in _files(config, scenarios, Path(config.root))]
+    found = (
+        each for each in secrets if any(each.encode("utf-8", "surrogateescape") in data for data in files)
+    )
+    return frozenset((*filter(is_written, secrets), *found))
 
 
 def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:

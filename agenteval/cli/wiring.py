@@ -39,7 +39,7 @@ from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
 from agenteval.files import loading
 from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
-from agenteval.files.redact import know
+from agenteval.files.redact import know, secrets_of_environment
 from agenteval.scoring import judging
 from agenteval.verdict.ledger import how_to_price
 from agenteval.verdict.sequential import InOrder, UntilDecided
@@ -71,7 +71,9 @@ class Resources:
         recording: Recording | None = None,
     ) -> None:
         self.config = config
-        self.secrets = all_secrets(config, secrets)
+        self.named = tuple(secrets)
+        """Those of the secrets that the configuration names."""
+        self.secrets = tuple(dict.fromkeys((*all_secrets(config, secrets), *secrets_of_environment())))
         know(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None

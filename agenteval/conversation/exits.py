@@ -85,9 +85,21 @@ def leave_without_waiting(code: int) -> NoReturn:
 
 
 def flush() -> None:
+    """What is still to be written is, where that can be: Python's own last flush must not fail, or the exit
+    code is 120."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
+        try:
             stream.flush()
+        except (OSError, ValueError):
+            silence(stream)
+
+
+def silence(stream: Any) -> None:
+    """Lets a stream that can no longer be written swallow whatever it holds or still gets."""
+    with suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
 
 
 def _say(text: str) -> None:

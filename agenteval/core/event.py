@@ -90,6 +90,10 @@ def _is_false(value: bool) -> bool:
     return not value
 
 
+def _is_empty(value: dict[str, Any]) -> bool:
+    return not value
+
+
 class SampleStarted(Value):
     """``scenario``: of a recorded conversation, which is known only when it has been read; ``applies``: what
     applies to it, where that is not the plan's ``default``."""
@@ -169,7 +173,8 @@ class SampleFinished(Value):
     """After this nothing more is said of the sample, unless it is ``Reconsidered``. ``unfinished`` is the
     turn that broke. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
     every call. ``took_s``: from its start to its last judge, for who estimates how long the next run will
-    take."""
+    take. ``names``: by the fingerprint that a failure has as it is told here, those that it had before
+    secrets of the environment were masked, in order; only where they differ."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
@@ -177,6 +182,7 @@ class SampleFinished(Value):
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
+    names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
 
     @property
     def is_over(self) -> bool:

@@ -7,6 +7,7 @@ letters, emoji and combining marks stay.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -43,6 +44,33 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
+_COLOR = expression(r"(\x1b\[[0-9;]*m)")
+_OBEYED = expression(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
+)
+"""What ``clean`` takes away, but for the space without width, which ``markdown`` puts in."""
+
+
+def harmless(text: str, *, colors: bool = False) -> str:
+    """``text``, a finished page, without what a terminal obeys and what reads other than it is; newline and
+    tab stay. ``colors``: and so do sequences that colour."""
+    if not _OBEYED.search(text):
+        return text
+    if colors:
+        parts = _COLOR.split(text)
+        return "".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))
+    return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
+
+
+_OBEYED_IN_JSON = expression(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
+
+
+def escaped_in_json(text: str) -> str:
+    """JSON that says the same, and has none of these as they are."""
+    return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
 _UNSEEN = expression(
     "[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -50,12 +78,14 @@ _UNSEEN = expression(
 )
 """Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
 either."""
+_PERHAPS_UNSEEN = expression(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
+"""One of these is in whatever is not seen: a single search in the place of three."""
 
 
 def unseen(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
     """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
     ``sequences``: of single signs only, as in a file, where nothing obeys them."""
-    if text.isascii() and text.isprintable():
+    if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
         return []
     kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
     found = [match.span() for each in kinds for match in each.finditer(text)]

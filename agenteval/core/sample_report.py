@@ -33,7 +33,8 @@ class SampleReport:
     tools: or no call could be seen), or a fault that is not the agent's; and where they could not be decided.
 
     ``review``: of its simulated user. Where that decides, ``set_aside`` is what had been said of the whole
-    and of the turns from the fault on: it holds no longer, and was paid for.
+    and of the turns from the fault on: it holds no longer, and was paid for. ``names``: see
+    ``SampleFinished``.
     """
 
     key: SampleKey
@@ -49,6 +50,7 @@ class SampleReport:
     robustness_pass: bool | None = None
     review: UserReview | None = None
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def record(self) -> str:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
@@ -92,17 +92,23 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
     """Puts something else in the place of each form, in their order, also where it is there between signs
     that no reader sees. A part of a form that a shortened text ends or continues with is masked."""
     all_forms = "\0".join(by_form)
+    sought = _least(by_form)
+
+    def may_hold(text: str) -> bool:
+        return any(map(text.__contains__, sought))
 
     def cut_off(text: str) -> list[_Place]:
         return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
 
     def replaced(text: str) -> str:
-        for form, other in by_form.items():
-            text = text.replace(form, other)
+        if may_hold(text):
+            for form, other in by_form.items():
+                text = text.replace(form, other)
         text = _put(text, [], cut_off(text))
         # What a terminal reads as a sequence is in a file one unseen sign, and letters.
         for is_terminal in (True, False) if by_form and unseen(text) else ():
-            for form, other in by_form.items():
+            is_held = may_hold(_seen(text, unseen(text, sequences=is_terminal)))
+            for form, other in by_form.items() if is_held else ():
                 gaps = unseen(text, sequences=is_terminal)
                 text = _put(text, gaps, _places(_seen(text, gaps), form, other))
             gaps = unseen(text, sequences=is_terminal)
@@ -112,10 +118,21 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
     return replaced
 
 
+def _least(forms: Iterable[str]) -> tuple[str, ...]:
+    """The forms that hold no other, a fifth of all: a text without them, as most are, holds none."""
+    found: list[str] = []
+    for form in sorted(forms, key=len):
+        if not any(map(form.__contains__, found)):
+            found.append(form)
+    return tuple(found)
+
+
 _Place = tuple[int, int, str]
 """Where something begins and ends in a text as it is seen, and what comes there instead."""
 _CUT = expression(r"(?:…|\.{3}|\\u2026)+")
 """Where a text was shortened."""
+_CUTS = ("…", "...", "\\u2026")
+"""One of these is in whatever it finds."""
 
 
 def _places(text: str, form: str, other: str) -> list[_Place]:
@@ -129,7 +146,7 @@ def _places(text: str, form: str, other: str) -> list[_Place]:
 def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
     """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
     done = 0
-    for cut in _CUT.finditer(text):
+    for cut in _CUT.finditer(text) if any(map(text.__contains__, _CUTS)) else ():
         before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
         after = text[cut.end() : cut.end() + SHORTEST_SECRET]
         if len(before) == SHORTEST_SECRET and before in all_forms:
@@ -235,21 +252,36 @@ _ESCAPED = expression(r"\\(?:u00|[bf])")
 """Signs that nobody sees, as they stand in JSON."""
 
 
-def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
+def redacting(
+    emit: Emit, secrets: Iterable[str], name: Callable[[Event, Event], Event] | None = None
+) -> Emit:
     """``emit`` behind a filter: an event that holds a secret is emitted without it, or not at all; that
-    raises ``AuthorError``."""
-    forms = forms_of(secrets)
-    if not forms:
+    raises ``AuthorError``. ``name`` gets an event as it was and as it leaves, and may add to the latter."""
+    without = event_masker(secrets)
+    if without is None:
         return emit
-    mask = masker(forms)
 
     def filtered(event: Event) -> None:
-        text = to_json(event)
-        if _ESCAPED.search(text) or mask(text) != text:
-            event = _masked(event, json.loads(text), mask, forms)
-        emit(event)
+        masked = without(event)
+        emit(name(event, masked) if name else masked)
 
     return filtered
+
+
+def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
+    """Masks an event: the very event, if it holds no secret. ``None``: there is none to mask."""
+    forms = forms_of(secrets)
+    if not forms:
+        return None
+    mask = masker(forms)
+
+    def masked(event: Event) -> Event:
+        text = to_json(event)
+        if _ESCAPED.search(text) or mask(text) != text:
+            return _masked(event, json.loads(text), mask, forms)
+        return event
+
+    return masked
 
 
 def _masked(event: Event, value: Any, mask: Mask, forms: Iterable[str]) -> Event:
@@ -325,9 +357,13 @@ def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
 
 
 class _Known:
-    """The secrets of this process: its configuration's and, until that is known, those of providers."""
+    """The secrets of this process: its configuration's, those of providers, and what the environment calls a
+    secret. ``written``: what authors wrote in their files, by which the last are known not to be one."""
 
     def __init__(self) -> None:
+        self.secrets: tuple[str, ...] = ()
+        self.written: list[BaseModel] = []
+        self.texts: list[str] = []
         self.mask: Mask | None = None
 
 
@@ -336,7 +372,40 @@ _known = _Known()
 
 def know(secrets: Iterable[str]) -> None:
     """``hide`` hides them from now on."""
-    _known.mask = redactor((*secrets, *keys_in(os.environ)))
+    _known.secrets, _known.mask = tuple(secrets), None
+
+
+def know_written(files: Iterable[BaseModel]) -> None:
+    """What stands in a scenario or in a configuration is no secret because a variable holds it, too."""
+    _known.written += files
+    _known.mask = None
+
+
+def secrets_of_environment() -> tuple[str, ...]:
+    """The values of variables that are named like a secret and look like one, whoever uses them."""
+    return tuple(value for value in _named_secrets(os.environ) if not is_written(value))
+
+
+def is_written(secret: str) -> bool:
+    """Whether it stands in a scenario or configuration that is known."""
+    while _known.written:  # as texts when it is first asked: mostly nobody asks
+        _known.texts.append(_known.written.pop().model_dump_json())
+    escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
+    return any(escaped in text for text in _known.texts)
+
+
+_NAMED_SECRET = expression(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
+_SHORTEST_NAMED = 12
+"""A shorter value, or one without letters or digits, may be any word: ``SORT_KEY=created``."""
+
+
+def _named_secrets(environ: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environ.items():
+        value = value.strip()
+        if len(value) < _SHORTEST_NAMED or not _NAMED_SECRET.search(name):
+            continue
+        if any(map(str.isalpha, value)) and any(map(str.isdigit, value)):
+            yield value
 
 
 def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -347,8 +416,7 @@ def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
 def hide(text: str) -> str:
     """``text`` without a secret of this process."""
     if _known.mask is None:
-        know(())
-    assert _known.mask
+        _known.mask = redactor((*_known.secrets, *keys_in(os.environ), *secrets_of_environment()))
     return _known.mask(text)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
+
+from pydantic import BaseModel
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
 from agenteval.core.expressions import expression
 from agenteval.files import journal
 from agenteval.files.plain_files import open_file
+from agenteval.files.redact import know_written
 
 JOURNAL = "events.jsonl"
 _STARTED_AT = expression(rb'"started_at":"([^"]+)"')
@@ -141,7 +144,15 @@ def load_run(path: Path) -> tuple[Event, ...]:
         reason = error.strerror or type(error).__name__
         raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
     _check_whole(events, file)
+    know_written(_written_in(events))
     return events
+
+
+def _written_in(events: Sequence[Event]) -> Iterator[BaseModel]:
+    for event in events:
+        if isinstance(event, RunStarted):
+            yield event.config
+            yield from event.scenarios
 
 
 def _check_version(file: Path) -> None:

@@ -14,7 +14,8 @@ is the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -73,6 +74,46 @@ class SampleFailures:
         told = [*self.findings, *self.all]
         return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
 
+    def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
+        """The first of those that are called the same gets the first name, and so on."""
+        met: Counter[str] = Counter()
+
+        def now(name: str) -> str:
+            known = names.get(name, (name,))
+            met[name] += 1
+            return known[min(met[name], len(known)) - 1]
+
+        def of(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+            return tuple(
+                each._replace(fingerprint=now(each.fingerprint), quoted=each.quoted and now(each.quoted))
+                for each in failures
+            )
+
+        return SampleFailures(
+            of(self.findings), {place: of(failures) for place, failures in self.checks.items()}
+        )
+
+
+def names_between(
+    before: SampleReport, shown: SampleReport, scenario: Scenario
+) -> dict[str, tuple[str, ...]]:
+    """By the name of each failure of a sample as it is ``shown``, those that it had ``before``, in the order
+    in which they are told; without those that are the same. Where what is shown makes one failure of two, it
+    is not known which is which: these keep the names that they are shown by."""
+    there, here = _failures_as_shown(before, scenario), _failures_as_shown(shown, scenario)
+    ends = (_end_as_shown(before, scenario),), (_end_as_shown(shown, scenario),)
+    checks = [(there.checks.get(place, ()), failures) for place, failures in here.checks.items()]
+    groups = [(there.findings, here.findings), *checks, ends]
+    names: dict[str, list[str]] = {}
+    for were, are in groups:
+        if [each.metric for each in were] != [each.metric for each in are]:
+            continue
+        for was, now in zip(were, are, strict=True):
+            names.setdefault(now.fingerprint, []).append(was.fingerprint)
+            if now.quoted:
+                names.setdefault(now.quoted, []).append(was.quoted)
+    return {name: tuple(known) for name, known in names.items() if set(known) != {name}}
+
 
 def _hash(*names: str) -> str:
     # As JSON, so that no two lists of names make one text.
@@ -80,10 +121,15 @@ def _hash(*names: str) -> str:
 
 
 def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    """Every failure of a sample, whether or not it gates anything.
+    """Every failure of a sample, whether or not it gates anything; its name depends on nothing masked.
 
     A check that findings tell more of (an unknown tool, a criterion) has their identity. A turn's check
     belongs to the written turn: where the simulated user speaks, its number says nothing."""
+    failures = _failures_as_shown(sample, scenario)
+    return failures.renamed(sample.names) if sample.names else failures
+
+
+def _failures_as_shown(sample: SampleReport, scenario: Scenario) -> SampleFailures:
     own = _checks(sample)
     if not sample.findings and all(check.passed is not False for _, checks in own for check in checks):
         return SampleFailures((), {})
@@ -229,6 +275,11 @@ def _broken_place(sample: SampleReport) -> str:
 
 def agent_broke(sample: SampleReport, scenario: Scenario) -> Failure:
     """The failure of a sample whose agent broke before any check could say so."""
+    end = _end_as_shown(sample, scenario)
+    return end._replace(fingerprint=sample.names.get(end.fingerprint, (end.fingerprint,))[-1])
+
+
+def _end_as_shown(sample: SampleReport, scenario: Scenario) -> Failure:
     cause = sample.stop.cause if sample.stop else ""
     check = Check(name="no_error", passed=False, parts=(cause,))
     return _of_check(check, None, sample, scenario, ())[0]

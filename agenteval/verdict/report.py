@@ -115,6 +115,7 @@ class _SampleEvents:
         self.stop: Stop | None = None
         self.is_over = False
         self.unfinished: Turn | None = None
+        self.names: dict[str, tuple[str, ...]] = {}
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
         """What a scorer said. A review that makes the outcome the simulator's sets aside what was said before
@@ -175,7 +176,7 @@ def fold(events: Iterable[Event]) -> Report:
                 samples[key].score(turn_index, items)
             case SampleFinished(key=key):
                 samples[key].stop, samples[key].is_over = event.stop, event.is_over
-                samples[key].unfinished = event.unfinished
+                samples[key].unfinished, samples[key].names = event.unfinished, event.names
             case Reconsidered(key=key) if key in samples:
                 samples[key].reconsider(event)
     if run is None:
@@ -242,6 +243,7 @@ def _sample(
         trajectory=trajectory,
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
+        names=told.names,
     )
     return _with_case_values(sample, scenario)
 

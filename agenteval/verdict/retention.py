@@ -47,6 +47,7 @@ class _Sample(NamedTuple):
     stop: Stop
     unfinished: Turn | None
     number: int
+    names: dict[str, tuple[str, ...]]
 
     @property
     def has_findings(self) -> bool:
@@ -58,7 +59,7 @@ class _Sample(NamedTuple):
             yield TurnFinished(key=self.key, index=index, turn=turn)
         for place, items in self.items:
             yield Scored(key=self.key, turn=place, items=items)
-        yield SampleFinished(key=self.key, stop=self.stop, unfinished=self.unfinished)
+        yield SampleFinished(key=self.key, stop=self.stop, unfinished=self.unfinished, names=self.names)
 
 
 class Retained:
@@ -138,7 +139,17 @@ class Retained:
             unfinished = self._slim.turn(unfinished, keeps_calls=keeps_calls) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(
-            _Sample(event.key, opened.applies, scenario, turns, items, event.stop, unfinished, opened.number)
+            _Sample(
+                event.key,
+                opened.applies,
+                scenario,
+                turns,
+                items,
+                event.stop,
+                unfinished,
+                opened.number,
+                event.names,
+            )
         )
 
     def _is_kept(self, agent: str, items: _Items, stop: Stop, turns: Sequence[Turn]) -> bool:

@@ -15,6 +15,8 @@ from agenteval.core.event import (
 )
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Score, ScoreFailure, ScoreItem
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
 from agenteval.verdict.report import Report, fold
 
 
@@ -45,12 +47,15 @@ class SingleSamples:
                 pass
         return ()
 
-    def report(self, key: SampleKey, events: Sequence[Event]) -> Report:
+    def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
         """Of this sample alone. The others of its scenario are known to be planned: what only all of them
-        prove, one does not."""
+        prove, one does not. ``all_seen``: as if all calls were, which another sample may still show."""
         assert self.run
         applies = self.run.plan.of(key.scenario, key.agent)
         plan = self.run.plan.alone(key.scenario, key.agent, epochs=applies.most)
+        if all_seen:
+            seen = {key.agent: KnownVisibility(calls=ToolVisibility.ALL)}
+            plan = plan.model_copy(update={"visibility": {**plan.visibility, **seen}})
         scenario = self._scenarios.get(key.scenario)
         alone = self.run.model_copy(
             update={"plan": plan, "scenarios": (scenario,) if scenario is not None else ()}

@@ -91,6 +91,35 @@ def test_an_error_of_the_agents_that_is_too_large(scenario: Project, kind: str) 
     assert "HTTP status 400" in scenario.sample()["turns"][0]["error"]
 
 
+IN_PYTHON = """
+MiB = 2**20
+def large(more): return 'é' * (5 * MiB - 1000 + more * 1000)
+def agent(messages):
+    how, more = messages[-1]["content"].split()
+    if how == "text": return large(int(more))
+    if how == "message": return {"role": "assistant", "content": "hi", "more": [large(int(more))]}
+    if how == "messages": return [{"role": "assistant", "content": large(int(more))}]
+    raise ValueError(large(int(more)))
+"""
+
+
+@pytest.mark.parametrize("interpreter", ["", sys.executable])
+def test_what_an_agent_in_python_gives_is_bounded_as_well(project: Project, interpreter: str) -> None:
+    where = f", interpreter: '{interpreter}'" if interpreter else ""
+    project.config(f"agent: {{name: bot, target: 'agent.py:agent'{where}}}\n", target="")
+    project.agent(IN_PYTHON)
+    kinds = ("text", "message", "messages", "raises")
+    lines = [f"- {{id: {k}-{n}, turns: ['{k} {n}'], checks: none}}" for k in kinds for n in (0, 2)]
+    project.scenarios("scenarios:\n" + "\n".join(lines))
+    assert project.run().code == 1
+    for kind in kinds:
+        fits, larger = project.sample(f"{kind}-0"), project.sample(f"{kind}-2")
+        assert fits["verdict"] == ("failed" if kind == "raises" else "passed"), fits["turns"][0].get("error")
+        assert larger["stop"] == "agent_error"
+        what = "ValueError: a message that" if kind == "raises" else "the agent's reply"
+        assert larger["turns"][0]["error"].startswith(f"{what} is larger than 10 MiB")
+
+
 @pytest.mark.parametrize("kind", TOO_LARGE)
 def test_a_reply_of_the_judges_that_is_too_large(scenario: Project, kind: str) -> None:
     done = with_judge(scenario, TOO_LARGE[kind])

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.support.kit import Done, Project, environment
-from tests.support.local_servers import Behaviour, LocalServer, Request, answer, respond_json
+from tests.support.local_servers import Behaviour, LocalServer, Request, answer, respond, respond_json
 from tests.support.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
@@ -101,25 +101,47 @@ def test_without_a_baseline_it_says_so_and_what_is_undecided_is_listed(project: 
 # ── posting it ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Comments:
-    """What GitHub and GitLab keep, as far as it matters here; pages of a hundred."""
+BOT = "github-actions[bot]"
 
-    def __init__(self, *bodies: str, refuses: int = 0) -> None:
+
+class Comments:
+    """What GitHub and GitLab keep, as far as it matters here; pages of a hundred. ``bodies`` are of others.
+    ``me``: what the server says of the token's owner (``None``: it is an app's); ``viewer``: what GraphQL
+    says."""
+
+    def __init__(
+        self,
+        *bodies: str,
+        refuses: int = 0,
+        me: str | None = "me",
+        viewer: str = "",
+    ) -> None:
         self.kept = {str(number): body for number, body in enumerate(bodies, start=1)}
+        self.authors = dict.fromkeys(self.kept, "stranger")
         self.refuses = refuses
+        self.me, self.viewer = me, viewer
         self.tokens: set[str] = set()
 
     def __call__(self, request: Request) -> Behaviour:
         self.tokens.add(request.headers.get("authorization", request.headers.get("private-token", "")))
+        if request.path == "/user":
+            told = {"login": self.me, "username": self.me}
+            return respond_json(told) if self.me else respond_json({"message": "an integration"}, status=403)
+        if request.path == "/graphql":
+            return respond_json({"data": {"viewer": {"login": self.viewer}}})
         if request.method == "GET":
             page = int(re.findall(r"[?&]page=(\d+)", request.path)[0]) - 1
-            listed = [{"id": int(n), "body": body} for n, body in self.kept.items()]
+            listed = [
+                {"id": int(n), "body": body, "user": {"login": who}, "author": {"username": who}}
+                for (n, body), who in zip(self.kept.items(), self.authors.values(), strict=True)
+            ]
             return respond_json(listed[page * 100 : page * 100 + 100])
         if self.refuses:
             return respond_json({"message": "no"}, status=self.refuses)
         body = request.json["body"]
         number = request.path.rpartition("/")[2] if request.method != "POST" else str(len(self.kept) + 1)
         self.kept[number] = body
+        self.authors.setdefault(number, self.me or self.viewer or BOT)
         return respond_json({"id": int(number)})
 
 
@@ -153,6 +175,38 @@ def test_one_comment_is_posted_and_then_replaced(where: Any, project: Project) -
     assert len(kept.tokens) == 1
     expected = "/repos/me/bot/issues/7/comments" if where is github else "/projects/12/merge_requests/7/notes"
     assert expected in paths
+
+
+@pytest.mark.parametrize("where", [github, gitlab])
+def test_a_strangers_comment_with_our_mark_is_not_taken(where: Any, project: Project) -> None:
+    forged = f"{MARKER}\n\nof a stranger, who may edit it later"
+    for me, viewer in (("me", ""), (None, "own-app[bot]"), (None, "")):
+        kept = Comments(forged, me=me, viewer=viewer)
+        with LocalServer(answer(kept)) as server:
+            env = {**where(server.address, project), "GITHUB_GRAPHQL_URL": f"{server.address}/graphql"}
+            for text, told in (("first", "posted"), ("second", "replaced")):
+                project.write("c.md", f"{MARKER}\n\n{text}")
+                done = project.call("comment", "c.md", env=env)
+                told = "posted" if where is gitlab and me is None else told  # who posts is not known
+                assert (done.code, done.err.strip()) == (0, f"the comment was {told}")
+        assert kept.kept["1"] == forged
+        assert kept.kept[max(kept.kept)] == f"{MARKER}\n\nsecond"
+
+
+def test_a_redirect_is_not_followed(project: Project) -> None:
+    project.write("c.md", f"{MARKER}\n\ntext")
+    elsewhere = Comments()
+    with LocalServer(answer(elsewhere)) as other:
+        for status in (301, 302, 307, 308):
+
+            def away(request: Request, status: int = status) -> Behaviour:
+                return respond("", status=status, headers={"Location": f"{other.address}{request.path}"})
+
+            with LocalServer(answer(away)) as server:
+                done = project.call("comment", "c.md", env=github(server.address, project))
+                assert (done.code, f"HTTP {status}: the server redirects" in done.err) == (3, True)
+        assert other.requests == []
+    assert elsewhere.kept == {}
 
 
 def test_what_is_not_taken_is_said_and_is_no_verdict(project: Project) -> None:
@@ -288,5 +342,8 @@ def test_the_templates_are_yaml_and_name_what_is_there() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     used = set(re.findall(r"inputs\.([\w-]+)", json.dumps(action["runs"])))
     assert used == set(action["inputs"])
+    uploaded = action["runs"]["steps"][-2]["with"]["path"]
+    assert uploaded.count("runs") == 1
+    assert "inputs.upload-journals == 'true' && format('{0}/.agenteval/runs'" in uploaded
     ids = {step["id"] for step in action["runs"]["steps"] if "id" in step}
     assert set(re.findall(r"steps\.(\w+)\.", json.dumps(action))) <= ids

@@ -193,6 +193,8 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
         return _with_evidence(reply_of(AgentReply(**parts)), answer)
+    if "too_large" in answer:
+        raise AgentError(f"the agent's reply is {answer['too_large']}", kind="protocol")
     if "value" in answer:
         return _with_evidence(reply_of(answer["value"]), answer)
     raise AgentError(

@@ -25,11 +25,12 @@ from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias
 
 from agenteval.conversation import exits
+from agenteval.conversation.targets.bounded import MAX_REPLY
 from agenteval.core.expressions import expression
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some runtimes begin their output."""
-MAX_LINE = 10 * 2**20
+MAX_LINE = MAX_REPLY
 """Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
 MAX_LOG = 64 * 2**10
 """Bytes of the log that are kept: the last ones."""

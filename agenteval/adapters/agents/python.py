@@ -19,6 +19,7 @@ from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.shared_loop import shared_loop
+from agenteval.conversation.targets.bounded import LARGER, is_too_large
 from agenteval.conversation.targets.calling import Played
 from agenteval.conversation.targets.context import Answered, Context
 from agenteval.conversation.targets.deciding import Refusal, decide, line_of, no_maker
@@ -292,7 +293,7 @@ class PythonAgent:
                     excused_s=context.tool_time,
                 )
             with contained():
-                reply = reply_of(value)
+                reply = _bounded(value)
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:
@@ -315,11 +316,18 @@ def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
     return AgentError(fault.text, kind=fault.kind, seen=seen)
 
 
+def _bounded(value: Any) -> AgentReply:
+    """What was returned, read. Raises ``AgentError`` where it is more than any other agent may reply."""
+    if not is_too_large(value) and not is_too_large(reply := reply_of(value)):
+        return reply
+    raise AgentError(f"the agent's reply is {LARGER}", kind="protocol")
+
+
 def _seen_of(partial: Any) -> AgentReply | None:
     if partial is None:
         return None
     with suppress(Exception), contained():  # objects of the author's
-        return seen_by(lambda: reply_of(partial))
+        return seen_by(lambda: _bounded(partial))
     return None
 
 

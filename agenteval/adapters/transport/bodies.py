@@ -9,7 +9,9 @@ from contextlib import suppress
 
 import httpx2
 
-MAX_BODY = 10 * 2**20
+from agenteval.conversation.targets.bounded import MAX_REPLY
+
+MAX_BODY = MAX_REPLY
 """Bytes of a reply, unpacked. A longer one is refused as soon as that is seen."""
 MAX_ERROR = 2**20
 """Bytes that are read of the reply with an error: it is only quoted, and some quote the whole request."""

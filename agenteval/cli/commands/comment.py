@@ -15,24 +15,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.cli.commands.output import say
+from agenteval.cli.way_out import say
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.reporters.markdown.pull_request import MARKER
 
 _TIMEOUT_S = 30
 _PAGE = 100
 _MOST_PAGES = 50
+_REDIRECTS = (301, 302, 303, 307, 308)
 LONGEST = 65_000
 """Characters; GitHub takes 65,536."""
 
 
 class Place(NamedTuple):
-    """``comments``: where they are listed and made; ``one``: where that with an ``id`` is replaced."""
+    """``comments``: where they are listed and made; ``one``: where that with an ``id`` is replaced; ``me``:
+    who owns the token, or by ``graphql`` if it is an app's. ``app``: the author where neither says it."""
 
     comments: str
     one: str
     headers: Mapping[str, str]
     replace: str
+    me: str
+    graphql: str = ""
+    app: str = ""
 
 
 def comment(file: str) -> int:
@@ -79,7 +84,8 @@ def place_in(environ: Mapping[str, str]) -> Place | None:
         )
         notes = f"{base}/{number}/notes"
         token = _token(environ, "GITLAB_TOKEN", "a project access token with the scope api")
-        return Place(notes, f"{notes}/{{id}}", {"PRIVATE-TOKEN": token}, "PUT")
+        me = f"{environ.get('CI_API_V4_URL', '')}/user"
+        return Place(notes, f"{notes}/{{id}}", {"PRIVATE-TOKEN": token}, "PUT", me)
     return None
 
 
@@ -90,7 +96,15 @@ def _github(environ: Mapping[str, str], number: str) -> Place:
         environ, "GITHUB_TOKEN", "env: {GITHUB_TOKEN: ${{ github.token }}}, with pull-requests: write"
     )
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
-    return Place(f"{base}/issues/{number}/comments", f"{base}/issues/comments/{{id}}", headers, "PATCH")
+    return Place(
+        f"{base}/issues/{number}/comments",
+        f"{base}/issues/comments/{{id}}",
+        headers,
+        "PATCH",
+        me=f"{server}/user",
+        graphql=environ.get("GITHUB_GRAPHQL_URL", ""),
+        app="github-actions[bot]",
+    )
 
 
 def _token(environ: Mapping[str, str], name: str, how: str) -> str:
@@ -112,8 +126,8 @@ def _github_number(environ: Mapping[str, str]) -> str:
 
 
 def post(place: Place, text: str) -> str:
-    """What was done. One of somebody else's with our mark cannot be replaced; then there is a new one. Raises
-    ``URLError``, ``OSError`` and ``ValueError``."""
+    """What was done. One of somebody else's with our mark is not taken, though a token may be allowed to: its
+    author could go on to write into it. Raises ``URLError``, ``OSError`` and ``ValueError``."""
     known = _ours(place)
     if known:
         try:
@@ -127,29 +141,65 @@ def post(place: Place, text: str) -> str:
 
 
 def _ours(place: Place) -> str:
+    """The id of the comment that this token has posted before; empty if there is none."""
+    me = _author(place)
     for page in range(1, _MOST_PAGES + 1):
         listed = _ask(f"{place.comments}?per_page={_PAGE}&page={page}", place, "GET")
         comments = listed if isinstance(listed, list) else []
         for each in comments:
-            if isinstance(each, dict) and str(each.get("body") or "").startswith(MARKER):
+            if not isinstance(each, dict) or not str(each.get("body") or "").startswith(MARKER):
+                continue
+            if me and _name_of(each.get("user") or each.get("author")) == me:
                 return str(each.get("id"))
         if len(comments) < _PAGE:
             break
     return ""
 
 
+def _author(place: Place) -> str:
+    """The name under which this token posts; empty if it cannot be found out: then nothing is replaced."""
+    query = json.dumps({"query": "{viewer {login}}"}).encode()
+    for url, method, body in ((place.me, "GET", None), (place.graphql, "POST", query)):
+        try:
+            told = _send(url, place, method, body) if url else None
+        except urllib.error.HTTPError:  # a token of an app is nobody's, and is answered by GraphQL alone
+            continue
+        data = told.get("data") if isinstance(told, dict) else None
+        viewer = data.get("viewer") if isinstance(data, dict) else None
+        if name := _name_of(told) or _name_of(viewer):
+            return name
+    return place.app
+
+
+def _name_of(user: Any) -> str:
+    """A name on GitHub has no brackets but an app's: nobody else can be called so."""
+    return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
+
+
 def _ask(url: str, place: Place, method: str, text: str | None = None) -> Any:
+    return _send(url, place, method, None if text is None else json.dumps({"body": text}).encode())
+
+
+def _send(url: str, place: Place, method: str, body: bytes | None) -> Any:
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"not an address: {url}")
-    body = None if text is None else json.dumps({"body": text}).encode()
     headers = {**place.headers, "Content-Type": "application/json", "User-Agent": "agenteval"}
     request = urllib.request.Request(url, data=body, headers=headers, method=method)
-    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:
+    with urllib.request.build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S) as reply:
         return json.loads(reply.read() or b"null")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The token and the comment go where the CI's variables say, and nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def _why(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
+        if error.code in _REDIRECTS:
+            return f"HTTP {error.code}: the server redirects, and that is not followed; correct its address"
         more = (
             "; may the token write to pull requests? Of a fork it may not" if error.code in (401, 403) else ""
         )

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from agenteval.cli.commands.output import Target, deliver, options_of, require_apart, say, targets_of
+from agenteval.cli.commands.output import Target, deliver, options_of, require_apart, targets_of
 from agenteval.cli.commands.report import KeptRun, kept_run, read_by, runs_root
+from agenteval.cli.way_out import say
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.registry import loaded

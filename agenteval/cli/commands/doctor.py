@@ -20,6 +20,7 @@ from agenteval import __version__
 from agenteval.adapters.agents.http import HttpOptions
 from agenteval.cli import wiring
 from agenteval.cli.known import KNOWN
+from agenteval.cli.way_out import print_out
 from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
@@ -31,7 +32,7 @@ from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.selection import Filters
 from agenteval.core.trajectory import ToolResult, Turn
 from agenteval.files import config_file, prompts
-from agenteval.files.redact import redactor
+from agenteval.files.redact import know
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage, usage_in
@@ -96,8 +97,8 @@ def doctor(request: DoctorRequest) -> int:
             _tokens(request),
             *anyio.run(_calls, loaded.config, loaded.secrets, request),
         ]
-    redact = redactor(wiring.all_secrets(loaded.config, loaded.secrets))
-    sys.stdout.write("".join(f"{redact(line)}\n" for line in _table(rows)))
+    know(wiring.all_secrets(loaded.config, loaded.secrets))
+    print_out("\n".join(_table(rows)))
     states = {row.state for row in rows}
     return 2 if State.MISTAKE in states else 3 if State.FAULT in states else 0
 

@@ -24,7 +24,7 @@ from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
 from agenteval.cli.progress_state import Outlook
-from agenteval.cli.run_files import file_hashes
+from agenteval.cli.run_files import file_hashes, stand_in_files
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
 from agenteval.core.decision import Decision
@@ -41,6 +41,7 @@ from agenteval.scoring.judges.excused_goals import ExcusedGoals
 from agenteval.verdict import gates, report
 from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
+from agenteval.verdict.stable_names import StableNames
 
 
 def started_of(prepared: Prepared, request: Request) -> RunStarted:
@@ -84,7 +85,11 @@ def execute(
         control = Control()
         if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))
-        emit = redacting(Fan(sinks), prepared.resources.secrets)
+        secrets = prepared.resources.secrets
+        fixed = stand_in_files(secrets, prepared.config, prepared.suite)
+        emit = redacting(
+            Fan(sinks), secrets, StableNames(secret for secret in secrets if secret not in fixed)
+        )
         with few_collections():
             _execute(prepared, begin, emit, control, events, again)
     finished = report.fold(events.taken())

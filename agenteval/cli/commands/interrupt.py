@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from agenteval.cli.commands.output import say
+from agenteval.cli.way_out import say
 from agenteval.conversation.exits import leave_now
 from agenteval.conversation.pipeline import Control
 

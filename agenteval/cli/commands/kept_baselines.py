@@ -11,8 +11,8 @@ import os
 import shutil
 from pathlib import Path
 
-from agenteval.cli.commands.output import say
 from agenteval.cli.git import NoCommitError, merge_base
+from agenteval.cli.way_out import say
 from agenteval.core.errors import AuthorError
 from agenteval.files.runs import JOURNAL, commit_of, load_run, runs_under
 from agenteval.verdict.remaining import ended

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from agenteval.cli.way_out import append, outgoing, print_out, say
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.registry import loaded
 from agenteval.core.safe_text import for_encoding
-from agenteval.files.redact import hide, hide_in_json, hide_in_xml
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.report import Report
@@ -122,12 +122,16 @@ def write_reports(
             options = options_of(choice, folder=folder, detail=detail, name=name)
             _write((choice, path), report, decision, folder=folder, options=options)
         except OSError as error:
-            say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
+            say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {_why(error)}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     return decision.exit_code
 
 
 _UNWRITTEN = 3
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
 
 
 def _write(
@@ -144,31 +148,12 @@ def _write(
 
 def deliver(name: str, text: str, path: Path | None) -> None:
     """Write a report to its file, which is reported, or (``None``) to stdout. Raises ``OSError``."""
-    match REPORTERS.get(name).form:
-        case "json":
-            text = hide_in_json(text, _schema_of_results)
-        case "xml":
-            text = hide_in_xml(text)
-        case _:
-            text = hide(text)
+    form = REPORTERS.get(name).form
     if path is None:
-        _print(text)
+        print_out(text, form, colors=_wants_color())
         return
-    _replace(path, text)
+    _replace(path, outgoing(text, form))
     say(f"{name} report: {_shown(path)}")
-
-
-def _schema_of_results() -> dict[str, Any]:
-    from agenteval.reporters.results.shape import Results  # only where a secret was found
-
-    return Results.model_json_schema(mode="serialization")
-
-
-def say(text: str) -> None:
-    """A line on stderr, if there is one: it may be closed, by the shell or by an agent."""
-    with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{hide(text)}\n")
-        sys.stderr.flush()
 
 
 def options_of(
@@ -210,22 +195,15 @@ def _wants_color() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _print(text: str) -> None:
-    if text:
-        text = for_encoding(text, sys.stdout.encoding or "utf-8")
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
-
-
 def page(text: str) -> None:
     """Print what a person is to read: on a terminal that is too low for it, with a pager (``PAGER``; else
     ``less``, if there is one)."""
-    text = hide(text)
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
-        _print(text)
+        print_out(text, colors=_wants_color())
         return
+    text = outgoing(text, colors=_wants_color())
     # As git does: colours, no clearing of the screen, no stop where it fits after all.
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
     with suppress(BrokenPipeError, KeyboardInterrupt):
@@ -256,8 +234,7 @@ def _replace(path: Path, text: str) -> None:
 def _append_step_summary(text: str) -> None:
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
-        with open(target, "a", encoding="utf-8", newline="\n", errors="replace") as file:
-            file.write(hide(text))
+        append(target, text)
 
 
 def _shown(path: Path) -> str:

@@ -15,9 +15,10 @@ from rich.text import Text
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import wiring
-from agenteval.cli.commands.output import deliver, options_of, say
+from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.forecast import Forecast, Range, Row, forecast
+from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from agenteval import __version__
 from agenteval.cli.commands.execution import execute, now, started_of
-from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
 from agenteval.cli.run_files import files_read
+from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted

@@ -10,10 +10,11 @@ from pathlib import Path
 from agenteval.cli.commands.baseline import with_baseline
 from agenteval.cli.commands.execution import execute, new_folder, started_of
 from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
-from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.commands.resume import resume
 from agenteval.cli.run_files import files_read
+from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import RunStarted

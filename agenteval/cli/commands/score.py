@@ -17,7 +17,7 @@ from agenteval.adapters.models.kept import Kept
 from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import interruptible
-from agenteval.cli.commands.output import Target, require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
 from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.cli.commands.score_prepare import (
     PreparedScore,
@@ -32,6 +32,7 @@ from agenteval.cli.commands.score_prepare import (
 )
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.rescoring import Applied, Rescoring, rescore
+from agenteval.cli.way_out import say
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
@@ -58,6 +59,7 @@ from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
+from agenteval.verdict.stable_names import StableNames
 
 _HEARTBEAT_S = 5.0
 _PIECE = 1 << 20
@@ -124,7 +126,10 @@ def _run(
     ):
         journal = JournalFile(file, at_once=bool(prepared.judges))
         again = _second_look(prepared)
-        emit = redacting(Fan([retained, journal, asked, again, _Heartbeat()]), prepared.resources.secrets)
+        # A log is the same in every environment, whichever of its words one of them masks.
+        names = StableNames(prepared.resources.named)
+        sinks = Fan([retained, journal, asked, again, _Heartbeat()])
+        emit = redacting(sinks, prepared.resources.secrets, names)
         emit(_started(prepared, folder.name))
         try:
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained, again)

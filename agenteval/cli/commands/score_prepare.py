@@ -15,10 +15,10 @@ from pathlib import Path
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
-from agenteval.cli.commands.output import say
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging
 from agenteval.cli.run_files import files_read, is_as_recorded
+from agenteval.cli.way_out import say
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.event import RunStarted
@@ -43,6 +43,7 @@ from agenteval.files.recorded.sources import (
     spooled_from,
 )
 from agenteval.files.recorded.suite import Suite
+from agenteval.files.redact import know_written
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.placed import NoCallsIn
 from agenteval.scoring import judging
@@ -99,6 +100,7 @@ def prepare(request: ScoreRequest) -> PreparedScore:
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
     plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
+    know_written((*scenarios, loaded.public))
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)

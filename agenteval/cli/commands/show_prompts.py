@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from agenteval.adapters.models.structured import schema_of
 from agenteval.cli.known import KNOWN
+from agenteval.cli.way_out import print_out, say_mistake
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.protocols import ModelRequest, Subject
@@ -41,11 +41,9 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
         # To see what is shipped nothing has to be in order; what the project adds is unknown then.
         if config is not None or metric not in (None, *_shipped_names()):
             raise
-        sys.stderr.write(
-            f"only shipped prompts are shown, because the configuration cannot be read:\n{error}\n"
-        )
+        say_mistake(f"only shipped prompts are shown, because the configuration cannot be read:\n{error}")
         prompts, custom = SHIPPED, ()
-    sys.stdout.write(text_of(metric, prompts, custom))
+    print_out(text_of(metric, prompts, custom))
     return 0
 
 

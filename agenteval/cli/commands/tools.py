@@ -14,8 +14,8 @@ import anyio
 import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
-from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+from agenteval.cli.way_out import outgoing, print_out, say
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulate import ToolWorld
 from agenteval.conversation.targets.context import Answered
@@ -103,10 +103,10 @@ def schemas(command: Sequence[str], out: str | None) -> int:
     tools = anyio.run(_tools_of, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
-        Path(out).write_text(text, encoding="utf-8")
+        Path(out).write_text(outgoing(text), encoding="utf-8")
         say(f"{len(tools)} tools: {out}")
     else:
-        sys.stdout.write(text)
+        print_out(text)
     return 0
 
 

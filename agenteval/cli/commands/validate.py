@@ -8,7 +8,6 @@ from contextlib import redirect_stdout
 
 import anyio
 
-from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.preflight import (
     attackers_without_outcome,
@@ -17,11 +16,11 @@ from agenteval.cli.preflight import (
     unmocked_tools,
     without_twin,
 )
+from agenteval.cli.way_out import print_out, say
 from agenteval.cli.wiring import agents_of
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentFactory, AgentTool
-from agenteval.files.redact import hide
 from agenteval.reporters.words.calls_seen import before_a_run
 from agenteval.verdict.gate_chances import chances_asked_for, sentences
 
@@ -37,19 +36,19 @@ def validate(request: Request) -> int:
         for text in (*prepared.remarks, *empty_lists(prepared.scenarios), *never, *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
-    sys.stdout.write(
+    lines = [
         f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
-        f" {plural(len(prepared.samples), 'sample')} to run\n"
-    )
+        f" {plural(len(prepared.samples), 'sample')} to run"
+    ]
     unmocked = dict(unmocked_tools(prepared.samples, have, unmocked_are))
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
             known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(have.get(name))
             more += f"; {before_a_run(known, lists_tools=lists_tools)}"
-            sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
-    for sentence in sentences(chances_asked_for(prepared.plan)):
-        sys.stdout.write(hide(f"  {sentence}\n"))
+            lines.append(f"  {name}: {does}{more}")
+    lines += [f"  {sentence}" for sentence in sentences(chances_asked_for(prepared.plan))]
+    print_out("\n".join(lines))
     return 0
 
 

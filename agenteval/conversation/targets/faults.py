@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .bounded import LARGER, is_too_large
 from .client_errors import is_infrastructure, is_timeout
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def describe(error: BaseException) -> str:
         text = str(error).strip() or "no message"
     except Exception:
         text = "a message that cannot be read"
+    if is_too_large(text):
+        text = f"a message that is {LARGER}"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)

@@ -11,7 +11,7 @@
                         the agent has such a tool, and "own": true if it will carry it out
                         {"tool_done": {"id", "result", "is_error"}}: it has
                         {"over": true}: it has closed the conversation
-                        {"value": …}, {"agent_reply": …}, {"returned": TYPE} or
+                        {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
                         {"error": {"message", "kind"}}, beside it what there was of an answer;
                         in each "asked", what its openai client asked, if that is observed, and "missed"
 
@@ -35,6 +35,7 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
 from . import openai_calls
+from .bounded import LARGER, is_too_large
 from .calling import Played
 from .context import Answered, Context
 from .deciding import Refusal, decide, no_maker
@@ -109,7 +110,11 @@ class _Wire:
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
-        line = json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+        try:  # as it is counted: a letter may be two bytes, and its escape is six
+            line = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        except UnicodeEncodeError:  # half of a surrogate pair
+            line = json.dumps(value, separators=(",", ":")).encode("ascii")
+        line += b"\n"
         with self._lock:
             self._out.write(line)
             self._out.flush()
@@ -278,13 +283,15 @@ def _answered(
     played: Played, request: Mapping[str, Any], context: _Context, loop: asyncio.AbstractEventLoop
 ) -> dict[str, Any]:
     try:
-        return returned(_answer(played.entry(), request["messages"], context, loop))
+        told = returned(_answer(played.entry(), request["messages"], context, loop))
+        return {"too_large": LARGER} if is_too_large(told) else told
     except BaseException as error:
         fault = fault_of(_as_exception(error))
         told = {"error": {"message": plain(fault.text), "kind": fault.kind}}
         with contextlib.suppress(Exception):
             seen = partial_of(error)
-            told.update(returned(played.so_far if seen is None else seen))
+            so_far = returned(played.so_far if seen is None else seen)
+            told.update({} if is_too_large(so_far) else so_far)
         return told
 
 

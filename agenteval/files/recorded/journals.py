@@ -33,7 +33,7 @@ PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
 class Replayed(NamedTuple):
     """A sample of a run. ``run``: the id of that run; ``plan``: what applied in it; ``checks``: what was
     known of a recorded conversation then, and cannot be found out anew; ``review``: what was said of its
-    simulated user."""
+    simulated user; ``names``: what its failures were called before anything was masked."""
 
     key: SampleKey
     scenario: Scenario
@@ -43,6 +43,7 @@ class Replayed(NamedTuple):
     where: str
     checks: tuple[Check, ...] = ()
     review: UserReview | None = None
+    names: Mapping[str, tuple[str, ...]] = {}
 
 
 class _Order:
@@ -122,7 +123,7 @@ class _Run:
 
     def finish(self, event: SampleFinished) -> Iterator[Replayed]:
         if event.key in self._begun:
-            replayed = self._replayed(event.key, event.stop, event.unfinished)
+            replayed = self._replayed(event.key, event.stop, event.unfinished)._replace(names=event.names)
             if event.is_over:
                 yield from self._order.ready(replayed)
             else:
