@@ -14,7 +14,7 @@ from typing import Any
 
 from agenteval.core.config import Config
 from agenteval.core.scenario import Scenario
-from agenteval.files.redact import MASK, is_written
+from agenteval.files.redact import MASK
 from agenteval.verdict.remaining import MAY_DIFFER, VARIABLES
 
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
@@ -42,15 +42,14 @@ def is_as_recorded(path: Path, root: str, sources: Mapping[str, str]) -> bool:
 
 
 def stand_in_files(secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]) -> frozenset[str]:
-    """Those secrets that the author wrote into a scenario, the configuration or another file of the run, such
-    as the agent's module: there they are the same in every environment."""
+    """Those secrets that the author wrote into a scenario or another file of the run, such as the agent's
+    module: there they are the same in every environment. The configuration is where a secret is named."""
     if not secrets:
         return frozenset()
-    files = [path.read_bytes() for path in _files(config, scenarios, Path(config.root))]
-    found = (
-        each for each in secrets if any(each.encode("utf-8", "surrogateescape") in data for data in files)
-    )
-    return frozenset((*filter(is_written, secrets), *found))
+    root = Path(config.root)
+    paths = {*_scenario_files(scenarios, root), *_files(config, scenarios, root)}
+    files = [path.read_bytes() for path in paths if path.is_file()]
+    return frozenset(each for each in secrets if any(os.fsencode(each) in data for data in files))
 
 
 def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
@@ -59,8 +58,12 @@ def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
     root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name
-    yield from {root / scenario.source.rpartition(":")[0] for scenario in scenarios}
+    yield from _scenario_files(scenarios, root)
     yield from _files(config, scenarios, root)
+
+
+def _scenario_files(scenarios: Iterable[Scenario], root: Path) -> set[Path]:
+    return {root / scenario.source.rpartition(":")[0] for scenario in scenarios}
 
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from agenteval.files.config_checks import Known, config_problems
 from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.files.plain_files import read_file
 from agenteval.files.profiles import layered, profiles_in, without_profiles
-from agenteval.files.redact import Mask, redactor
+from agenteval.files.redact import Mask, know_written, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
 from agenteval.files.validation import Loc, as_written, merge_marks, not_built_in, validate
@@ -119,6 +119,8 @@ def load_config(
         "columns": {name: at.column for name, at in _written(mark, mark.path)},
         "origins": dict(_origins(mark)),
     }
+    # A path is no secret, though a variable such as CACHE_KEY may hold it.
+    know_written(lambda: str(update["root"]))
     if config.accepted:
         file = Path(update["root"]) / config.accepted
         update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
@@ -180,6 +182,7 @@ def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:
         reason = error.strerror or type(error).__name__
         what = f"the configuration cannot be read: {reason}"
         raise AuthorError(Problem(what, "", Place(shown_as))) from error
+    know_written(lambda: data.decode("utf-8", "replace"))
     document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
     value = as_written(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
     if isinstance(value, dict):

@@ -19,6 +19,7 @@ from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
 from agenteval.core.value import Text
 from agenteval.files.plain_files import read_file
+from agenteval.files.redact import know_written
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.files.scenario_files import find_files, find_under, shown_path, unmatched
 from agenteval.files.validation import as_written, known_keys, merge_marks, not_finite, validate
@@ -147,10 +148,12 @@ def _by_place(problem: Problem) -> tuple[int, int]:
 
 def _read(path: Path, shown_as: str) -> bytes:
     try:
-        return read_file(path, MAX_BYTES + 1)
+        data = read_file(path, MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise AuthorError(Problem(f"cannot be read: {reason}", "", Place(shown_as))) from error
+    know_written(lambda: data.decode("utf-8", "replace"))
+    return data
 
 
 class _Loaded(NamedTuple):

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
@@ -362,8 +362,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
-        self.written: list[BaseModel] = []
-        self.texts: list[str] = []
+        self.written: list[str] = []
         self.mask: Mask | None = None
 
 
@@ -375,23 +374,22 @@ def know(secrets: Iterable[str]) -> None:
     _known.secrets, _known.mask = tuple(secrets), None
 
 
-def know_written(files: Iterable[BaseModel]) -> None:
-    """What stands in a scenario or in a configuration is no secret because a variable holds it, too."""
-    _known.written += files
-    _known.mask = None
+def know_written(text: Callable[[], str]) -> None:
+    """What stands in a scenario or a configuration (in its file, or in a journal that holds it) is no secret
+    because a variable has it, too."""
+    if any(_named_secrets(os.environ)):  # mostly there is none
+        _known.written.append(text())
+        _known.mask = None
 
 
 def secrets_of_environment() -> tuple[str, ...]:
     """The values of variables that are named like a secret and look like one, whoever uses them."""
-    return tuple(value for value in _named_secrets(os.environ) if not is_written(value))
+    return tuple(value for value in _named_secrets(os.environ) if not _is_written(value))
 
 
-def is_written(secret: str) -> bool:
-    """Whether it stands in a scenario or configuration that is known."""
-    while _known.written:  # as texts when it is first asked: mostly nobody asks
-        _known.texts.append(_known.written.pop().model_dump_json())
+def _is_written(secret: str) -> bool:
     escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
-    return any(escaped in text for text in _known.texts)
+    return any(secret in text or escaped in text for text in _known.written)
 
 
 _NAMED_SECRET = expression(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-
-from pydantic import BaseModel
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
@@ -144,15 +142,8 @@ def load_run(path: Path) -> tuple[Event, ...]:
         reason = error.strerror or type(error).__name__
         raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
     _check_whole(events, file)
-    know_written(_written_in(events))
+    know_written(lambda: journal.to_json(events[0]))
     return events
-
-
-def _written_in(events: Sequence[Event]) -> Iterator[BaseModel]:
-    for event in events:
-        if isinstance(event, RunStarted):
-            yield event.config
-            yield from event.scenarios
 
 
 def _check_version(file: Path) -> None:

@@ -98,10 +98,11 @@ def test_what_stands_in_a_scenario_or_a_configuration_is_no_secret(project: Proj
     project.scenarios(
         "{id: a, agent: bot, turns: ['known-in-file-22?'], expect: {output: {contains: [never]}}}"
     )
-    env = {"A_TOKEN": "known-in-config-1", "B_TOKEN": "known-in-file-22"}
+    env = {"A_TOKEN": "known-in-config-1", "B_TOKEN": "known-in-file-22", "CACHE_KEY": f"{project.root}"}
     for words in ("run -v", "show a", "report latest -v"):
         done = project.call(*words.split(), env=env)
         assert "known-in-config-1, known-in-file-22" in done.out
+    assert "***" not in project.call("list", env=env).all
 
 
 def test_two_environments_give_the_same_fingerprints(shop: Project) -> None:

@@ -25,7 +25,6 @@ from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.selection import Filters
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.files import config_file, loading, named_scenarios
-from agenteval.files.redact import know_written
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judging import Metrics
@@ -210,7 +209,6 @@ def prepare(request: Request) -> Prepared:
             earlier = earlier_visibility(Path(config.root), public)
             visibility = {**earlier, **visibility}
     plan = resolve.plan_of(suite, config, samples, ranges, visibility=visibility, unapplied=unapplied)
-    know_written((*loaded_scenarios, loaded.public))
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )

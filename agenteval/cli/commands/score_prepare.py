@@ -43,7 +43,6 @@ from agenteval.files.recorded.sources import (
     spooled_from,
 )
 from agenteval.files.recorded.suite import Suite
-from agenteval.files.redact import know_written
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.placed import NoCallsIn
 from agenteval.scoring import judging
@@ -100,7 +99,6 @@ def prepare(request: ScoreRequest) -> PreparedScore:
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
     plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
-    know_written((*scenarios, loaded.public))
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
