@@ -316,8 +316,8 @@ def _diff(
         float,
         typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is not a regression."),
     ] = 0.05,
-    common: Annotated[
-        bool, typer.Option("--common", help="Compare only the scenarios that are the same in both runs.")
+    _common: Annotated[
+        bool, typer.Option("--common", hidden=True, help="What diff does anyway: accepted, and needless.")
     ] = False,
     report: Annotated[
         list[str] | None,
@@ -328,7 +328,7 @@ def _diff(
     """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
     from agenteval.cli.commands.diff import diff
 
-    raise typer.Exit(diff(before, after, margin=margin, common=common, reports=report or (), verbose=verbose))
+    raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
 
 
 @app.command("score", cls=Command, rich_help_panel=RUNNING)
