@@ -46,7 +46,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"max_content_width": WIDEST},
+    context_settings={"max_content_width": WIDEST, "help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
     " 5 nothing selected, 130 interrupted.",
 )
