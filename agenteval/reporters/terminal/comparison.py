@@ -9,7 +9,8 @@ from rich.text import Text
 
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark, plain_table, style_of
+from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark, style_of
+from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.comparison import (
     APART_COLUMNS,
@@ -83,13 +84,8 @@ def _table(
     if not rows:
         return
     yield heading(title)
-    table = plain_table()
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("", "failure"))
     shown = rows if options.verbose else rows[:MOST_ROWS]
-    for row in shown:
-        table.add_row(*row)
-    yield indented(table)
+    yield indented(FittingTable(columns, shown, head=1 if columns[0] or columns == MEAN_COLUMNS else 2))
     if len(rows) > len(shown):
         yield indented(Text(f"… and {len(rows) - len(shown):,} more; --verbose lists them", style="dim"))
     yield Text()
