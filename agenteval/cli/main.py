@@ -465,7 +465,9 @@ def main() -> None:
     _open_closed_streams()
     exit = exits.Exit()
     exit.guard()
+    exits.end_on_interrupt()
     code = exit.decide(_guarded(lambda: app(standalone_mode=True)) or 0)
+    exits.leave_on_interrupt(code)
     user_code = sys.modules.get("agenteval.conversation.user_code")
     if user_code and user_code.is_left_behind():
         exits.leave_without_waiting(code)
@@ -489,7 +491,6 @@ def _guarded(command: Callable[[], Any]) -> int | None:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        _say("\ninterrupted")
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``); Python would complain again at its exit.
