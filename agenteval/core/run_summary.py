@@ -44,7 +44,7 @@ class RunSummary(Value):
     """``prompts``: hashes by name. ``judged``: the metrics that were; ``decisive``: those of them that may
     decide whether a sample succeeds. ``judge`` and ``user`` are those models as configured, ``judged_by`` and
     ``played_by`` the names under which they answered. ``settings`` decide what fails a sample.
-    ``is_selection``: the command line chose some of the scenarios or agents."""
+    ``is_selection``: the command line chose some of the scenarios."""
 
     run_id: str
     started_at: str

@@ -72,7 +72,7 @@ def test_a_failing_run_ends_with_what_failed_why_and_where(project: Project) -> 
     assert often.startswith('FAILED suite.yaml::often  1 of 3 conversations: missing "well"')
     assert lost.startswith("INCONCLUSIVE suite.yaml::lost  turn 1: ")
     again, *rest = done.out.splitlines()[-2].split("     ")
-    assert again == "Re-run: agenteval run --last-failed"
+    assert again.startswith("Re-run: agenteval run --failed-in ")
     assert rest == ["Inspect: agenteval show 'two words'"]
     assert listed(project.run("-s", "broke")) == [broke]
     assert listed(project.call("report", "latest")) == [broke]
