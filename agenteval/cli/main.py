@@ -47,7 +47,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"max_content_width": WIDEST},
+    context_settings={"max_content_width": WIDEST, "help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
     " 5 nothing selected, 130 interrupted.",
 )
@@ -317,8 +317,8 @@ def _diff(
         float,
         typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is not a regression."),
     ] = 0.05,
-    common: Annotated[
-        bool, typer.Option("--common", help="Compare only the scenarios that are the same in both runs.")
+    _common: Annotated[
+        bool, typer.Option("--common", hidden=True, help="What diff does anyway: accepted, and needless.")
     ] = False,
     report: Annotated[
         list[str] | None,
@@ -329,7 +329,7 @@ def _diff(
     """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
     from agenteval.cli.commands.diff import diff
 
-    raise typer.Exit(diff(before, after, margin=margin, common=common, reports=report or (), verbose=verbose))
+    raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
 
 
 @app.command("score", cls=Command, rich_help_panel=RUNNING)
@@ -466,7 +466,9 @@ def main() -> None:
     _open_closed_streams()
     exit = exits.Exit()
     exit.guard()
+    exits.end_on_interrupt()
     code = exit.decide(_guarded(lambda: app(standalone_mode=False)))
+    exits.leave_on_interrupt(code)
     user_code = sys.modules.get("agenteval.conversation.user_code")
     if user_code and user_code.is_left_behind():
         exits.leave_without_waiting(code)
@@ -490,7 +492,6 @@ def _guarded(command: Callable[[], Any]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        say("\ninterrupted")
         return 130
     except UnwritableError as error:
         say(f"agenteval: cannot write to stdout: {error}")

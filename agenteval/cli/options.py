@@ -115,6 +115,16 @@ LastFailedOption = Annotated[
         "--last-failed", "--lf", rich_help_panel=WHICH, help="Only what did not pass in the latest run."
     ),
 ]
+FailedInOption = Annotated[
+    str | None,
+    typer.Option(
+        "--failed-in",
+        metavar="RUN",
+        autocompletion=proposing("runs"),
+        rich_help_panel=WHICH,
+        help="Only what did not pass in this run.",
+    ),
+]
 SeedOption = Annotated[
     int | None,
     typer.Option("--seed", metavar="N", min=0, rich_help_panel=HELD, help="Seed of the run; default 0."),
@@ -179,6 +189,7 @@ class Selecting:
     first: FirstOption = None
     sample: SampleOption = None
     last_failed: LastFailedOption = False
+    failed_in: FailedInOption = None
     agent: AgentOption = None
     seed: SeedOption = None
 

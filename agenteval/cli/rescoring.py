@@ -76,7 +76,7 @@ async def rescore(
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
-            if control.stopping:
+            if not control.may_begin(recorded):
                 break
             if not rescoring.judges:
                 await _score(recorded, rescoring, emit, None)

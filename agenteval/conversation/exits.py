@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from types import FrameType
 from typing import Any, NoReturn
 
 UNDECIDED = 3
@@ -82,6 +84,41 @@ def leave_without_waiting(code: int) -> NoReturn:
     atexit._run_exitfuncs()
     flush()
     _leave(code)
+
+
+def note_interrupt(line: str) -> int:
+    """How often the process was asked to end, this time counted; the first time the line says what follows,
+    and no other does."""
+    _interrupts.append(line)
+    if len(_interrupts) == 1:
+        _say(f"\n{line}" if sys.stderr and sys.stderr.isatty() else line)  # behind ^C
+    return len(_interrupts)
+
+
+_interrupts: list[str] = []
+
+
+def is_interrupted() -> bool:
+    return bool(_interrupts)
+
+
+def end_on_interrupt() -> None:
+    """Ctrl-C ends the command, unless it knows better; twice, there and then. One that is ignored, as a shell
+    does it for what runs in the background, stays ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    if note_interrupt("interrupted") > 1:
+        leave_now(130)
+    raise KeyboardInterrupt
+
+
+def leave_on_interrupt(code: int) -> None:
+    """All is done: Ctrl-C in what Python does at its end would only print where it was."""
+    if signal.getsignal(signal.SIGINT) is _interrupt:
+        signal.signal(signal.SIGINT, lambda *_: leave_now(code))
 
 
 def flush() -> None:

@@ -58,16 +58,35 @@ class Runtime:
 
 
 class Control:
-    """How a run is told to end early. ``stop``: start nothing more; ``cancel``: end what runs, too."""
+    """How a run is told to end early. ``interrupt``: start no further conversation, which leaves a run
+    complete that had none left; ``stop``: start nothing more; ``cancel``: end what runs, too."""
 
     def __init__(self) -> None:
         self.outcome: RunOutcome = "complete"
         self.why = "the run was interrupted"
+        self.playing = 0
+        """Conversations under way; those that are only judged yet are not among them."""
+        self._is_interrupted = False
         self._scope: anyio.CancelScope | None = None
 
     @property
     def stopping(self) -> bool:
         return self.outcome != "complete"
+
+    def interrupt(self) -> None:
+        self._is_interrupted = True
+
+    def may_begin(self, what: object | None) -> bool:
+        """Whether ``what`` comes next is begun. Where an interruption keeps it from that, the run is not
+        complete."""
+        if what is not None and self._is_interrupted:
+            self.stop("interrupted")
+        return what is not None and not self.stopping
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the interruption leaves something out, as far as is known."""
+        return self.stopping or self.playing > 0
 
     def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
         """``why``: what samples that are cut off are told."""
@@ -97,11 +116,14 @@ async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
         while True:
             await slots.acquire()
             sample = None if control.stopping else runtime.queue.next()
+            if not control.may_begin(sample):
+                sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
             found.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
                 found.begin()
+                control.playing += 1
                 group.start_soon(_run_sample, sample, runtime, emit, control, slots, running, found)
                 continue
             running.none_follows.set()
@@ -159,7 +181,7 @@ async def _run_sample(
     running: _Running,
     found: FoundVisibility,
 ) -> None:
-    one = _RunningSample(sample, runtime, emit, slots, found, running)
+    one = _RunningSample(sample, runtime, emit, slots, found, running, control)
     one.emit(SampleStarted(key=sample.key))
     began_s = anyio.current_time()
     stop: Stop | None = None
@@ -215,8 +237,10 @@ class _RunningSample:
         slots: anyio.Semaphore,
         found: FoundVisibility,
         running: _Running,
+        control: Control,
     ) -> None:
         self.sample = sample
+        self._control = control
         self._running = running
         self._found: FoundVisibility = found
         self._is_played = False
@@ -303,6 +327,7 @@ class _RunningSample:
         if not self._is_played:
             self._is_played = True
             self._found.end()
+            self._control.playing -= 1
 
     def free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""

@@ -59,14 +59,12 @@ class RunStarted(Value):
 
     @property
     def is_selection(self) -> bool:
-        """Whether the command line chose some of the scenarios or agents: what else there is was not asked
-        for."""
+        """Whether the command line chose some of the scenarios: what else there is was not asked for. That
+        it chose an agent for all of them is no such choice."""
         asked = self.request
+        filters = {**(asked.get("filters") or {}), "agent": None}
         return bool(
-            self.plan.needs_model
-            or asked.get("paths")
-            or asked.get("last_failed")
-            or any((asked.get("filters") or {}).values())
+            self.plan.needs_model or asked.get("paths") or asked.get("last_failed") or any(filters.values())
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenteval.core.score import Severity
+from agenteval.core.score import Severity, Verdict
 from agenteval.core.value import Value
 
 
@@ -23,11 +23,12 @@ class ScenarioSummary(Value):
     """One scenario with one agent. ``content``: a hash of each part that the agent, the user or a judge
     meets. Of ``planned`` epochs ``decided`` have an outcome and ``successes`` succeeded; ``known`` were not
     lost, so that their failures are known. ``scores`` (the mean of each conversation) and ``effort`` (tokens,
-    latency …) are of these."""
+    latency …) are of these. ``verdict``: of the scenario in its run, ``None`` before it was run."""
 
     id: str
     agent: str
     content: dict[str, str]
+    verdict: Verdict | None = None
     simulated: bool = False
     criteria: bool = False
     successes: int = 0
@@ -43,7 +44,7 @@ class RunSummary(Value):
     """``prompts``: hashes by name. ``judged``: the metrics that were; ``decisive``: those of them that may
     decide whether a sample succeeds. ``judge`` and ``user`` are those models as configured, ``judged_by`` and
     ``played_by`` the names under which they answered. ``settings`` decide what fails a sample.
-    ``is_selection``: the command line chose some of the scenarios or agents."""
+    ``is_selection``: the command line chose some of the scenarios."""
 
     run_id: str
     started_at: str

@@ -34,18 +34,27 @@ def _texts(error: Any) -> Iterator[str]:
     texts = [*words(value, wanted, schema)] if words else []
     if not texts:
         rule = json.dumps(wanted, ensure_ascii=False, default=str)
-        texts = [f"{value!r} does not fit {keyword}: {rule}" if keyword else f"{value!r} is not allowed"]
+        texts = [
+            f"{_shown(value)} does not fit {keyword}: {rule}"
+            if keyword
+            else f"{_shown(value)} is not allowed"
+        ]
     yield from (text[:_LENGTH] for text in texts)
+
+
+def _shown(value: Any) -> str:
+    """A text in quotes; anything else as JSON."""
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def _plain(words: str) -> Words:
     """``{value}`` and ``{wanted}`` stand for themselves."""
-    return lambda value, wanted, _schema: [words.format(value=repr(value), wanted=repr(wanted))]
+    return lambda value, wanted, _schema: [words.format(value=_shown(value), wanted=_shown(wanted))]
 
 
 def _type(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:
     names = wanted if isinstance(wanted, list) else [wanted]
-    yield f"{value!r} is not of type {', '.join(map(repr, names))}"
+    yield f"{_shown(value)} is not of type {', '.join(map(repr, names))}"
 
 
 def _required(value: Any, wanted: Any, _schema: Mapping[str, Any]) -> Iterable[str]:

@@ -24,10 +24,10 @@ _MOST_NAMED = 5
 def find_run(name: str, root: Path) -> Path:
     """The folder of a run.
 
-    ``name`` is its id, the beginning of it that no other has, ``latest``, ``previous`` (the one before the
-    latest), or the path, from the working directory, of its folder or journal. ``root`` is the
-    configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with the ids that come
-    nearest.
+    ``name`` is its id, the beginning of it that no other has, what stands behind its last ``-``, ``latest``,
+    ``previous`` (the one before the latest), or the path, from the working directory, of its folder or
+    journal. ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with
+    the ids that come nearest.
     """
     path = Path(name)
     if path.is_file():
@@ -39,7 +39,8 @@ def find_run(name: str, root: Path) -> Path:
         return path
     if name in ("latest", "previous"):
         return _counted_back(name, tuple(known.values()), root)
-    alike = [folder for each, folder in known.items() if name and each.startswith(name)]
+    alike = [folder for each, folder in known.items() if brief_name(each) == name]
+    alike = alike or [folder for each, folder in known.items() if name and each.startswith(name)]
     if len(alike) == 1:
         return alike[0]
     raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
@@ -70,6 +71,11 @@ def name_of(folder: Path, root: Path) -> str:
     if known and os.path.samefile(known[-1], folder):
         return ""
     return folder.name if any(each.name == folder.name for each in known) else str(folder)
+
+
+def brief_name(run_id: str) -> str:
+    """What stands behind the last ``-`` of an id, by which ``find_run`` knows it."""
+    return run_id.rpartition("-")[2] or run_id
 
 
 _TOO_LONG = 64 * 2**20

@@ -14,19 +14,20 @@ _MOST_NAMED = 8
 _AGAIN = "repeat the baseline with the settings of the current run"
 
 
-class LeftOut(NamedTuple):
-    """A scenario that cannot be compared. ``only_in``: the run that alone has it, ``first`` or ``second``;
-    else the two differ in ``parts``."""
+class Apart(NamedTuple):
+    """A scenario that cannot be compared: it is in one run alone (``before`` or ``after`` is ``None``), or
+    the two differ in ``parts``."""
 
     scenario: str
-    only_in: str = ""
+    before: ScenarioSummary | None
+    after: ScenarioSummary | None
     parts: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         name = one_line(self.scenario, 80)
-        if self.only_in:
-            return f"scenario '{name}' is only in the {self.only_in} run"
+        if self.before is None or self.after is None:
+            return f"scenario '{name}' is only in the {'second' if self.before is None else 'first'} run"
         return f"scenario '{name}' differs: {self.differing}"
 
     @property
@@ -35,12 +36,12 @@ class LeftOut(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """One agent of each run and their scenarios that are in both and equal; ``left_out``: the others."""
+    """One agent of each run and their scenarios that are in both and equal; ``apart``: the others."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
-    left_out: tuple[LeftOut, ...]
+    apart: tuple[Apart, ...]
 
 
 class LostAgent(NamedTuple):
@@ -70,65 +71,38 @@ def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...],
 def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> Matched:
     first = {each.id: each for each in before.scenarios if each.agent == old}
     second = {each.id: each for each in after.scenarios if each.agent == new}
-    pairs, left_out = [], []
+    pairs, apart = [], []
     for name in sorted(first.keys() | second.keys()):
-        if name not in second or name not in first:
-            left_out.append(LeftOut(name, only_in="first" if name in first else "second"))
-        elif parts := _differing(first[name].content, second[name].content):
-            left_out.append(LeftOut(name, parts=tuple(parts)))
+        one, other = first.get(name), second.get(name)
+        if one is None or other is None:
+            apart.append(Apart(name, one, other))
+        elif parts := _differing(one.content, other.content):
+            apart.append(Apart(name, one, other, tuple(parts)))
         else:
-            pairs.append((first[name], second[name]))
-    return Matched(old, new, tuple(pairs), tuple(left_out))
+            pairs.append((one, other))
+    return Matched(old, new, tuple(pairs), tuple(apart))
 
 
 def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
-def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = False) -> tuple[Problem, ...]:
-    """All that forbids it. With ``common``, scenarios and agents that are in one run alone, or not the same
-    in both, are no reason, as long as something is left: so a run is compared with its baseline."""
-    agents, _ = matched(before, after)
+def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
+    """All that forbids it: another measure, or no scenario that is the same in both. That some are in one run
+    alone, or have changed, does not: those are listed."""
+    agents, lost = matched(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
-    remedy = _AGAIN
-    if common and scenarios:
+    if scenarios:
         return tuple(problems)
-    left_out = _not_the_same(before, after, whatever=common)
-    if common or not (scenarios or left_out):
-        problems.append(Problem("no scenario is the same in both runs", remedy))
-    if not common:
-        remedy += ", or compare only what is the same in both: agenteval diff … --common"
-    problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
-    if len(left_out) > _MOST_NAMED:
-        problems.append(Problem(f"and {len(left_out) - _MOST_NAMED} more differ", remedy))
+    texts = [each.sentence for each in lost]
+    texts += [each.sentence for agent in agents for each in agent.apart]
+    texts = list(dict.fromkeys(texts))
+    problems.append(Problem("no scenario is the same in both runs", _AGAIN))
+    problems += [Problem(text, _AGAIN) for text in texts[:_MOST_NAMED]]
+    if len(texts) > _MOST_NAMED:
+        problems.append(Problem(f"and {len(texts) - _MOST_NAMED} more differ", _AGAIN))
     return tuple(problems)
-
-
-def _not_the_same(before: RunSummary, after: RunSummary, *, whatever: bool) -> list[str]:
-    """What is not the same in both and no selection of one of the two explains; ``whatever``: or does."""
-    explained = {} if whatever else {"first": after.is_selection, "second": before.is_selection}
-    agents, lost = matched(before, after)
-    told = [each.sentence for each in lost if not explained.get(each.only_in)]
-    told += [each.sentence for agent in agents for each in agent.left_out if not explained.get(each.only_in)]
-    return list(dict.fromkeys(told))
-
-
-def left_out_of(before: RunSummary, after: RunSummary) -> tuple[str, ...]:
-    """What is not compared, in words: what is in one run alone is told once, all of it together."""
-    agents, lost = matched(before, after)
-    scenarios = list(dict.fromkeys(each for agent in agents for each in agent.left_out))
-    told = [each.sentence for each in lost]
-    for which, other in (("first", after), ("second", before)):
-        names = list(dict.fromkeys(each.scenario for each in scenarios if each.only_in == which))
-        if len(names) > 1:
-            why = f", of which run {other.run_id} ran a selection" if other.is_selection else ""
-            listed = ", ".join(one_line(name, 80) for name in names[:_MOST_NAMED])
-            more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-            told.append(f"{len(names):,} scenarios are only in the {which} run{why}: {listed}{more}")
-        else:
-            told += [each.sentence for each in scenarios if each.only_in == which][:1]
-    return (*told, *(each.sentence for each in scenarios if each.parts))
 
 
 def _instruments(before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]) -> Iterator[str]:

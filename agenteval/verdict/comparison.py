@@ -11,7 +11,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.value import Value
-from agenteval.verdict.comparability import Matched, left_out_of, matched, why_not_comparable
+from agenteval.verdict.comparability import Apart, Matched, matched, why_not_comparable
 from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
 from agenteval.verdict.statistics import (
     Change,
@@ -58,6 +58,32 @@ class ScenarioChange(Value):
     p_drop: float
     p_rise: float
     epochs_to_decide: int | None = None
+
+
+class ScenarioState(StrEnum):
+    """``NOT_SELECTED``: one run has it, and the command line of the other chose what it ran."""
+
+    CHANGED = "changed"
+    NEW = "new"
+    REMOVED = "removed"
+    NOT_SELECTED = "not selected"
+
+
+class ScenarioApart(Value):
+    """A scenario that is not compared, since it is not the same in both runs: ``parts`` of it differ, or one
+    run does not have it. ``before`` and ``after`` are its verdicts; each run decided its own."""
+
+    id: str
+    agent: str
+    state: ScenarioState
+    parts: tuple[str, ...] = ()
+    before: Verdict | None
+    after: Verdict | None
+
+    @property
+    def got_worse(self) -> bool:
+        """Whether it passed before and does not now: by its edit or by the agent, which nobody knows."""
+        return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
 class MeanChange(Value):
@@ -131,10 +157,11 @@ class AgentComparison(Value):
 
 class RunComparison(Value):
     """``verdict``: passed if the mean drop is surely below ``margin`` and no scenario surely dropped, failed
-    if it surely exceeds it or one surely dropped, else inconclusive; the worst of all agents. ``left_out``:
-    what is in one run alone, or not the same in both."""
+    if it surely exceeds it or one surely dropped, else inconclusive; the worst of all agents. A changed
+    scenario that no longer passes leaves it inconclusive. ``apart``: scenarios that are not compared;
+    ``left_out``: agents that one run alone has, in words."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     before: str
     after: str
     margin: float
@@ -142,7 +169,13 @@ class RunComparison(Value):
     verdict: Verdict
     exit_code: int
     agents: tuple[AgentComparison, ...]
+    apart: tuple[ScenarioApart, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    @property
+    def worsened(self) -> tuple[str, ...]:
+        """Changed scenarios that passed before and do not now."""
+        return tuple(dict.fromkeys(each.id for each in self.apart if each.got_worse))
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
@@ -155,17 +188,18 @@ def compare_runs(
     after: RunSummary,
     *,
     margin: float = MARGIN,
-    common: bool = False,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """``after`` against the baseline ``before``. ``common``: only scenarios that are in both and equal.
-    ``earlier``: failures of runs older than the baseline, by fingerprint the run. The order of samples and
-    scenarios does not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
-    if problems := why_not_comparable(before, after, common=common):
+    """``after`` against the baseline ``before``: the scenarios that are in both and equal. ``earlier``:
+    failures of runs older than the baseline, by fingerprint the run. The order of samples and scenarios does
+    not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
+    if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
-    agents, _ = matched(before, after)
+    agents, lost = matched(before, after)
     compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
-    verdict = Verdict.worst(agent.verdict for agent in compared)
+    apart = tuple(_apart(each, agent.after, before, after) for agent in agents for each in agent.apart)
+    doubt = [Verdict.INCONCLUSIVE for each in apart if each.got_worse]
+    verdict = Verdict.worst((*(agent.verdict for agent in compared), *doubt))
     return RunComparison(
         before=before.run_id,
         after=after.run_id,
@@ -174,8 +208,29 @@ def compare_runs(
         verdict=verdict,
         exit_code=_EXIT_CODES[verdict],
         agents=compared,
-        left_out=left_out_of(before, after),
+        apart=tuple(sorted(apart, key=_by_state)),
+        left_out=tuple(each.sentence for each in lost),
     )
+
+
+def _apart(one: Apart, agent: str, before: RunSummary, after: RunSummary) -> ScenarioApart:
+    state = ScenarioState.CHANGED
+    if one.before is None:
+        state = ScenarioState.NOT_SELECTED if before.is_selection else ScenarioState.NEW
+    elif one.after is None:
+        state = ScenarioState.NOT_SELECTED if after.is_selection else ScenarioState.REMOVED
+    return ScenarioApart(
+        id=one.scenario,
+        agent=agent,
+        state=state,
+        parts=one.parts,
+        before=one.before.verdict if one.before else None,
+        after=one.after.verdict if one.after else None,
+    )
+
+
+def _by_state(one: ScenarioApart) -> tuple[bool, int, str, str]:
+    return not one.got_worse, list(ScenarioState).index(one.state), one.id, one.agent
 
 
 def _agent(both: Matched, margin: float, earlier: Mapping[str, str]) -> AgentComparison:

@@ -9,11 +9,11 @@ from hashlib import blake2b
 from typing import Any
 
 from agenteval.core.config import ModelConfig
-from agenteval.core.decision import SampleDecision
+from agenteval.core.decision import Decision
 from agenteval.core.plan import Plan
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
-from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.scenario import Scenario
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.effort import MEASURES, known
 from agenteval.verdict.epochs import epochs_of, succeeded
@@ -34,9 +34,9 @@ _SETTINGS = (
 """What decides whether a sample fails, and how its conversation goes."""
 
 
-def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> RunSummary:
-    """The run in short. ``samples``: what was decided of each (``Decision.samples``). Of a run that has only
-    begun, with no event but its first, it tells what it may be compared with."""
+def summary_of(report: Report, decision: Decision | None) -> RunSummary:
+    """The run in short. Of one that has only begun, with no event but its first and no ``decision``, it holds
+    what the run may be compared with."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,
@@ -49,7 +49,7 @@ def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> R
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(plan),
-        scenarios=tuple(_scenario(scenario, samples, plan) for scenario in report.scenarios),
+        scenarios=tuple(_scenario(scenario, decision, plan) for scenario in report.scenarios),
         is_selection=run.is_selection,
     )
 
@@ -97,10 +97,10 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _scenario(
-    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
-) -> ScenarioSummary:
+def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -> ScenarioSummary:
     spec = scenario.scenario
+    samples = decision.samples if decision else {}
+    decided = decision.scenarios.get((spec.id, scenario.agent)) if decision else None
     outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
     tally = Tally.of(epochs_of(scenario, outcomes).fixed)
     there = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
@@ -109,6 +109,7 @@ def _scenario(
         id=spec.id,
         agent=scenario.agent,
         content=content_of(spec),
+        verdict=decided.verdict if decided else None,
         simulated=not spec.is_scripted,
         criteria=bool(spec.all_criteria),
         successes=tally.successes,

@@ -85,7 +85,7 @@ def side_by_side(report: Report, decision: Decision) -> SideBySide | None:
     if len({scenario.agent for scenario in report.scenarios}) < 2:
         return None
     of_agents: dict[str, dict[str, ScenarioSummary]] = {}
-    for scenario in summary_of(report, decision.samples).scenarios:
+    for scenario in summary_of(report, decision).scenarios:
         of_agents.setdefault(scenario.agent, {})[scenario.id] = scenario
     reference, *others = of_agents
     shared = {

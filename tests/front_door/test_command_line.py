@@ -225,7 +225,11 @@ def test_github_writes_annotations_and_its_step_summary(project: Project) -> Non
         (("run", "nowhere.yaml"), ("nowhere.yaml",)),
         (("run", "-c", "nowhere.yaml"), ("nowhere.yaml",)),
         (("run", "--agent", "bott"), ("bott", "bot")),
-        (("rnu",), ("rnu",)),
+        (("rnu",), ("'rnu' is no command", "did you mean 'run'?")),
+        (("valdiate",), ("did you mean 'validate'?",)),
+        (("tools", "srve"), ("'srve' is no command", "did you mean 'serve'?")),
+        (("history",), ("'history' is no command", "known: ", "report", "validate")),
+        (("scenarios/suite.yaml",), ("agenteval run scenarios/suite.yaml runs what is there",)),
     ],
 )
 def test_a_usage_error_is_told_in_words_and_ends_with_2(
@@ -262,6 +266,20 @@ def test_version_and_help(tmp_path: Path) -> None:
         "--seed",
     ):
         assert flag in usage.out
+
+
+COMMANDS = (
+    "", "comment", "diff", "doctor", "list", "plan", "report", "run", "runs", "score", "show", "show-prompts",
+    "tools", "tools schemas", "tools serve", "validate",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_option_for_help_is_the_long_one(name: str, project: Project) -> None:
+    short, long = project.call(*name.split(), "-h"), project.call(*name.split(), "--help")
+    assert (short.code, short.err) == (0, "")
+    assert short.out == long.out
+    assert f"Usage: agenteval {name}".rstrip() in short.out
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -37,8 +37,12 @@ def run(*scenarios: ScenarioSummary, **more: Any) -> RunSummary:
     return RunSummary(run_id="r", started_at="2026-11-21T10:00:00Z", scenarios=scenarios, **more)
 
 
-def reasons(before: RunSummary, after: RunSummary, **more: Any) -> list[str]:
-    return [problem.what for problem in why_not_comparable(before, after, **more)]
+def reasons(before: RunSummary, after: RunSummary) -> list[str]:
+    return [problem.what for problem in why_not_comparable(before, after)]
+
+
+def apart(before: RunSummary, after: RunSummary) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(each.id, each.state.value, each.parts) for each in compare_runs(before, after).apart]
 
 
 @st.composite
@@ -268,22 +272,19 @@ def test_equal_runs_can_be_compared() -> None:
 
 def test_scenarios_that_differ_are_named_with_what_differs() -> None:
     other = run(scenario("a", 1, 1), scenario("b", 1, 1, content={"turns": "2", "goal": "3"}))
-    assert reasons(BASE, other) == ["scenario 'b' differs: goal, turns differ"]
+    assert apart(BASE, other) == [("b", "changed", ("goal", "turns"))]
     more = run(*BASE.scenarios, scenario("c", 1, 1))
-    assert reasons(BASE, more) == ["scenario 'c' is only in the second run"]
-    assert reasons(more, BASE) == ["scenario 'c' is only in the first run"]
+    assert apart(BASE, more) == [("c", "new", ())]
+    assert apart(more, BASE) == [("c", "removed", ())]
+    chosen = BASE.model_copy(update={"is_selection": True})
+    assert apart(chosen, more) == apart(more, chosen) == [("c", "not selected", ())]
 
 
-def test_common_compares_the_rest_and_says_what_is_left_out() -> None:
+def test_what_is_the_same_is_compared_and_only_where_nothing_is_it_is_refused() -> None:
     other = run(scenario("a", 1, 1), scenario("c", 1, 1))
-    assert reasons(BASE, other, common=True) == []
-    compared = compare_runs(BASE, other, common=True)
-    assert [s.id for s in compared.agents[0].scenarios] == ["a"]
-    assert compared.left_out == (
-        "scenario 'b' is only in the first run",
-        "scenario 'c' is only in the second run",
-    )
-    assert reasons(run(scenario("x", 1, 1)), BASE, common=True) == [
+    assert reasons(BASE, other) == []
+    assert [s.id for s in compare_runs(BASE, other).agents[0].scenarios] == ["a"]
+    assert reasons(run(scenario("x", 1, 1)), BASE) == [
         "no scenario is the same in both runs",
         "scenario 'a' is only in the second run",
         "scenario 'b' is only in the second run",
@@ -307,7 +308,6 @@ def test_both_must_have_been_measured_alike(key: str, first: Any, second: Any, t
     ]
     expected = [told.format("differs")]
     assert reasons(*sides) == expected
-    assert reasons(*sides, common=True) == expected
     with pytest.raises(AuthorError) as refused:
         compare_runs(*sides)
     assert refused.value.exit_code == 2
@@ -353,10 +353,11 @@ def test_criteria_have_a_judge_and_simulated_users_a_bound() -> None:
 
 @pytest.mark.parametrize("count", [7, 8, 9, 10])
 def test_eight_that_differ_are_named(count: int) -> None:
-    other = run(*BASE.scenarios, *(scenario(f"s{n}", 1, 1) for n in range(count)))
-    told = reasons(BASE, other)
-    assert len([line for line in told if "is only in the second run" in line]) == min(count, 8)
-    assert told[8:] == ([f"and {count - 8} more differ"] if count > 8 else [])
+    differing = [scenario(f"s{n}", 1, 1) for n in range(count)]
+    told = reasons(run(*differing), run(*(s.model_copy(update={"content": {}}) for s in differing)))
+    assert told[0] == "no scenario is the same in both runs"
+    assert len([line for line in told if line.endswith("differs: turns differ")]) == min(count, 8)
+    assert told[9:] == ([f"and {count - 8} more differ"] if count > 8 else [])
 
 
 def test_what_may_decide_who_passes_must_have_been_judged_in_both() -> None:
@@ -369,11 +370,12 @@ def test_what_may_decide_who_passes_must_have_been_judged_in_both() -> None:
 def test_agents_are_paired_by_name_unless_each_run_has_one() -> None:
     two = run(scenario("a", 1, 1), scenario("a", 1, 1, agent="other"))
     assert [agent.after for agent in compare_runs(two, two).agents] == ["bot", "other"]
-    assert reasons(two, run(scenario("a", 1, 1))) == ["the agent 'other' is only in the first run"]
+    one = compare_runs(two, run(scenario("a", 1, 1)))
+    assert one.left_out == ("the agent 'other' is only in the first run",)
     renamed = compare_runs(run(scenario("a", 1, 1)), run(scenario("a", 1, 1, agent="new")))
     assert renamed.renamed == (("bot", "new"),)
     turned = run(scenario("a", 1, 1, agent="other"), scenario("a", 1, 1))
-    compared = compare_runs(run(scenario("a", 1, 1)), turned, common=True)
+    compared = compare_runs(run(scenario("a", 1, 1)), turned)
     assert [(each.before, each.after) for each in compared.agents] == [("bot", "bot")]
 
 
@@ -461,17 +463,50 @@ def test_lost_samples_are_missing_and_never_silence(suite: Project) -> None:
     assert "11/11 (4 missing)" in done.out
 
 
-def test_another_scenario_text_is_refused_by_name(suite: Project) -> None:
-    suite.run()
-    suite.scenarios(f"cases:\n{CASES.replace('hello', 'goodbye', 1)}")
-    suite.run("--epochs", "2")
-    done = suite.call("diff", "previous", "latest")
-    assert (done.code, done.out) == (2, "")
-    assert "scenario 'case-0' differs: turns differ" in done.err
-    assert "--common" in done.err
-    done = suite.call("diff", "previous", "latest", "--common")
-    assert done.code == 3
-    assert "left out: scenario 'case-0' differs" in done.out
+EDITED = CASES.replace("hello", "goodbye", 1).replace("case-4", "case-9")
+"""``case-0`` asks for something else, ``case-4`` is gone, ``case-9`` is new."""
+
+
+@pytest.mark.parametrize("options", [(), ("--common",)])  # the older way to ask for it
+def test_an_edited_scenario_is_changed_and_the_others_are_compared(
+    suite: Project, options: tuple[str, ...]
+) -> None:
+    suite.run("--epochs", "22")
+    suite.scenarios(f"cases:\n{EDITED}")
+    suite.run("--epochs", "22")
+    done, told = comparison(suite, *options)
+    assert done.code == told["exit_code"] == 0, done.all
+    assert [s["id"] for s in told["agents"][0]["scenarios"]] == ["case-1", "case-2", "case-3"]
+    assert told["apart"] == [
+        {"id": "case-0", "agent": "bot", "state": "changed", "parts": ["turns"],
+         "before": "passed", "after": "passed"},
+        {"id": "case-9", "agent": "bot", "state": "new", "parts": [], "before": None, "after": "passed"},
+        {"id": "case-4", "agent": "bot", "state": "removed", "parts": [], "before": "passed", "after": None},
+    ]  # fmt: skip
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["case-0", "changed", "passed", "passed", "turns"] in rows
+    assert ["case-9", "new", "–", "passed"] in rows
+    assert ["case-4", "removed", "passed", "–"] in rows
+    assert " ".join(done.out.split()).endswith("(exit 0) — not compared: 1 changed, 1 new, 1 removed")
+    text = suite.call("diff", "previous", "latest", "--report", "markdown").out
+    assert "| case-0 | changed | passed | passed | turns |" in text
+
+
+def test_a_changed_scenario_that_no_longer_passes_is_not_decided_and_hides_no_regression(
+    suite: Project,
+) -> None:
+    """Whether the edit or the agent did it, nobody knows: that is not green."""
+    suite.run("--epochs", "15")
+    suite.scenarios(f"cases:\n{CASES.replace('case-2, input: hello', 'case-2, input: goodbye')}")
+    rerun(suite, BAD, "--epochs", "15")
+    done, told = comparison(suite)
+    assert done.code == told["exit_code"] == 3, done.all
+    assert told["agents"][0]["verdict"] == "passed"
+    assert "NOT DECIDED: no longer passing after a change of the scenario: case-2 (" in done.out
+    assert ["case-2", "changed", "passed", "failed", "turns"] in [s.split() for s in done.out.splitlines()]
+    worse = BAD.replace('"no"', '"nein"').replace("case-2", "case-1")
+    rerun(suite, worse, "--epochs", "15")
+    assert suite.call("diff", "previous", "latest").code == 1
 
 
 def test_names_tags_epochs_and_places_may_differ(suite: Project) -> None:
@@ -498,7 +533,7 @@ def test_another_prompt_of_a_judge_is_refused_by_name(project: Project) -> None:
         assert project.run().code == 0
     runs = sorted((project.root / ".agenteval/runs").iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
     assert project.call("diff", str(runs[0]), str(runs[1])).code == 3
-    done = project.call("diff", "previous", "latest", "--common")
+    done = project.call("diff", "previous", "latest")
     assert (done.code, done.out) == (2, "")
     assert "the prompt 'tone' differs" in done.err
 
@@ -510,13 +545,17 @@ def test_after_a_selection_what_both_ran_is_compared_and_the_rest_is_told_once(s
     done, told = comparison(suite)
     assert done.code == told["exit_code"] == 3, done.all  # one epoch each decides nothing
     assert [s["id"] for s in told["agents"][0]["scenarios"]] == ["case-2"]
-    (sentence,) = told["left_out"]
-    assert sentence.startswith("4 scenarios are only in the first run, of which run 20")
-    assert sentence.endswith(" ran a selection: case-0, case-1, case-3, case-4")
-    assert " ".join(done.out.split()).count("are only in the first run") == 1
+    assert {(each["id"], each["state"]) for each in told["apart"]} == {
+        (f"case-{n}", "not selected") for n in (0, 1, 3, 4)
+    }
+    sentence = (
+        f"left out: 4 scenarios that run {told['after']} did not select: case-0, case-1, case-3, case-4"
+    )
+    assert " ".join(done.out.split()).count(sentence) == 1
+    assert "removed" not in done.out
 
 
-def test_what_was_selected_and_has_changed_is_still_refused(suite: Project) -> None:
+def test_where_all_that_was_selected_has_changed_nothing_can_be_compared(suite: Project) -> None:
     rerun(suite, BAD)
     suite.scenarios(f"cases:\n{CASES.replace('hello', 'good day')}")
     assert rerun(suite, BAD, "--last-failed").code == 1

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.kit import Project
+from tests.support.kit import Done, Project
 from tests.support.patience import HANG_S
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals to a process group")
@@ -126,9 +128,17 @@ class Run:
         return path.read_text("utf-8") if path.exists() else ""
 
 
+def assert_one_line(err: str) -> None:
+    """However often: the first line says what follows, and no other speaks of it."""
+    told = [line for line in err.splitlines() if "interrupt" in line.casefold()]
+    assert told == ["interrupted: finishing what is under way (again to stop at once)"], err
+    assert "Traceback" not in err
+    assert "\n\n" not in err
+
+
 def assert_whole(ended: Ended, *, finished: list[str]) -> None:
-    """130, no traceback, and everything that was done is in the journal and in both reports."""
-    assert "Traceback" not in ended.err
+    """130, one line on the screen, and everything that was done is in the journal and in both reports."""
+    assert_one_line(ended.err)
     assert ended.code == 130
     assert ended.journal[-1]["type"] == "run_finished"
     assert ended.journal[-1]["outcome"] == "interrupted"
@@ -141,6 +151,9 @@ def assert_whole(ended: Ended, *, finished: list[str]) -> None:
     assert ended.results is not None
     assert ended.results["summary"]["exit_code"] == 130
     assert "exit 130" in ended.out
+    never = [name for name in samples if name not in finished]
+    assert f"INCONCLUSIVE {len(never)} scenarios never ran: {', '.join(never)}\n" in ended.out
+    assert "INCONCLUSIVE suite.yaml::never" not in ended.out
     assert "interrupted" in ended.out
 
 
@@ -153,7 +166,7 @@ def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) ->
     run = Run(project, "waits")
     run.wait_for("slow", 2)
     run.send(number)
-    run.wait_for("finishing running conversations", file="err")
+    run.wait_for("finishing what is under way", file="err")
     project.write("go on", "")
     ended = run.end()
     assert_whole(ended, finished=SLOW)
@@ -244,5 +257,146 @@ def test_while_the_agent_is_imported(project: Project, tmp_path: Path) -> None:
         done = process.wait()
     finally:
         process.kill()
+    assert (done.code, done.out, done.err) == (130, "", "interrupted\n")
+
+
+JUDGED = """
+metrics: [patient]
+custom_metrics: ['metrics.py:Patient']
+agent: {name: bot, target: 'agent.py:agent'}
+"""
+PATIENT = """
+import asyncio, pathlib
+from agenteval import QuantitativeMetric, QuantResult, ScoreInput
+class Patient(QuantitativeMetric):
+    name = "patient"
+    async def score(self, input: ScoreInput) -> QuantResult:
+        with pathlib.Path("judged").open("a") as file:
+            file.write("x")
+        while not pathlib.Path("go on").exists():
+            await asyncio.sleep(0.01)
+        return QuantResult(4.0, "it took its time")
+"""
+LOG = """
+{"id": "a", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}]}
+{"id": "b", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}]}
+"""
+
+
+@pytest.fixture
+def judged(project: Project) -> Project:
+    """Two conversations that are over at once, and a judge that is not."""
+    project.agent("def agent(m): return 'hi'\n")
+    project.write("metrics.py", PATIENT)
+    project.write("r.yaml", "replies: [{when: {role: dedup}, reply: {issues: []}}]\n")
+    project.write("agenteval.yaml", JUDGED)
+    project.scenarios(
+        "scenarios:\n- {id: good, turns: [x], expect: {output: {contains: [hi]}}}\n"
+        "- {id: bad, turns: [x], expect: {output: {contains: [ho]}}}\n"
+    )
+    project.write("log.jsonl", LOG.strip() + "\n")
+    return project
+
+
+def wait_for(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + HANG_S
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def interrupted(project: Project, *arguments: str, times: int = 1) -> Done:
+    """The command, interrupted while both conversations are judged; after the first time they go on."""
+    process = project.start(*arguments, "--report", "json=results.json")
+    seen = project.root / "judged"
+    try:
+        wait_for(lambda: seen.exists() and len(seen.read_text("utf-8")) == 2)
+        process.send(INT)
+        wait_for(lambda: "interrupted" in process.said("err"))
+        if times == 2:
+            process.send(INT)
+        else:
+            project.write("go on", "")
+        return process.wait()
+    finally:
+        process.kill()
+
+
+@pytest.mark.parametrize(("names", "code"), [((), 1), (("-s", "good"), 0)])
+def test_a_run_whose_conversations_were_all_played_is_complete(
+    judged: Project, names: tuple[str, ...], code: int
+) -> None:
+    """Its judges are waited for, its verdict and its exit code are those of a run that nobody interrupted."""
+    if names:
+        judged.scenarios(
+            "scenarios:\n" + "".join(f"- {{id: good-{n}, turns: [x], checks: none}}\n" for n in "ab")
+        )
+    done = interrupted(judged, "run", *names)
+    assert done.code == code, done.all
+    assert_one_line(done.err)
+    assert "INCOMPLETE" not in done.out
+    results = judged.results()
+    assert results["run"]["complete"]
+    assert results["summary"]["exit_code"] == code
+    (score,) = results["scenarios"][0]["samples"][0]["turns"][0]["scores"].values()
+    assert score["value"] == 4.0
+
+
+def test_judges_that_were_stopped_leave_a_run_incomplete(judged: Project) -> None:
+    done = interrupted(judged, "run", times=2)
     assert done.code == 130
-    assert "Traceback" not in done.err
+    assert_one_line(done.err)
+    assert not judged.results()["run"]["complete"]
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (2, 130)])
+def test_a_score_is_ended_in_the_same_way(judged: Project, times: int, code: int) -> None:
+    done = interrupted(
+        judged, "score", "log.jsonl", "-c", "agenteval.yaml", "-m", "scripted/r.yaml", times=times
+    )
+    assert done.code == code, done.all
+    assert_one_line(done.err)
+    assert judged.results()["run"]["complete"] is (code == 0)
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 1), (2, 130)])
+def test_reports_are_written_to_their_end(judged: Project, times: int, code: int) -> None:
+    """A pipe that nobody reads holds up the report, once the run is over."""
+    judged.write("go on", "")
+    os.mkfifo(judged.root / "pipe")
+    process = judged.start("run", "--report", "junit=pipe")
+    try:
+        wait_for(lambda: '"run_finished"' in "".join(p.read_text() for p in journals(judged)))
+        time.sleep(0.2)
+        process.send(INT)
+        wait_for(lambda: "interrupted" in process.said("err"))
+        if times == 2:
+            process.send(INT)
+        else:
+            assert "<testsuite" in (judged.root / "pipe").read_text("utf-8")
+        done = process.wait()
+    finally:
+        process.kill()
+    assert done.code == code, done.all
+    assert_one_line(done.err)
+    assert ("FAILED: 1 of 2 scenarios failed" in done.out) is (code == 1)
+
+
+def journals(project: Project) -> list[Path]:
+    return list((project.root / ".agenteval/runs").glob("*/events.jsonl"))
+
+
+def test_while_a_log_is_waited_for(judged: Project) -> None:
+    os.mkfifo(judged.root / "log.pipe")
+    process = judged.start("score", "log.pipe", "--no-judge")
+    try:
+        with (judged.root / "log.pipe").open("w", encoding="utf-8") as pipe:
+            pipe.write(LOG.strip() + "\n")
+            pipe.flush()
+            wait_for(lambda: "waiting for log.pipe" in process.said("err"))
+            process.send(INT)
+            done = process.wait()
+    finally:
+        process.kill()
+    assert (done.code, done.out) == (130, "")
+    assert done.err.splitlines()[1:] == ["interrupted"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -53,10 +54,74 @@ def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:
 def test_what_failed_and_was_renamed_is_told(ran: Project) -> None:
     ran.write("mended", "")
     ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed"))
+    listed = ran.call("list", "--last-failed")
     done = ran.run("--last-failed")
     assert done.code == 0
-    told = "--last-failed: scenarios that failed no longer exist and were not run: fails"
+    told = "1 scenario that failed is gone (renamed or deleted): fails"
     assert told in " ".join(done.out.split())
+    assert asked(ran) == ["lost"]
+    assert listed.out == "scenarios/suite.yaml::lost\n"
+    assert told in listed.err
+
+
+def test_where_all_that_failed_is_gone_nothing_is_run(ran: Project) -> None:
+    ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed").replace("id: lost", "id: found"))
+    done = ran.call("run", "--last-failed")
+    assert (done.code, done.out) == (5, "")
+    assert "no scenario that failed in the run 2" in done.err
+    assert "exists any more: fails, lost" in done.err
+    assert asked(ran) == []
+
+
+def test_what_is_in_a_file_that_was_not_named_is_not_gone(ran: Project) -> None:
+    ran.scenarios("scenarios: [{id: other, turns: [hi], checks: none}]", "scenarios/more.yaml")
+    done = ran.call("run", "scenarios/more.yaml", "--last-failed")
+    assert done.code == 5
+    assert "nothing that is selected failed in the run 2" in done.err
+    assert "gone" not in done.err
+    assert "no longer there" not in done.err
+
+
+def rerun_line(out: str) -> list[str]:
+    """The arguments of the command that a run ended with."""
+    (line,) = (line for line in out.splitlines() if line.startswith("Re-run: "))
+    return shlex.split(line.removeprefix("Re-run: agenteval ").partition("     ")[0])
+
+
+def test_the_rerun_line_plays_what_it_stands_under_whatever_ran_since(ran: Project) -> None:
+    first = ran.call("report", "latest", "--report", "terminal").out
+    ran.write("mended", "")
+    assert ran.call("run", "-s", "passes").code == 0  # now the latest run
+    (ran.root / "asked").unlink()
+    (ran.root / "mended").unlink()
+    line = rerun_line(first)
+    assert ran.call(*line).code == 1
+    assert asked(ran) == ["fails", "lost"]
+    assert ran.call(*line).code == 1
+    assert asked(ran) == ["fails", "lost"] * 2
+    older = ran.call("report", line[-1], "--report", "terminal").out  # no longer the latest either
+    assert rerun_line(older) == line
+    ran.write("mended", "")
+    assert ran.call(*line).code == 0
+    (ran.root / "asked").unlink()
+    assert ran.call("run", "--last-failed").code == 5  # of the latest nothing did
+    assert ran.call(*line).code == 0
+    assert asked(ran) == ["fails", "lost"]
+
+
+def test_the_rerun_line_names_the_files_that_the_run_was_given(ran: Project) -> None:
+    """Which may be others than the configuration's."""
+    ran.scenarios("scenarios: [{id: apart, turns: [hi], expect: {output: {contains: [good]}}}]", "apart.yaml")
+    line = rerun_line(ran.call("run", "apart.yaml").out)
+    (ran.root / "asked").unlink()
+    assert ran.call(*line).code == 1
+    assert asked(ran) == ["apart"]
+
+
+def test_a_run_to_look_in_that_there_is_not(ran: Project) -> None:
+    done = ran.call("run", "--failed-in", "2031")
+    assert done.code == 2
+    assert "no run is named '2031'" in done.err
 
 
 def test_it_is_the_latest_run_that_counts(ran: Project) -> None:
@@ -92,7 +157,7 @@ def test_it_goes_together_with_filters(ran: Project, arguments: list[str], expec
 def test_filters_that_leave_nothing_of_it(ran: Project) -> None:
     done = ran.call("run", "--last-failed", "-s", "passes")
     assert done.code == 5
-    assert "nothing selected failed in the latest run" in done.err
+    assert "nothing that is selected failed in the run 2" in done.err
     assert asked(ran) == []
 
 

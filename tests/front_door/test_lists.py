@@ -176,3 +176,14 @@ def test_a_complete_run_is_read_once_and_again_when_it_has_changed(suite: Projec
     assert only["state"] == "cut off"
     (path.parent / "listed.json").write_text("{}", encoding="utf-8")
     assert runs(suite) == [only]
+
+
+def test_a_run_with_one_agent_is_a_run_of_the_whole_suite(project: Project) -> None:
+    project.agent("def agent(m): return 'hi'\ndef other(m): return 'hi'\n")
+    project.config("agents: {other: {target: 'agent.py:other'}}")
+    project.scenarios("scenarios: [{id: a, turns: [x], checks: none}, {id: b, turns: [x], checks: none}]")
+    for options, selection in ((["--agent", "other"], False), (["--agent", "other", "-s", "a"], True)):
+        assert project.run(*options).code == 0
+        (entry, *_) = json.loads(project.call("runs", "--json").out)
+        assert entry["selection"] is selection
+        assert ("a selection" in project.call("runs").out) is selection

@@ -109,7 +109,7 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"json_schema": {"type": "number"}}, "-1e999", "json_schema", None, "(-1e999 is infinite)"),
     ({"json": {"a": {"$any": True}}}, '{"a": 1e999}', "json", None, "(1e999 is infinite)"),
     ({"json_schema": {"type": "array"}}, "[" * 100_000, "json_schema", None, "nested too deep"),
-    ({"json_schema": {"const": True}}, "1", "json_schema", None, "True was expected"),
+    ({"json_schema": {"const": True}}, "1", "json_schema", None, "true was expected"),
     ({"json_schema": ORDER, "turn": 0}, ["not yet", GOOD], "json_schema", 0, "it is not JSON"),
     ({"json": {"items[0].price": {"$approx": 9.5}}}, '{"items": [{"price": 9.6}]}', "json", None,
      "items[0].price: expected about 9.5, got 9.6"),

@@ -241,3 +241,43 @@ def test_text_of_agents_is_shown_and_never_obeyed(project: Project) -> None:
         assert "[red]" in done.out
         assert "\x1b[31m[red]" not in done.out
     assert not re.search(r"^\s*::error", project.call("show", "x").out, re.MULTILINE)
+
+
+ORDER = '{"id": "ORD-42", "items": [{"sku": "lamp", "price": 19.90}, {"sku": "chair", "price": 120.00}]}'
+
+
+def test_json_is_shown_as_json_and_indented_where_it_is_long(project: Project) -> None:
+    """A tool's result that is a JSON text, and an answer that is one: neither escaped, nor in one line."""
+    project.agent(
+        "async def agent(m, ctx):\n"
+        "    order = await ctx.call_tool('get_order', {'id': 'ORD-42'})\n"
+        '    return \'{"status": "found", "order": \' + order + \'}\'\n'
+    )
+    project.config()
+    project.scenarios(json.dumps({"scenarios": [
+        {"id": "a", "turns": ['{"id": "ORD-42"}'], "tools": {"get_order": {"returns": ORDER}},
+         "expect": {"output": {"contains": ["ORD-43"]}}},
+    ]}))  # fmt: skip
+    run = project.run()
+    assert run.code == 1
+    shown = project.call("show", "a", env={"COLUMNS": "80"}).out
+    items = ['"items": [', '{"sku": "lamp", "price": 19.90},', '{"sku": "chair", "price": 120.00}', "]"]
+    told = [line.strip().lstrip("←").strip() for line in shown.splitlines()]
+    result = ["{", '"id": "ORD-42",', *items, "}"]
+    assert any(told[at : at + len(result)] == result for at in range(len(told)))
+    assert '1 user   {"id": "ORD-42"}' in shown
+    answer = shown.index("agent  {")
+    assert shown.index('"status": "found",') > answer
+    whole = project.call("report", "latest", "-v").out
+    for text in (shown, run.out, whole):
+        assert '\\"' not in text
+    assert '←      {"id": "ORD-42", "items": [{"sku": "lamp", "price": 19.90}' in run.out
+
+
+def test_an_answer_that_is_no_json_is_shown_as_it_was_written(project: Project) -> None:
+    twice = '{"total": 1, "total": 2}'
+    project.agent(f"def agent(m): return {twice!r}\n")
+    project.config()
+    project.scenarios("scenarios: [{id: a, turns: [hi], checks: none}]")
+    assert project.run().code == 0
+    assert f"agent  {twice}\n" in project.call("show", "a").out

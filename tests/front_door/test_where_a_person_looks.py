@@ -36,6 +36,23 @@ def listed(done: Done) -> list[str]:
     return lines[start + 1 :]
 
 
+def test_what_never_ran_is_one_line(project: Project) -> None:
+    """After ``--fail-fast`` the failure is what there is to read; without it every scenario has its line."""
+    suite(project, {"id": "red"}, *({"id": f"later-{number}"} for number in range(7)))
+    project.config("agent_concurrency: 1")
+    done = project.run("-x")
+    assert done.code == 1
+    red, never = listed(done)
+    assert red == 'FAILED suite.yaml::red  missing "well" in the answer "bad"'
+    assert never == (
+        "INCONCLUSIVE 7 scenarios never ran: later-0, later-1, later-2, later-3, later-4 and 2 more"
+    )
+    whole = project.call("report", "latest", "-v").out
+    for text in (done.out, whole):
+        assert text.count("later-6") == (1 if text is whole else 0)  # its row of the table
+    assert len(listed(project.run())) == 8
+
+
 def test_a_failing_run_ends_with_what_failed_why_and_where(project: Project) -> None:
     fine = {"output": {"contains": ["bad"]}}
     suite(
@@ -55,7 +72,7 @@ def test_a_failing_run_ends_with_what_failed_why_and_where(project: Project) -> 
     assert often.startswith('FAILED suite.yaml::often  1 of 3 conversations: missing "well"')
     assert lost.startswith("INCONCLUSIVE suite.yaml::lost  turn 1: ")
     again, *rest = done.out.splitlines()[-2].split("     ")
-    assert again == "Re-run: agenteval run --last-failed"
+    assert again.startswith("Re-run: agenteval run --failed-in ")
     assert rest == ["Inspect: agenteval show 'two words'"]
     assert listed(project.run("-s", "broke")) == [broke]
     assert listed(project.call("report", "latest")) == [broke]

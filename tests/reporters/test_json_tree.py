@@ -21,13 +21,16 @@ from agenteval.reporters.words.json_tree import tree_lines, unescaped
         ("{not json}", ["{not json}"]),
         (
             {"order": {"id": "ORD-42", "items": ["a lamp that is long", "a chair that is long"]}, "ok": True},
-            ["order:", '  id: "ORD-42"', "  items:", '    - "a lamp that is long"',
-             '    - "a chair that is long"', "ok: true"],
+            ["{", '  "order": {', '    "id": "ORD-42",', '    "items": [', '      "a lamp that is long",',
+             '      "a chair that is long"', "    ]", "  },", '  "ok": true', "}"],
         ),
         ([{"name": "one of them", "price": 17}, "x" * 20],
-         ['- {"name": "one of them", "price": 17}', '- "xxxxxxxxxxxxxxxxxxxx"']),
+         ["[", '  {"name": "one of them", "price": 17},', '  "xxxxxxxxxxxxxxxxxxxx"', "]"]),
         ([{"name": "much more of one of them", "price": 17}, 2],
-         ['- name: "much more of one of them"', "  price: 17", "- 2"]),
+         ["[", "  {", '    "name": "much more of one of them",', '    "price": 17', "  },", "  2", "]"]),
+        ('{"price": 19.90, "tax": 1e2}', ['{"price": 19.90, "tax": 1e2}']),
+        ('{"price": 1, "price": 2}', ['{"price": 1, "price": 2}']),  # which a value would hide
+        ({"mine": {1, }}, ['{"mine": "{1}"}']),
     ],
 )  # fmt: skip
 def test_a_value_in_lines(value: Any, lines: list[str]) -> None:
@@ -44,7 +47,7 @@ def test_json_in_json_is_shown_once() -> None:
 def test_what_is_left_out_is_counted() -> None:
     lines = tree_lines([f"entry number {n}" for n in range(40)], 30)
     assert len(lines) == 12
-    assert lines[-1] == "… 29 more lines; --json has all"
+    assert lines[-1] == "… 31 more lines; --json has all"
     assert tree_lines("x\n" * 50_000, 30)[-1] == "… 10,001+ more lines; --json has all"
 
 

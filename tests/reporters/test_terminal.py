@@ -335,7 +335,7 @@ def test_a_run_that_was_not_finished(outcome: str | None, word: str, why: str) -
     counts = "1 of 2 scenarios inconclusive, 1 passed"
     assert text.splitlines()[-1] == f"{word}: {counts}; {why}: 1 sample never ran (exit 3)"
     assert row(text, "Capability", "?").startswith("? C-2 –")
-    assert "not_run: planned, but never ran" in text
+    assert "INCONCLUSIVE 1 scenario never ran: C-2" in text
 
 
 def test_a_run_that_was_cut_off_at_once() -> None:

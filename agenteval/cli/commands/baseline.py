@@ -33,9 +33,9 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
         found = find_run(name, root)
     before = report.fold(load_run(found))
     decision = gates.decide(as_accepted_by(before, started))
-    old = summary_of(before, decision.samples)
-    new = summary_of(report.fold([started]), {})
-    if problems := why_not_comparable(old, new, common=True):
+    old = summary_of(before, decision)
+    new = summary_of(report.fold([started]), None)
+    if problems := why_not_comparable(old, new):
         raise AuthorError(*(problem._replace(what=f"--baseline: {problem.what}") for problem in problems))
     agents, _ = matched(old, new)
     known = _outcomes(before, decision)
@@ -45,7 +45,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
             both.after: {now.id: known[both.before][then.id] for then, now in both.pairs} for both in agents
         },
         changed={
-            both.after: {each.scenario: each.differing for each in both.left_out if each.parts}
+            both.after: {each.scenario: each.differing for each in both.apart if each.parts}
             for both in agents
         },
         gone=() if selected else _gone(old, new),

@@ -30,7 +30,6 @@ def diff(
     after: str,
     *,
     margin: float = MARGIN,
-    common: bool = False,
     reports: Sequence[str] = (),
     verbose: bool = False,
 ) -> int:
@@ -39,7 +38,7 @@ def diff(
     targets = targets_of(Config(reporters=()), _chosen(reports))
     runs_compared = kept_run(before), kept_run(after)
     require_apart(targets, chain.from_iterable(map(read_by, runs_compared)))
-    compared = compare(*runs_compared, margin=margin, common=common)
+    compared = compare(*runs_compared, margin=margin)
     written = [_write(target, compared, verbose=verbose) for target in sorted(targets, key=_is_terminal)]
     return compared.exit_code if all(written) or compared.exit_code else 3
 
@@ -70,12 +69,12 @@ def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
     return True
 
 
-def compare(before: KeptRun, after: KeptRun, *, margin: float, common: bool) -> RunComparison:
+def compare(before: KeptRun, after: KeptRun, *, margin: float) -> RunComparison:
     """The comparison; where a failure is new, earlier runs are asked whether they had it."""
     baseline = as_accepted_by(before.report, after.report.run)
-    first = summary_of(baseline, gates.decide(baseline).samples)
-    second = summary_of(after.report, after.decision.samples)
-    compared = compare_runs(first, second, margin=margin, common=common)
+    first = summary_of(baseline, gates.decide(baseline))
+    second = summary_of(after.report, after.decision)
+    compared = compare_runs(first, second, margin=margin)
     new = {
         failure.fingerprint
         for agent in compared.agents
@@ -83,7 +82,7 @@ def compare(before: KeptRun, after: KeptRun, *, margin: float, common: bool) -> 
         if failure.state is FailureState.NEW
     }
     earlier = _seen_earlier(new, before.report) if new else {}
-    return compare_runs(first, second, margin=margin, common=common, earlier=earlier) if earlier else compared
+    return compare_runs(first, second, margin=margin, earlier=earlier) if earlier else compared
 
 
 def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:

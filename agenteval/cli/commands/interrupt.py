@@ -6,45 +6,75 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from agenteval.cli.way_out import say
-from agenteval.conversation.exits import leave_now
+from agenteval.conversation.exits import is_interrupted, leave_now, note_interrupt
 from agenteval.conversation.pipeline import Control
 
 GRACE_S = 5.0
 """How long conversations in flight may go on after the first signal."""
 
 
+LINE = "interrupted: finishing what is under way (again to stop at once)"
+
+
 @contextmanager
 def interruptible(control: Control) -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP end the run early: the first lets what runs finish, for ``GRACE_S`` at most,
-    the second cancels it, the third ends the process there and then (the journal has all that was done).
+    """SIGINT, SIGTERM and SIGHUP end the run early: the first lets what runs finish, conversations for
+    ``GRACE_S`` at most, the second cancels it, the third ends the process there and then (the journal has all
+    that was done). Judges of conversations that were all played are waited for: such a run is complete.
     Outside the main thread nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    times = 0
 
     def cancel() -> None:
         control.cancel("interrupted")
 
+    def cancel_what_is_played() -> None:
+        if control.is_cut:
+            cancel()
+        else:
+            loop.call_later(GRACE_S, cancel_what_is_played)
+
     def stop() -> None:
-        control.stop("interrupted")
-        loop.call_later(GRACE_S, cancel)
+        control.interrupt()
+        loop.call_later(GRACE_S, cancel_what_is_played)
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        nonlocal times
-        times += 1
+        times = note_interrupt(LINE)
         if times >= 3:
             leave_now(130)
-        if times == 1:
-            say("\ninterrupted: finishing running conversations (again to stop at once)")
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
+    with _handling(handle):
+        if is_interrupted():  # while the run was being set up
+            stop()
+        yield
+
+
+@contextmanager
+def completing() -> Iterator[None]:
+    """What stands around the conversations of a run: the first signal lets its reports be finished, a further
+    one ends it there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        if note_interrupt(LINE) > 1:
+            raise KeyboardInterrupt
+
+    with _handling(handle):
+        yield
+
+
+@contextmanager
+def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     names = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         names.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored

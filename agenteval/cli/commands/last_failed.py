@@ -1,32 +1,70 @@
-"""``--last-failed``: what did not pass in the latest run."""
+"""``--last-failed`` and ``--failed-in``: what did not pass in the latest run, or in one that is named."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.plan import Pairing
+from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
 from agenteval.files import runs
 from agenteval.verdict import gates, report
 
+_NAMED = 5
+_REMEDY = "run without --last-failed or --failed-in"
 
-def last_failed(root: Path) -> frozenset[Pairing]:
-    """The scenarios and agents of the latest run below ``root`` that failed or were not decided; what never
-    ran was not. Raises ``AuthorError`` where there is no run, and ``NothingSelectedError`` where all passed.
-    """
-    folder = _latest(root)
-    told = report.fold(runs.load_run(folder))
-    decision = gates.decide(told)
+
+class Failed(NamedTuple):
+    """The scenarios and agents of the run ``run`` that failed or were not decided."""
+
+    run: str
+    pairings: frozenset[Pairing]
+
+    def gone(self, known: Iterable[str]) -> tuple[str, ...]:
+        """Scenarios that there are no more: deleted, or renamed."""
+        return tuple(sorted({scenario for scenario, _ in self.pairings}.difference(known)))
+
+    def nothing_left(self, gone: Collection[str]) -> NothingSelectedError:
+        """None of it is selected."""
+        if gone and all(scenario in gone for scenario, _ in self.pairings):
+            what = f"no scenario that failed in the run {self.run} exists any more: {named(gone)}"
+            return NothingSelectedError(Problem(what, f"it was renamed or deleted; {_REMEDY}"))
+        missing = f"; no longer there: {named(gone)}" if gone else ""
+        return NothingSelectedError(
+            Problem(f"nothing that is selected failed in the run {self.run}{missing}", _REMEDY)
+        )
+
+
+def named(scenarios: Collection[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(scenarios) - _NAMED
+    return ", ".join(list(scenarios)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def gone_text(gone: Collection[str]) -> str:
+    are = "is" if len(gone) == 1 else "are"
+    return f"{plural(len(gone), 'scenario')} that failed {are} gone (renamed or deleted): {named(gone)}"
+
+
+def last_failed(root: Path, name: str | None) -> Failed:
+    """Of the latest run below ``root``, or that of the ``name``; what never ran did not pass. Raises
+    ``AuthorError`` where there is no such run, and ``NothingSelectedError`` where all passed."""
+    folder = runs.find_run(name, root) if name else _latest(root)
+    run = report.fold(runs.load_run(folder))
+    decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
     if found:
-        return frozenset(found)
-    what = f"nothing failed in the latest run, {folder.name}"
+        return Failed(run.run.run_id, frozenset(found))
+    which = f"in the run {run.run.run_id}" if name else f"in the latest run, {run.run.run_id}"
+    what = f"nothing failed {which}"
     if decision.verdict is not Verdict.PASSED:
         rule = next(gate.name for gate in decision.gates if gate.verdict is decision.verdict)
-        what = f"no single scenario failed in the latest run, {folder.name}, but '{rule}', over all scenarios"
-    raise NothingSelectedError(Problem(what, "run without --last-failed"))
+        what = f"no single scenario failed {which}, but '{rule}', over all scenarios"
+    raise NothingSelectedError(Problem(what, _REMEDY))
 
 
 def _latest(root: Path) -> Path:

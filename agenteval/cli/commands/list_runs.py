@@ -26,7 +26,8 @@ from agenteval.core.trajectory import total_of
 from agenteval.files import runs
 from agenteval.files.journal import is_locked
 from agenteval.files.plain_files import for_me_alone
-from agenteval.reporters.terminal.cells import NOTHING, free, plain_table, style_of
+from agenteval.reporters.terminal.cells import NOTHING, free, style_of
+from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict import gates
@@ -163,22 +164,20 @@ def _parts(entries: Sequence[KeptEntry], kept: int, root: Path) -> Iterator[Rend
     if not entries:
         yield free(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
         return
-    table = plain_table()
-    for title in ("run", "began", "verdict", "scenarios", "agent"):
-        table.add_column(title, no_wrap=title in ("run", "began"), overflow="fold")
-    table.add_column("cost", justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
-    for entry in entries:
-        table.add_row(
+    rows = (
+        (
             free(entry.id),
-            _when(entry.started_at),
+            Text(_when(entry.started_at)),
             _verdict(entry),
-            _counts(entry),
+            Text(_counts(entry)),
             free(", ".join(entry.agents) or NOTHING),
-            _cost(entry.cost),
+            Text(_cost(entry.cost)),
             free(", ".join(_remarks(entry))),
         )
-    yield table
+        for entry in entries
+    )
+    titles = ("run", "began", "verdict", "scenarios", "agent", "cost", "")
+    yield FittingTable(titles, rows, numbers=["cost"])
     if kept > len(entries):
         yield Text(f"… and {plural(kept - len(entries), 'older run')}; --all lists them", style="dim")
 

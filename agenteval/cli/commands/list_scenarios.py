@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval.cli.commands.last_failed import last_failed
+from agenteval.cli.commands.last_failed import gone_text, last_failed
 from agenteval.cli.commands.output import deliver
-from agenteval.cli.commands.prepare import Request, load_config, load_scenarios, with_profile
+from agenteval.cli.way_out import say
+from agenteval.cli.commands.prepare import Request, gone_of, load_config, load_scenarios, with_profile
 from agenteval.core import selection
-from agenteval.core.errors import NothingSelectedError, Problem
 from agenteval.core.safe_text import clean
 from agenteval.core.scenario import Scenario
 
@@ -30,13 +30,16 @@ def list_scenarios(request: Request, *, as_json: bool = False) -> int:
 def _chosen(request: Request) -> Sequence[Scenario]:
     config = load_config(request).config
     request = with_profile(request, config)
-    found = load_scenarios(request, config).selected
-    if request.last_failed:
-        failed = {name for name, _ in last_failed(Path(config.root))}
-        found = tuple(scenario for scenario in found if scenario.id in failed)
+    loaded, found = load_scenarios(request, config)
+    if request.asks_what_failed:
+        failed = last_failed(Path(config.root), request.failed_in)
+        ids = {name for name, _ in failed.pairings}
+        found = tuple(scenario for scenario in found if scenario.id in ids)
+        gone = gone_of(failed, request, config, loaded)
         if not found:
-            what = "nothing selected failed in the latest run"
-            raise NothingSelectedError(Problem(what, "list without --last-failed"))
+            raise failed.nothing_left(gone)
+        if gone:
+            say(f"warning: {gone_text(gone)}")
     kept = frozenset(selection.fewer([each.id for each in found], request.filters, config.seed))
     return tuple(scenario for scenario in found if scenario.id in kept)
 

@@ -1,11 +1,12 @@
-"""What of the command line is documented and not built: refused in a line, never unknown nor ignored."""
+"""What of the command line is documented and not built, and what is no command: refused in a line."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from agenteval.cli.help_pages import GroupedCommand, GroupedCommands
-from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.not_yet import COMMAND_LINE
 
 
@@ -28,6 +29,23 @@ class Commands(GroupedCommands):
             return super().parse_args(ctx, args)
         except Exception as error:
             raise _told(self.name or "", error) from None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        word = args[0]
+        if not ctx.resilient_parsing and not word.startswith("-") and self.get_command(ctx, word) is None:
+            raise AuthorError(self._no_command(word, self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def _no_command(self, word: str, known: list[str]) -> Problem:
+        # Imported here: whoever asks for help needs none of it.
+        from agenteval.core.safe_text import one_line
+        from agenteval.core.selection import BETWEEN
+        from agenteval.reporters.words.repeat_command import command_of
+
+        what = f"'{one_line(word, 80)}' is no command"
+        if "run" in known and Path(word.partition(BETWEEN)[0]).exists():
+            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs what is there")
+        return Problem(what, did_you_mean(word, known))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         found = super().get_command(ctx, cmd_name)

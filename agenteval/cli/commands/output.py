@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -206,8 +207,12 @@ def page(text: str) -> None:
     text = outgoing(text, colors=_wants_color())
     # As git does: colours, no clearing of the screen, no stop where it fits after all.
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
-    with suppress(BrokenPipeError, KeyboardInterrupt):
-        subprocess.run(command, input=text, text=True, encoding="utf-8", errors="replace", env=env)
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's
+    try:
+        with suppress(BrokenPipeError):
+            subprocess.run(command, input=text, text=True, encoding="utf-8", errors="replace", env=env)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _replace(path: Path, text: str) -> None:

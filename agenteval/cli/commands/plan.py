@@ -23,7 +23,8 @@ from agenteval.core.config import ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.selection import Filters, agents_of
-from agenteval.reporters.terminal.cells import NOTHING, free, heading, indented, plain_table
+from agenteval.reporters.terminal.cells import NOTHING, free, heading, indented
+from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict.gate_chances import chances_of, sentences
@@ -78,24 +79,21 @@ def plan_parts(made: Forecast) -> Iterator[RenderableType]:
     samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
     agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
-    table = plain_table()
-    table.add_column("role")
-    table.add_column("model", overflow="fold")
-    for title in ("calls", "tokens in", "tokens out", "cost (USD)"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in made.rows:
-        tokens = (_range(row.input_tokens, about="≈"), _range(row.output_tokens, about="≈"))
-        table.add_row(
-            row.role,
-            free(row.name or NOTHING),
-            _range(row.calls, about="≈" if row.estimated else ""),
-            *tokens,
-            _cost(row.cost),
-        )
-    yield table
+    figures = ("calls", "tokens in", "tokens out", "cost (USD)")
+    yield FittingTable(("role", "model", *figures), map(_cells, made.rows), numbers=figures)
     yield free(f"\n{_sum(made.rows)}")
     for note in made.notes:
         yield free(f"note: {note}")
+
+
+def _cells(row: Row) -> tuple[Text, ...]:
+    figures = (
+        _range(row.calls, about="≈" if row.estimated else ""),
+        _range(row.input_tokens, about="≈"),
+        _range(row.output_tokens, about="≈"),
+        _cost(row.cost),
+    )
+    return (Text(row.role), free(row.name or NOTHING), *map(Text, figures))
 
 
 def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.earlier_visibility import earlier_visibility
-from agenteval.cli.commands.last_failed import last_failed
+from agenteval.cli.commands.last_failed import Failed, gone_text, last_failed
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging, Selecting, given_keys
 from agenteval.conversation.pipeline import Runtime
@@ -50,6 +50,8 @@ class Request:
     keep_baseline: bool = False
     recording: Recording = field(default_factory=Recording)
     last_failed: bool = False
+    failed_in: str | None = None
+    """The run whose failures are meant; ``None``: the latest."""
     pairings: frozenset[Pairing] | None = None
     resume: str | None = None
     visibility: Mapping[str, KnownVisibility] | None = None
@@ -60,7 +62,12 @@ class Request:
     @property
     def is_part(self) -> bool:
         """Whether it asks for a part of the suite alone."""
-        return bool(self.paths or self.last_failed or self.pairings or self.filters != Filters())
+        everything = Filters(agent=self.filters.agent)  # with one of the agents
+        return bool(self.paths or self.asks_what_failed or self.pairings or self.filters != everything)
+
+    @property
+    def asks_what_failed(self) -> bool:
+        return self.last_failed or self.failed_in is not None
 
     def to_keep(self, config: Config) -> dict[str, Any]:
         """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
@@ -76,7 +83,7 @@ class Request:
             "epochs": self.epochs,
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
-            "last_failed": self.last_failed,
+            "last_failed": self.asks_what_failed,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
         }
@@ -97,6 +104,7 @@ def request_of(
         judging or Judging(),
         flags,
         last_failed=selecting.last_failed,
+        failed_in=selecting.failed_in,
     )
 
 
@@ -185,10 +193,15 @@ def prepare(request: Request) -> Prepared:
     remarks = () if request.paths else tuple(_empty_patterns(config))
     remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
     remarks += tuple(_left_out(needs_model))
-    if request.last_failed:
-        failed = request.pairings or last_failed(Path(config.root))
-        remarks += tuple(_gone(failed, loaded_scenarios))
-        samples = _narrowed(samples, failed)
+    if request.pairings:
+        samples = _narrowed(samples, request.pairings)
+    elif request.asks_what_failed:
+        failed = last_failed(Path(config.root), request.failed_in)
+        gone = gone_of(failed, request, config, loaded_scenarios)
+        samples = _narrowed(samples, failed.pairings)
+        if not samples:
+            raise failed.nothing_left(gone)
+        remarks += (gone_text(gone),) if gone else ()
     ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
     kept = frozenset(selection.fewer(ids, request.filters, config.seed))
     scenarios = tuple(scenario for scenario in scenarios if scenario.id in kept)
@@ -298,12 +311,14 @@ def _empty_patterns(config: Config) -> Iterator[str]:
             yield f"include: '{pattern}' ({where}) matches no scenario file"
 
 
-def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str]:
-    known = {scenario.id for scenario in loaded}
-    gone = sorted({scenario for scenario, _ in failed if scenario not in known})
-    if gone:
-        named = f"{', '.join(gone[:_NAMED])}{', …' if len(gone) > _NAMED else ''}"
-        yield f"--last-failed: scenarios that failed no longer exist and were not run: {named}"
+def gone_of(failed: Failed, request: Request, config: Config, loaded: Sequence[Scenario]) -> tuple[str, ...]:
+    """What failed and is in no file any more. Beside the paths that were named there may be others; where
+    these cannot be read, nobody knows."""
+    gone = failed.gone(scenario.id for scenario in loaded)
+    if not (gone and request.paths):
+        return gone
+    rest = _rest_of(config)
+    return () if rest is None else tuple(sorted(set(gone) & set(failed.gone(each.id for each in rest))))
 
 
 _NAMED = 5
@@ -316,18 +331,20 @@ def _others(
     the rest is read where it matters. ``None``: it cannot be."""
     if not request.paths or not (resolve.unheld(suite, loaded) or without_concern(suite.gates, loaded, None)):
         return loaded
+    rest = _rest_of(config)
+    return None if rest is None else (*loaded, *rest)
+
+
+def _rest_of(config: Config) -> Sequence[Scenario] | None:
+    """What the configuration includes. ``None``: mistakes in files that nobody asked for; what they hold is
+    unknown."""
     root = Path(config.root)
     try:
-        rest = loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
-    except AuthorError:  # in files that nobody asked for: what they hold is unknown
+        return loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
+    except AuthorError:
         return None
-    return (*loaded, *rest)
 
 
 def _narrowed(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> tuple[Sample, ...]:
-    """Only what is among the pairings. Raises ``NothingSelectedError``."""
-    chosen = tuple(s for s in samples if (s.key.scenario, s.key.agent) in pairings)
-    if not chosen:
-        what = "nothing selected failed in the latest run"
-        raise NothingSelectedError(Problem(what, "run without --last-failed"))
-    return chosen
+    """Only what is among the pairings."""
+    return tuple(sample for sample in samples if (sample.key.scenario, sample.key.agent) in pairings)

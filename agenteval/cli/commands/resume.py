@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
 from agenteval.cli.commands.execution import execute, now, started_of
+from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
@@ -41,26 +42,28 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
     _refuse_settings(request)
     reports = [_from_here(choice) for choice in reports]
     folder = _folder(request.resume or "")
-    with redirect_stdout(sys.stderr), locked(folder):
-        events = runs.load_run(folder)
-        run = _run_in(events)
-        if is_complete(events):
-            say(f"the run {run.run_id} is complete: only its reports are made again")
-            targets = targets_of(run.config, reports)
-            require_apart(targets, files_read(run.config, run.scenarios))
-            finished = reporting.fold(events)
-            decision = gates.decide(finished)
-        else:
-            _return_to(run)
-            prepared = _with_evidence(_prepared(run, request), events)
-            targets = targets_of(prepared.config, reports)
-            require_apart(targets, files_read(prepared.config, prepared.scenarios))
-            _tell(prepared, events)
-            with Journal.of_resumed(folder / JOURNAL) as journal:
-                begin = RunResumed(at=now(), budget=prepared.public.budget)
-                finished, decision = execute(prepared, journal, begin, events)
-    called = runs.name_of(folder, folder.parents[2])
-    return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
+    with ExitStack() as ending:
+        with redirect_stdout(sys.stderr), locked(folder):
+            events = runs.load_run(folder)
+            run = _run_in(events)
+            if is_complete(events):
+                say(f"the run {run.run_id} is complete: only its reports are made again")
+                targets = targets_of(run.config, reports)
+                require_apart(targets, files_read(run.config, run.scenarios))
+                finished = reporting.fold(events)
+                decision = gates.decide(finished)
+            else:
+                _return_to(run)
+                prepared = _with_evidence(_prepared(run, request), events)
+                targets = targets_of(prepared.config, reports)
+                require_apart(targets, files_read(prepared.config, prepared.scenarios))
+                _tell(prepared, events)
+                ending.enter_context(completing())
+                with Journal.of_resumed(folder / JOURNAL) as journal:
+                    begin = RunResumed(at=now(), budget=prepared.public.budget)
+                    finished, decision = execute(prepared, journal, begin, events)
+        called = runs.name_of(folder, folder.parents[2])
+        return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
 
 
 def _refuse_settings(request: Request) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agenteval.cli.commands.baseline import with_baseline
 from agenteval.cli.commands.execution import execute, new_folder, started_of
+from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
@@ -35,10 +36,13 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         request = prepared.request
         if prepared.config.profile:
             say(f"profile {prepared.config.profile}")
-        finished, decision, folder = _run(prepared, _compared(started_of(prepared, request), request))
-        if request.keep_baseline:
-            keep(finished, folder, Path(prepared.config.root))
-    return write_reports(finished, decision, targets, folder=folder, detail=detail)
+        started = _compared(started_of(prepared, request), request)
+    with completing():
+        with redirect_stdout(sys.stderr):
+            finished, decision, folder = _run(prepared, started)
+            if request.keep_baseline:
+                keep(finished, folder, Path(prepared.config.root))
+        return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
 def _compared(started: RunStarted, request: Request) -> RunStarted:

@@ -16,7 +16,7 @@ from agenteval import __version__
 from agenteval.adapters.models.kept import Kept
 from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
-from agenteval.cli.commands.interrupt import interruptible
+from agenteval.cli.commands.interrupt import completing, interruptible
 from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
 from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.cli.commands.score_prepare import (
@@ -67,9 +67,9 @@ _PIECE = 1 << 20
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
-    with few_collections():
+    with few_collections(), ExitStack() as ending:
         with redirect_stdout(sys.stderr):
-            scored = _scored(request, reports, detail=detail)
+            scored = _scored(request, reports, ending, detail=detail)
         report, decision, targets, folder = scored
         return write_reports(report, decision, targets, folder=folder, detail=detail)
 
@@ -81,7 +81,10 @@ class _Scored(NamedTuple):
     folder: Path
 
 
-def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, detail: Detail) -> _Scored:
+def _scored(
+    request: ScoreRequest, reports: Sequence[ReporterChoice], ending: ExitStack, *, detail: Detail
+) -> _Scored:
+    """``ending`` is what holds from the first conversation to the last report."""
     with ExitStack() as stack:
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
@@ -93,6 +96,7 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, detail:
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, detail=detail)
         folder = new_folder(Path(prepared.config.root), new_id())
+        ending.enter_context(completing())
         _run(prepared, reader, conversations, retained, folder, request.recording.kept)
     told = fold(retained.events())
     return _Scored(told, gates.decide(told), targets, folder)

@@ -9,13 +9,18 @@ from agenteval.reporters.markdown.table import MARKS as SIGNS
 from agenteval.reporters.markdown.table import more, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.comparison import (
+    APART_COLUMNS,
     FAILURE_COLUMNS,
     MARKS,
     MEAN_COLUMNS,
     SCENARIO_COLUMNS,
     WORDS,
+    apart_cells,
+    apart_counts,
     counts,
     failure_cells,
+    left_out_lines,
+    listed_apart,
     mean_cells,
     mean_line,
     scenario_cells,
@@ -35,14 +40,16 @@ def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[str]:
     sign, word = SIGNS[comparison.verdict], WORDS[comparison.verdict]
     yield f"# {sign} {word.capitalize()}"
     yield markdown(f"{verdict_line(comparison)}.")
-    yield f"{_name(comparison.after)} against {_name(comparison.before)}, exit code {comparison.exit_code}."
+    yield f"{_name(comparison.after)} against {_name(comparison.before)}."
     for before, after in comparison.renamed:
         yield f"The agent was {_name(before)} and is now {_name(after)}."
-    if comparison.left_out:
-        items = [f"- {markdown(one_line(text, 300))}" for text in comparison.left_out]
+    if left_out := left_out_lines(comparison):
+        items = [f"- {markdown(one_line(text, 300))}" for text in left_out]
         yield "\n".join(["Left out:", "", *items])
     for agent in comparison.agents:
         yield from _agent(agent, comparison, options)
+    rows = [apart_cells(each, comparison) for each in listed_apart(comparison)]
+    yield from _table(f"Not compared: {apart_counts(comparison)}", APART_COLUMNS, rows, options)
 
 
 def _name(text: str) -> str:

@@ -98,7 +98,7 @@ def _facts(report: Report, decision: Decision) -> Iterator[str]:
 def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
     """What a reader of the change has to know of: nothing of scenarios that pass as before."""
     baseline = report.run.baseline
-    summary = summary_of(report, decision.samples)
+    summary = summary_of(report, decision)
     after = {(s.agent, s.id): Tally(s.successes, s.decided, s.planned) for s in summary.scenarios}
     before = {
         (agent, name): Tally.of(outcomes)

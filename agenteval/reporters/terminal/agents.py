@@ -9,7 +9,8 @@ from rich.text import Text
 
 from agenteval.core.decision import Decision
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented, mark, plain_table
+from agenteval.reporters.terminal.cells import free, heading, indented, mark
+from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.words.agents import columns, rows, sentences
 from agenteval.verdict.report import Report
 from agenteval.verdict.side_by_side import side_by_side
@@ -20,12 +21,8 @@ def agents_compared(report: Report, decision: Decision, options: ReportOptions) 
     if both is None:
         return
     yield heading("Agents compared")
-    table = plain_table()
-    for name in ("", *columns(both)):
-        table.add_column(name, overflow="fold")
-    for sign, cells in rows(both):
-        table.add_row(mark(sign) if sign else Text(), *map(Text, cells))
-    yield indented(table)
+    lines = ((mark(sign) if sign else Text(), *map(Text, cells)) for sign, cells in rows(both))
+    yield indented(FittingTable(("", *columns(both)), lines, head=3))
     for sentence in sentences(both):
         yield indented(free(sentence))
     yield Text()

@@ -71,6 +71,8 @@ def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterat
 def _blocks(report: Report, decision: Decision) -> Iterator[_Block]:
     undecided: dict[str, list[_Block]] = {}
     for group in decisive(report, decision):
+        if group[0].never_ran:
+            continue  # one line of the list at the end tells of them all
         block = _block(group)
         if block.is_failed:
             yield block

@@ -159,6 +159,11 @@ def plain_table(*, show_header: bool = True) -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=show_header)
 
 
+def not_shown(titles: Sequence[str]) -> Text:
+    """The columns for which the terminal has no room."""
+    return Text(f"too narrow for: {', '.join(titles)}", style="dim")
+
+
 def indented(what: RenderableType) -> Padding:
     return Padding(what, (0, 0, 0, 2))
 

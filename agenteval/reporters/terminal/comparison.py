@@ -9,16 +9,22 @@ from rich.text import Text
 
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark, plain_table, style_of
+from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark, style_of
+from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.comparison import (
+    APART_COLUMNS,
     FAILURE_COLUMNS,
     MARKS,
     MEAN_COLUMNS,
     SCENARIO_COLUMNS,
     WORDS,
+    apart_cells,
+    apart_counts,
     counts,
     failure_cells,
+    left_out_lines,
+    listed_apart,
     mean_cells,
     mean_line,
     scenario_cells,
@@ -40,15 +46,19 @@ def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[Render
     yield heading(f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}")
     for before, after in comparison.renamed:
         yield indented(free(f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"))
-    for text in comparison.left_out:
+    for text in left_out_lines(comparison):
         yield indented(free(f"left out: {text}", UNDECIDED))
     yield Text()
     for agent in comparison.agents:
         if len(comparison.agents) > 1:
             yield heading(f"Agent {one_line(agent.after, 60)}")
         yield from _agent(agent, comparison.margin, options)
+    rows = [list(map(Text, apart_cells(each, comparison))) for each in listed_apart(comparison)]
+    if rows:
+        yield Text()
+        yield from _table(f"Not compared: {apart_counts(comparison)}", APART_COLUMNS, rows, options)
     line = Text(f"{WORDS[comparison.verdict]}: ", style=f"bold {style_of(comparison.verdict)}")
-    yield line.append(f"{verdict_line(comparison)} (exit {comparison.exit_code})", style="not bold default")
+    yield line.append(verdict_line(comparison), style="not bold default")
 
 
 def _agent(agent: AgentComparison, margin: float, options: ReportOptions) -> Iterator[RenderableType]:
@@ -74,13 +84,8 @@ def _table(
     if not rows:
         return
     yield heading(title)
-    table = plain_table()
-    for name in columns:
-        table.add_column(name, overflow="fold", no_wrap=name in ("", "failure"))
     shown = rows if options.verbose else rows[:MOST_ROWS]
-    for row in shown:
-        table.add_row(*row)
-    yield indented(table)
+    yield indented(FittingTable(columns, shown, head=1 if columns[0] or columns == MEAN_COLUMNS else 2))
     if len(rows) > len(shown):
         yield indented(Text(f"… and {len(rows) - len(shown):,} more; --verbose lists them", style="dim"))
     yield Text()

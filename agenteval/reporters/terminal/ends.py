@@ -15,7 +15,14 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import cut, style_of, unbroken, wrapped
 from agenteval.reporters.terminal.gates import figures
-from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
+from agenteval.reporters.words.failure import (
+    Failure,
+    decisive,
+    gist,
+    never_ran_text,
+    run_gates,
+    scenario_decision,
+)
 from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.selection import selectors
@@ -37,7 +44,8 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
         return
     names = selectors(report)
     gates = run_gates(decision)
-    groups = decisive(report, decision)
+    decided = decisive(report, decision)
+    groups = [group for group in decided if not group[0].never_ran]
     for gate in gates:
         yield from _of_gate(gate, options)
     for group in groups[: MOST - len(gates)]:
@@ -45,6 +53,10 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
         yield from _of_scenario(group, verdict, names[group[0].scenario], report, options)
     if (more := len(gates) + len(groups) - MOST) > 0:
         yield Text(f"… and {more:,} more")
+    if told := never_ran_text(decided):
+        word = Verdict.INCONCLUSIVE
+        line = Text(word.upper(), style=f"bold {style_of(word)}", no_wrap=True)
+        yield line.append(" ").append_text(cut(told, options.width - line.cell_len, "not bold default"))
 
 
 def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:

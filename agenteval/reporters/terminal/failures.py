@@ -20,7 +20,7 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken
 from agenteval.reporters.terminal.scores import conversation_scores
-from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, title
+from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, never_ran_text, title
 from agenteval.reporters.words.judge import Lack, lack_of
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import Column, columns
@@ -71,8 +71,9 @@ def _groups(report: Report, decision: Decision) -> list[_Group]:
 
 def failure_section(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """Those that did not pass: the first few in full, the others a line each."""
-    groups = _groups(report, decision)
-    if not groups:
+    told = _groups(report, decision)
+    groups = [group for group in told if not group.first.never_ran]
+    if not told:
         return
     yield heading("Did not pass")
     known = columns(report)
@@ -81,6 +82,9 @@ def failure_section(report: Report, decision: Decision, options: ReportOptions) 
         yield Text()
     if rest := groups[IN_FULL:]:
         yield indented(_lines(rest, options))
+        yield Text()
+    if never := never_ran_text([group.first] for group in told):
+        yield indented(free(never))
         yield Text()
 
 

@@ -26,7 +26,7 @@ from agenteval.reporters.words.failure import (
     scenario_decision,
     scenario_violations,
 )
-from agenteval.reporters.words.json_tree import MOST_LINES, tree_lines
+from agenteval.reporters.words.json_tree import MOST_LINES, message_text, tree_lines
 from agenteval.reporters.words.judge import lack_in_words, lack_of
 from agenteval.reporters.words.places import shown_place, split_place
 from agenteval.reporters.words.score_cells import (
@@ -222,10 +222,11 @@ def _conversation(shown: Shown, sample: SampleReport, options: ReportOptions) ->
 
 
 def _add_turn(page: _Page, turn: Turn, width: int, *, by_name: bool) -> None:
-    page.add("user", turn.user or "(empty)", "bold")
+    page.add("user", message_text(turn.user, width) or "(empty)", "bold")
     for step in turn.steps:
         if step.text or not step.tool_calls:
-            page.add("agent", _by(step.agent, by_name) + ((step.text or "").strip("\n") or "(empty)"))
+            text = message_text((step.text or "").strip("\n"), width) or "(empty)"
+            page.add("agent", _by(step.agent, by_name) + text)
         for at, call in enumerate(step.tool_calls):
             _add_call(page, call, step if at == 0 and len(turn.steps) > 1 else None, width, by_name=by_name)
     if turn.error:

@@ -26,6 +26,7 @@ from agenteval.reporters.terminal.cells import (
     free_line,
     labelled,
     mark,
+    not_shown,
     number,
     percent,
     right_aligned,
@@ -271,6 +272,8 @@ def dimensions(report: Report, decision: Decision, options: ReportOptions) -> It
     for name, line in zip(names, cells, strict=True):
         table.add_row(name, *(line[n] for n in shown))
     yield table
+    if left := [_COLUMNS[n].wide for n in used if n not in shown]:
+        yield not_shown(left)
     if decision.verdict is not Verdict.PASSED or decision.author_errors:
         yield Text()
 

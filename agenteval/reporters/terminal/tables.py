@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from agenteval.core.decision import Decision
@@ -21,6 +20,7 @@ from agenteval.reporters.terminal.cells import (
     heading,
     indented,
     mark,
+    not_shown,
     number,
     percent,
     plain_table,
@@ -32,7 +32,7 @@ from agenteval.verdict.report import Report
 
 _NAME_LIMIT = 200
 _GAP = 2
-_LEAST = 8
+_LEAST = 12
 
 
 class Row(NamedTuple):
@@ -89,10 +89,10 @@ def _dimension(
     category: Category, rows: Sequence[Row], report: Report, options: ReportOptions
 ) -> Iterator[RenderableType]:
     columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
-    yield indented(_table(rows, columns, options.width))
+    yield from map(indented, _table(rows, columns, options.width))
 
 
-def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Table:
+def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Iterator[RenderableType]:
     """A table that fits. Rich would take what is missing from every column; here the flexible one gives
     way first, then the last ones go."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
@@ -113,7 +113,9 @@ def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Table
         )
     for index, (row, name) in enumerate(zip(rows, names, strict=True)):
         table.add_row(mark(row.verdict), name, *(cells[column][index] for column in shown))
-    return table
+    yield table
+    if left := [column.title for column in columns if column not in shown]:
+        yield not_shown(left)
 
 
 def _fitting(cells: Mapping[_Column, Sequence[Text]], width: int) -> tuple[list[_Column], int]:
@@ -151,7 +153,7 @@ def _columns(category: Category, rows: Sequence[Row], *, agents: int, width: int
 def _capability(width: int) -> list[_Column]:
     accuracy, output = ("acc.", "ok") if width < NARROW else ("tool accuracy", "output ok")
     return [
-        *_tools_column(width),
+        *_tools_column(),
         _Column(accuracy, lambda row: _accuracy(row), is_number=True),
         _Column(output, lambda row: yes_no(row.scenario.aggregates.get("output_correct"))),
         _Column("checks", _checks, is_number=True),
@@ -159,24 +161,25 @@ def _capability(width: int) -> list[_Column]:
 
 
 def _efficiency(width: int) -> list[_Column]:
-    short = width < NARROW
-    columns = [
+    return [
+        *_tools_column(),
         _Column("steps", lambda row: _mean(row, lambda s: s.trajectory.steps), is_number=True),
         _Column("calls", lambda row: _mean(row, lambda s: len(s.trajectory.tool_calls)), is_number=True),
         _Column("tokens in", lambda row: _tokens(row, "input_tokens"), is_number=True),
         _Column("out", lambda row: _tokens(row, "output_tokens"), is_number=True),
-        _Column("ms" if short else "latency ms", _latency, is_number=True),
+        _Column("ms" if width < NARROW else "latency ms", _latency, is_number=True),
     ]
-    return [columns[0], columns[4]] if short else [*_tools_column(width), *columns]
 
 
-def _robustness(width: int) -> list[_Column]:
-    columns = [_Column("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass")))]
-    return columns if width < NARROW else [*columns, _Column("note", _note, is_flexible=True)]
+def _robustness(_width: int) -> list[_Column]:
+    return [
+        _Column("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass"))),
+        _Column("note", _note, is_flexible=True),
+    ]
 
 
-def _tools_column(width: int) -> list[_Column]:
-    return [] if width < NARROW else [_Column("tools called", _tools, is_flexible=True)]
+def _tools_column() -> list[_Column]:
+    return [_Column("tools called", _tools, is_flexible=True)]
 
 
 def _samples_passed(row: Row) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.verdict.comparison import (
@@ -14,7 +15,9 @@ from agenteval.verdict.comparison import (
     FailureState,
     MeanChange,
     RunComparison,
+    ScenarioApart,
     ScenarioChange,
+    ScenarioState,
 )
 from agenteval.verdict.statistics import Change
 
@@ -30,6 +33,7 @@ MARKS = {
     Change.UNCHANGED: None,
 }
 SCENARIO_COLUMNS = ("scenario", "", "before", "after", "change", "95 %", "would decide")
+APART_COLUMNS = ("scenario", "", "before", "after", "what differs")
 MEAN_COLUMNS = ("", "before", "after", "change", "95 %", "scenarios")
 FAILURE_COLUMNS = ("failure", "", "scenario", "what", "before", "after")
 _MOST_NAMED = 5
@@ -101,6 +105,48 @@ def failure_cells(failure: FailureChange) -> tuple[str, ...]:
     )
 
 
+def listed_apart(comparison: RunComparison) -> list[ScenarioApart]:
+    """Those that get a row each: what was not selected is no difference between the runs."""
+    return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
+
+
+def apart_cells(each: ScenarioApart, comparison: RunComparison) -> tuple[str, ...]:
+    several = len({other.agent for other in comparison.apart}) > 1 or len(comparison.agents) > 1
+    name = one_line(each.id, 60)
+    return (
+        f"{name} ({one_line(each.agent, 60)})" if several else name,
+        str(each.state),
+        _verdict(each.before),
+        _verdict(each.after),
+        ", ".join(each.parts),
+    )
+
+
+def _verdict(verdict: Verdict | None) -> str:
+    return "–" if verdict is None else "not decided" if verdict is Verdict.INCONCLUSIVE else str(verdict)
+
+
+def apart_counts(comparison: RunComparison) -> str:
+    """``1 changed, 2 new``; empty where all scenarios are compared."""
+    found = Counter(each.state for each in listed_apart(comparison))
+    return ", ".join(f"{found[state]:,} {state}" for state in ScenarioState if found[state])
+
+
+def left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
+    """Agents of one run alone; and all scenarios together that one of the runs did not select."""
+    lines = list(comparison.left_out)
+    for run, other in ((comparison.before, "after"), (comparison.after, "before")):
+        names = dict.fromkeys(
+            each.id
+            for each in comparison.apart
+            if each.state is ScenarioState.NOT_SELECTED and getattr(each, other) is not None
+        )
+        if names:
+            count = plural(len(names), "scenario")
+            lines.append(f"{count} that run {one_line(run, 60)} did not select: {_named(list(names))}")
+    return tuple(lines)
+
+
 def counts(agent: AgentComparison) -> str:
     """``1 regressed, 2 not decided``."""
     told = Counter(scenario.change for scenario in agent.scenarios)
@@ -118,8 +164,23 @@ def mean_line(agent: AgentComparison, margin: float) -> str:
 
 
 def verdict_line(comparison: RunComparison) -> str:
-    """After the word of the verdict: why, in one line."""
-    worst = next(agent for agent in comparison.agents if agent.verdict is comparison.verdict)
+    """After the word of the verdict: why, in one line, and what was not compared."""
+    reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
+    deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
+    reasons += [_why(agent, comparison) for agent in deciding][:1]
+    apart = apart_counts(comparison)
+    text = f"{'; '.join(filter(None, reasons))} (exit {comparison.exit_code})"
+    return f"{text} — not compared: {apart}" if apart else text
+
+
+def _doubt(worsened: Sequence[str]) -> str:
+    if not worsened:
+        return ""
+    which = f"no longer passing after a change of the scenario: {_named(worsened)}"
+    return f"{which} (a baseline run with the changed scenario would decide)"
+
+
+def _why(worst: AgentComparison, comparison: RunComparison) -> str:
     prefix = f"{one_line(worst.after, 60)}: " if len(comparison.agents) > 1 else ""
     margin = comparison.margin * 100
     if comparison.verdict is Verdict.PASSED:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.core.event import RunStarted
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, no_commands, one_line, shorten
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import SampleKey
@@ -53,6 +54,11 @@ class Failure:
     @property
     def agent(self) -> str:
         return self.of.agent
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether no conversation of its scenario was begun, so that there is nothing to say of it."""
+        return bool(self.of.missing) and not self.of.samples and self.verdict is Verdict.INCONCLUSIVE
 
     @property
     def epoch(self) -> int | None:
@@ -133,6 +139,20 @@ def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
             groups.setdefault((failure.scenario, failure.agent), []).append(failure)
     ordered = [tuple(sorted(group, key=_after_what_decided)) for group in groups.values()]
     return sorted(ordered, key=lambda group: _is_undecided(group[0]))
+
+
+def never_ran_text(groups: Iterable[Sequence[Failure]]) -> str:
+    """``17 scenarios never ran``, and the first of their names; empty where all were begun."""
+    firsts = [group[0] for group in groups if group[0].never_ran]
+    if not firsts:
+        return ""
+    names = [one_line(title(each.of, None, several_agents=each.several_agents), 100) for each in firsts]
+    names = list(dict.fromkeys(names))
+    more = f" and {len(names) - _MOST_NEVER:,} more" if len(names) > _MOST_NEVER else ""
+    return f"{plural(len(names), 'scenario')} never ran: {', '.join(names[:_MOST_NEVER])}{more}"
+
+
+_MOST_NEVER = 5
 
 
 def _after_what_decided(failure: Failure) -> tuple[bool, bool]:

@@ -1,13 +1,12 @@
-"""A JSON value as a few lines that a person reads: short ones on one line, else a tree."""
+"""A JSON value as a few lines that a person reads: a short one on one line, a longer one indented."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.core.safe_text import clean, one_line
-from agenteval.reporters.words.transcript_lines import json_text
 
 MOST_LINES = 12
 """Of a value that is shown in a conversation."""
@@ -20,7 +19,7 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
     """``value`` in at most ``most`` lines, of about ``width`` characters; the last one says what is left out.
     JSON that stands in a text is shown as what it is, and no text of it twice."""
     plain = unescaped(value)
-    lines = _lines(plain, width)
+    lines = _text_lines(plain) if isinstance(plain, str) else _lines("", plain, "", width, 0)
     shown: list[str] = []
     left_out = 0
     for line in lines:
@@ -34,6 +33,28 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
         more = f"{left_out + 1:,}" + ("+" if left_out >= _COUNTED else "")
         shown[-1] = f"… {more} more lines; --json has all"
     return tuple(shown)
+
+
+def message_text(text: str, width: int) -> str:
+    """A message as it was written; one that is JSON as that."""
+    value = unescaped(text)
+    return text if isinstance(value, str) else "\n".join(tree_lines(value, width, most=10 * MOST_LINES))
+
+
+def value_text(value: Any) -> str:
+    """``value`` as JSON on one line; a text that is JSON is shown as what it is."""
+    return _brief(unescaped(value))
+
+
+class _Exact(float):
+    """A number with the digits that were written: 19.90 is not 19.9 to whoever reads a price."""
+
+    def __new__(cls, text: str) -> _Exact:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
 
 
 def unescaped(value: Any, depth: int = 0) -> Any:
@@ -52,42 +73,65 @@ def unescaped(value: Any, depth: int = 0) -> Any:
 
 
 def _json_in(text: str) -> Any:
-    """``None`` for what is a text, and no object or list in JSON."""
+    """``None`` for what is a text, and no object or list in JSON; also where a key occurs twice, of which a
+    value would show one."""
     stripped = text.strip()
     if not (stripped.startswith(("{", "[")) and stripped.endswith(("}", "]"))):
         return None
     try:
-        return json.loads(stripped)
+        return json.loads(stripped, parse_float=_Exact, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         return None
 
 
-def _lines(value: Any, width: int, depth: int = 0) -> Iterator[str]:
-    if isinstance(value, str):
-        yield from (clean(value).strip("\n") or '""').split("\n")
-        return
-    brief = json_text(value)
-    if len(brief) <= width or depth >= _DEEPEST or not isinstance(value, Mapping | list) or not value:
-        yield _cut(brief, width)
-        return
-    pairs = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
-    for key, item in pairs:
-        yield from _entry("- " if key is None else f"{one_line(str(key), 60)}: ", item, width, depth)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
-def _entry(head: str, item: Any, width: int, depth: int) -> Iterator[str]:
-    brief = json_text(item)
-    room = max(20, width - len(head))
-    if not isinstance(item, Mapping | list) or not item or len(brief) <= room or depth + 1 >= _DEEPEST:
-        yield head + _cut(brief, room)
+def json_text(value: object) -> str:
+    """A text as it is written in JSON; what JSON cannot hold, as Python shows it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
+        return "(no JSON)"
+
+
+def _brief(value: Any, depth: int = 0) -> str:
+    if isinstance(value, _Exact):
+        return value.text
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        items = (f"{json_text(str(key))}: {_brief(item, depth + 1)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    if depth < _DEEPEST and isinstance(value, list | tuple):
+        return f"[{', '.join(_brief(item, depth + 1) for item in value)}]"
+    return json_text(value)
+
+
+def _text_lines(text: str) -> Iterator[str]:
+    yield from (clean(text).strip("\n") or '""').split("\n")
+
+
+def _lines(head: str, value: Any, end: str, width: int, depth: int) -> Iterator[str]:
+    """``head`` stands before the value, on its first line, and ``end`` behind it."""
+    brief, room = _brief(value), max(20, width - len(head) - len(end))
+    is_nested = isinstance(value, Mapping | list | tuple) and bool(value)
+    if len(brief) <= room or not is_nested or depth >= _DEEPEST:
+        yield head + one_line(brief, room) + end
         return
-    below = _lines(item, max(20, width - 2), depth + 1)
-    if head == "- ":
-        yield head + next(below)
+    opening, closing = "{}" if isinstance(value, Mapping) else "[]"
+    yield head + opening
+    for name, item, comma in _entries(value):
+        yield from (f"  {line}" for line in _lines(name, item, comma, max(20, width - 2), depth + 1))
+    yield closing + end
+
+
+def _entries(value: Any) -> Iterable[tuple[str, Any, str]]:
+    last = len(value) - 1
+    if isinstance(value, Mapping):
+        pairs = ((f"{one_line(json_text(str(key)), 60)}: ", item) for key, item in value.items())
     else:
-        yield head.rstrip()
-    yield from (f"  {line}" for line in below)
-
-
-def _cut(text: str, width: int) -> str:
-    return one_line(text, max(width, 20))
+        pairs = (("", item) for item in value)
+    return ((name, item, "," if number < last else "") for number, (name, item) in enumerate(pairs))

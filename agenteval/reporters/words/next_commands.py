@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.core.decision import Decision
 from agenteval.core.score import Verdict
+from agenteval.files.runs import brief_name
 from agenteval.reporters.words.failure import decisive
 from agenteval.reporters.words.repeat_command import again, command_of
 from agenteval.reporters.words.selection import is_recorded, show_command
@@ -28,10 +29,11 @@ def next_commands(report: Report, decision: Decision, run: str = "") -> Iterator
         if report.samples:
             yield DETAILS, command_of(["agenteval", "report", run or "latest", "-v"])
         return
+    name = run if run not in ("", report.run.run_id) else brief_name(report.run.run_id)
     if _can_go_on(report):
-        yield "Go on", command_of(["agenteval", "run", "--resume", run or "latest"])
-    elif not run:
-        yield "Re-run", groups[0][0].repro if is_recorded(report) else again(report.run)
+        yield "Go on", command_of(["agenteval", "run", "--resume", name])
+    else:
+        yield "Re-run", groups[0][0].repro if is_recorded(report) else again(report.run, name)
     if all(failure.fault in _NOT_ITS_FAULT for group in groups for failure in group[:1]):
         yield "Check", "agenteval doctor"
     else:

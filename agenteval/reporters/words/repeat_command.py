@@ -25,10 +25,13 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
     return command_of([*words, *_run_options(run)])
 
 
-def again(run: RunStarted) -> str:
-    """The command that runs what did not pass again, as it was run."""
+def again(run: RunStarted, name: str) -> str:
+    """The command that runs again what did not pass in the run of that ``name``, as it was run, whatever was
+    run since."""
     agent = (run.request.get("filters") or {}).get("agent")
-    words = ["agenteval", "run", *(["--agent", agent] if agent else []), "--last-failed"]
+    paths = [_from(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
+    chosen = ["--agent", agent] if agent else []
+    words = ["agenteval", "run", *paths, *chosen, "--failed-in", name]
     return command_of([*words, *_run_options(run)])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -10,6 +9,7 @@ from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
+from agenteval.reporters.words.json_tree import json_text, value_text
 
 _TEXT_LIMIT = 600
 _CALL_LIMIT = 240
@@ -113,7 +113,7 @@ def _named(agent: str, by_name: bool) -> str:
 
 def _of_call(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
     yield TranscriptLine("call", by + call_text(call), index)
-    if told := "(not waited for)" if call.given_up else call.result and json_text(call.result.value):
+    if told := "(not waited for)" if call.given_up else call.result and value_text(call.result.value):
         yield TranscriptLine("result", one_line(told, _CALL_LIMIT), index)
 
 
@@ -124,11 +124,3 @@ def call_text(call: ToolCall) -> str:
         return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"
     args = ", ".join(f"{name}={json_text(value)}" for name, value in list(call.args.items())[:50])
     return f"{one_line(call.name, 80)}({one_line(args, _CALL_LIMIT)})"
-
-
-def json_text(value: object) -> str:
-    """A text as it is written in JSON; what JSON cannot hold, as Python shows it."""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=repr)
-    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
-        return "(no JSON)"
