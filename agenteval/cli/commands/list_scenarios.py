@@ -9,8 +9,8 @@ from typing import Any
 
 from agenteval.cli.commands.last_failed import gone_text, last_failed
 from agenteval.cli.commands.output import deliver
-from agenteval.cli.way_out import say
 from agenteval.cli.commands.prepare import Request, gone_of, load_config, load_scenarios, with_profile
+from agenteval.cli.way_out import say
 from agenteval.core import selection
 from agenteval.core.safe_text import clean
 from agenteval.core.scenario import Scenario
