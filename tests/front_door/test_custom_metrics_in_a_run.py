@@ -20,7 +20,7 @@ BEHAVIOUR = (
 )  # fmt: skip
 TOOLS = (
     "no failure", "unnecessary tool call", "wrong tool", "wrong arguments", "ignored tool result",
-    "missing tool call", "repeated tool call",
+    "wrong order", "missing tool call", "repeated tool call",
 )  # fmt: skip
 AGENT = """
 async def agent(messages, ctx):
@@ -378,7 +378,9 @@ def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None
         text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
         assert all(f"- {score}: " in text for score in range(1, 6)), name
     goal = whole.out[whole.out.index("metric: goal_completion") :].partition(rule)[0]
-    assert all(f"- {word}: " in goal for word in ("reached", "missed", "ruled out", "policy broken"))
+    assert all(
+        f"- {word}: " in goal for word in ("reached", "missed", "ruled out", "withdrawn", "policy broken")
+    )
     assert all(f"- {word}: " in whole.out for word in ("pass", "fail", "did not arise", "not clear"))
     for word in ("low", "medium", "high", "critical"):
         assert f"- {word}: " in parts["error_deduplication"]
