@@ -99,6 +99,7 @@ def test_no_pattern_that_the_first_pythons_misread() -> None:
 
 
 WRITERS = {
+    "__main__": "a fixed word, before anything is loaded",
     "cli.way_out": "the one way out",
     "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.way_out",
     "conversation.exits": "a fixed sentence, where the author's code ends the process",

@@ -150,7 +150,7 @@ def test_red_green_and_undecided_are_counted_as_the_run_will_decide_them() -> No
     assert ends[0] is ends[5] is None
     assert ends[4] is None  # it was cut off, with all the others
     assert [ended_line(end) for end in ends[1:4] if end] == [
-        "✗ b  0.0 s  HTTP 500",
+        "✗ b  0.0 s  turn 2: HTTP 500",
         "✗ c  0.0 s  turn 1: no match",
         "? d  0.0 s  turn 2: connection refused",
     ]
