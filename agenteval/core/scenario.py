@@ -251,7 +251,8 @@ class ToolCallsExpectation(CallsExpectation):
         beside ``forbidden`` is one that was left out."""
         if self.any_of is not None:
             return self.any_of
-        return (self,) if self.calls or (self.calls == () and self.match is MatchMode.STRICT) else ()
+        is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
+        return () if self.calls is None or is_left_out else (self,)
 
     @property
     def expected_calls(self) -> tuple[ExpectedCall, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.front_door.test_expected_calls import A, B, C, Outcome, Pair, call, do, expecting, run_pairs
-from tests.support.kit import Project
+from tests.support.kit import Project, failed_checks
 
 BAD_ONCE = {"pay": {"sequence": [{"error": "server busy"}, {"returns": {"ok": True}}]}}
 """The first call of `pay` fails."""
