@@ -247,8 +247,8 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
-        """One of these has to hold; none: only what is forbidden is checked. But for ``strict``, an empty list
-        beside ``forbidden`` is one that was left out."""
+        """One of these has to hold; none: only what is forbidden is checked. But for ``strict``, an empty
+        list beside ``forbidden`` is one that was left out."""
         if self.any_of is not None:
             return self.any_of
         is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
