@@ -160,12 +160,22 @@ class BudgetError(NotAskedError):
 
 class UnreadableReplyError(InfrastructureError):
     """A model answered, and what it said cannot be used. ``raw`` is the beginning of it, ``usage`` what it
-    cost (a ``trajectory.Usage``). ``is_flawed``: it had the asked shape, and was wrong in another way."""
+    cost (a ``trajectory.Usage``). ``is_flawed``: it had the asked shape, and was wrong in another way.
+    ``is_final``: to ask afresh would bring the same."""
 
-    def __init__(self, message: str, *, raw: str = "", usage: Any = None, is_flawed: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        raw: str = "",
+        usage: Any = None,
+        is_flawed: bool = False,
+        is_final: bool = False,
+    ) -> None:
         self.raw = raw
         self.usage = usage
         self.is_flawed = is_flawed
+        self.is_final = is_final
         super().__init__(message)
 
 

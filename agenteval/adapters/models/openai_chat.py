@@ -194,7 +194,7 @@ class OpenAiChat:
         if is_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
-            raise UnreadableReplyError(f"{what} — {hint}") from failed
+            raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
         if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
             raise RefusedError(self._told(cause, failed.tried)) from failed
         return cause
@@ -350,7 +350,8 @@ class OpenAiChat:
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
         if isinstance(error, UnreadableReplyError):
-            return UnreadableReplyError(str(error), raw=error.raw, usage=usage + (spent or Usage()))
+            spent = usage + (spent or Usage())
+            return UnreadableReplyError(str(error), raw=error.raw, usage=spent, is_final=error.is_final)
         return error
 
     def _quote(self, text: str) -> str:

@@ -51,7 +51,7 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         case AgentError():
             fault["kind"] = error.kind
         case UnreadableReplyError():
-            fault["raw"] = error.raw
+            fault |= {"raw": error.raw, "is_flawed": error.is_flawed, "is_final": error.is_final}
         case AuthorError():
             fault["problems"] = [
                 [p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems
@@ -73,7 +73,10 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
         case "AgentError":
             return AgentError(message, kind=str(fault.get("kind", "exception")), seen=seen)
         case "UnreadableReplyError":
-            return UnreadableReplyError(message, raw=str(fault.get("raw", "")), usage=usage)
+            raw, is_flawed, is_final = (fault.get(key) for key in ("raw", "is_flawed", "is_final"))
+            return UnreadableReplyError(
+                message, raw=str(raw or ""), usage=usage, is_flawed=bool(is_flawed), is_final=bool(is_final)
+            )
         case "BudgetError":
             return BudgetError(message)
         case "NotAskedError":
@@ -145,10 +148,13 @@ class PlayedModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         spot = _spot(request)
-        answer = self._player.answer(spot, _question(request))
+        question = _question(request)
+        answer = self._player.answer(spot, question)
         await checkpoint()
         if answer.get("error"):
-            raise error_of(answer["error"])
+            # A recording that has it once is of a judge that was asked once.
+            more = {} if self._player.has_next(spot, question) else {"is_final": True}
+            raise error_of({**answer["error"], **more})
         try:
             reply = _reply_of(answer, request)
         except (ValidationError, LookupError) as error:

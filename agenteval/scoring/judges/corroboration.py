@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from agenteval.conversation.current_sample import current
-from agenteval.core.errors import InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject, never
 from agenteval.core.score import References, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
@@ -184,10 +184,41 @@ def vote_of(reply: ModelReply, *, against: bool) -> Vote:
     )
 
 
-async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """The model's answer, or that there is none. The author's mistakes are not caught."""
+async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
+    """The model's answer. One that could not be read is asked for once more, afresh: a repair shows the model
+    its own mistake, and many a model repeats what it is shown. Raises as ``ChatModel``."""
     try:
         return await model.complete(request)
+    except UnreadableReplyError as error:
+        if error.is_flawed or error.is_final:
+            raise
+        unread = error
+    spent = [unread.usage] if unread.usage else []
+    try:
+        reply = await model.complete(request)
+    except UnreadableReplyError as error:
+        error.usage = total_of([*spent, error.usage or Usage()]) if spent else error.usage
+        raise
+    except BudgetError:
+        raise
+    except InfrastructureError:
+        raise unread from None  # no answer is no other answer
+    return reply._replace(usage=total_of([*spent, reply.usage]))
+
+
+async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The model's answer, or that there is none. The author's mistakes are not caught."""
+    return await _answer(complete(model, request), request)
+
+
+async def ask_once(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The same where one that cannot be read is asked for in another way."""
+    return await _answer(model.complete(request), request)
+
+
+async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelReply | ScoreFailure:
+    try:
+        return await reply
     except InfrastructureError as error:
         raw = error.raw if isinstance(error, UnreadableReplyError) else ""
         # What a broken answer cost is known only to some models; it is spent nevertheless.
