@@ -123,7 +123,7 @@ async def asked(
     for prompt in ("judge_refute", "judge_decide"):
         reply = await ask_with(question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt)
         if isinstance(reply, ScoreFailure):
-            return _uncorroborated(reply, replies)
+            return _uncorroborated(reply, replies, is_verdict=not is_drawn)
         replies.append(reply)
         if question.side_of(reply.value) == question.side_of(first.value):
             break
@@ -161,13 +161,16 @@ def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
     return dict(zip(("first", "second"), texts, strict=False))
 
 
-def _uncorroborated(failure: ScoreFailure, replies: Sequence[ModelReply]) -> ScoreFailure:
+def _uncorroborated(
+    failure: ScoreFailure, replies: Sequence[ModelReply], *, is_verdict: bool
+) -> ScoreFailure:
     """What was asked again and not answered is not known."""
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
     message = f"a verdict was asked again, but there was no answer: {failure.message}"
-    return failure.model_copy(update={"message": message, "usage": total_of(spent)})
+    said = {"message": message, "usage": total_of(spent), "is_verdict": is_verdict}
+    return failure.model_copy(update=said)
 
 
 def vote_of(reply: ModelReply, *, against: bool) -> Vote:
@@ -220,13 +223,14 @@ async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelR
     try:
         return await reply
     except InfrastructureError as error:
-        raw = error.raw if isinstance(error, UnreadableReplyError) else ""
+        unread = error if isinstance(error, UnreadableReplyError) else None
         # What a broken answer cost is known only to some models; it is spent nevertheless.
         usage = getattr(error, "usage", None)
         return ScoreFailure(
             metric=request.subject.metric,
             message=str(error),
-            raw=raw,
+            raw=unread.raw if unread else "",
             usage=usage,
             refused=isinstance(error, NotAskedError),
+            is_verdict=unread is not None and unread.is_flawed,
         )
