@@ -34,6 +34,9 @@ class SampleReport:
 
     ``review``: of its simulated user. Where that decides, ``set_aside`` is what had been said of the whole
     and of the turns from the fault on: it holds no longer, and was paid for.
+
+    ``lost``: the conversation that was lost before, and played once more as this one (of a run that went on,
+    those). It does not count, and was paid for.
     """
 
     key: SampleKey
@@ -49,6 +52,7 @@ class SampleReport:
     robustness_pass: bool | None = None
     review: UserReview | None = None
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
+    lost: tuple[SampleReport, ...] = ()
 
     @property
     def record(self) -> str:
