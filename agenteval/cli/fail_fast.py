@@ -18,5 +18,7 @@ class FailFast:
 
     def __call__(self, event: Event) -> None:
         told = self._samples.see(event)
-        if isinstance(event, SampleFinished) and fails_alone(self._samples.report(event.key, told)):
+        if not isinstance(event, SampleFinished) or event.again:
+            return
+        if fails_alone(self._samples.report(event.key, told)):
             self._control.stop("fail_fast")

@@ -206,6 +206,9 @@ class ProgressState:
         if opened and event.is_over:
             self._took_s.setdefault(key.scenario, []).append(took_s)
         self._cost += total_cost(self._lines(event, told)).known
+        if event.again:
+            self._planned[key.scenario] += opened is not None
+            return None
         if surely_passes(told) or self._samples.run is None:
             self._ends[Verdict.PASSED] += 1
             return None

@@ -30,6 +30,7 @@ from agenteval.core.protocols import (
     ChatModel,
     Emit,
     Reviewer,
+    SampleQueue,
     Scorer,
     Subject,
     User,
@@ -236,9 +237,8 @@ def runtime_of(
     samples = with_hints(samples, resources.agents_have)
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
-    ranges = plan.ranges
     made = Runtime(
-        queue=UntilDecided(samples, ranges, plan.seed) if ranges else InOrder(samples),
+        queue=_queue(samples, plan, resources),
         agents=factories,
         make_user=lambda sample: _make_user(
             sample, plan, resources, chosen, policies.get(sample.key.agent, "")
@@ -367,6 +367,13 @@ def _judges(
         policy_of=lambda _: policy,
         criteria=any(scenario.all_criteria for scenario in scenarios),
     )
+
+
+def _queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
+    may_play_again = resources.traffic.may_play_again
+    if plan.ranges:
+        return UntilDecided(samples, plan.ranges, plan.seed, may_play_again=may_play_again)
+    return InOrder(samples, may_play_again=may_play_again)
 
 
 def _review(

@@ -199,11 +199,14 @@ async def _run_sample(
         await one.prove(stop)
         unfinished = one.unfinished(control.why)
         took_s = round(anyio.current_time() - began_s, 3)
-        emit(
-            SampleFinished(
-                key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused, took_s=took_s
-            )
+        end = SampleFinished(
+            key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused, took_s=took_s
         )
+        if not control.stopping and one.is_played_again(end):
+            text = f"the conversation was lost, and is played once more: {stop.detail}"
+            emit(Notice(text=text, key=sample.key))
+            end = end.model_copy(update={"again": True})
+        emit(end)
         one.leave()
         one.end_playing()
         running.finish()
@@ -255,8 +258,7 @@ class _RunningSample:
         self._world: ToolWorld | None = None
 
     def emit(self, event: Event) -> None:
-        if self._runtime.review:
-            self._events.append(event)
+        self._events.append(event)
         self._emit_all(event)
 
     def unfinished(self, why: str) -> Turn | None:
@@ -294,6 +296,13 @@ class _RunningSample:
         await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
         self.last = self.last.model_copy(update={"stop": stop})
         return stop
+
+    def is_played_again(self, end: SampleFinished) -> bool:
+        """Whether it is lost as a whole, to a fault that another try may not meet."""
+        if not end.stop.is_loss or end.stop.is_final:
+            return False
+        events = [*self._events, *self._found.shown_by(end.key.agent), end]
+        return self._runtime.queue.plays_again(end.key, events)
 
     async def prove(self, stop: Stop) -> None:
         """What the turns until then prove of a conversation that was cut off: checks in code alone."""

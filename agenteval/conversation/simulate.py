@@ -248,7 +248,8 @@ def _stop_of(error: AgentevalError) -> Stop:
         case _:
             reason = StopReason.INFRASTRUCTURE
     spent = error.usage if isinstance(error, UntoldError) else None
-    return Stop(reason=reason, detail=str(error), user_usage=spent or Usage())
+    is_final = isinstance(error, InfrastructureError) and error.is_final
+    return Stop(reason=reason, detail=str(error), user_usage=spent or Usage(), is_final=is_final)
 
 
 class _OpenTurn:

@@ -260,9 +260,11 @@ class GatesConfig(Value):
 
 class JudgeConfig(Value):
     """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted. ``calls``:
-    ``shared`` asks for the scores of a turn in one call, and for all criteria of a conversation in one."""
+    ``shared`` asks for the scores of a turn in one call, and for all criteria of a conversation in one.
+    ``on_failure``: what becomes of a conversation whose judge failed."""
 
     corroborate: bool = True
+    on_failure: Literal["undecided", "skip"] = "undecided"
     calls: Literal["separate", "shared"] = "separate"
 
 

@@ -132,10 +132,12 @@ class AfterAnswerError(AgentError):
 
 
 class InfrastructureError(AgentevalError):
-    """A fault that is not the agent's: its sample is inconclusive."""
+    """A fault that is not the agent's: its sample is inconclusive. ``is_final``: to try once more would bring
+    the same (access, a name, a certificate), or might have carried out twice what was sent."""
 
-    def __init__(self, message: str, *, seen: Any = None) -> None:
+    def __init__(self, message: str, *, seen: Any = None, is_final: bool = False) -> None:
         self.seen = seen
+        self.is_final = is_final
         super().__init__(message)
 
 
@@ -162,11 +164,19 @@ class UnreadableReplyError(InfrastructureError):
     """A model answered, and what it said cannot be used. ``raw`` is the beginning of it, ``usage`` what it
     cost (a ``trajectory.Usage``). ``is_flawed``: it had the asked shape, and was wrong in another way."""
 
-    def __init__(self, message: str, *, raw: str = "", usage: Any = None, is_flawed: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        raw: str = "",
+        usage: Any = None,
+        is_flawed: bool = False,
+        is_final: bool = False,
+    ) -> None:
         self.raw = raw
         self.usage = usage
         self.is_flawed = is_flawed
-        super().__init__(message)
+        super().__init__(message, is_final=is_final)
 
 
 class ToolError(Exception):

@@ -13,7 +13,7 @@ from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
@@ -93,8 +93,9 @@ def _is_empty(value: dict[str, Any]) -> bool:
 
 
 class SampleStarted(Value):
-    """``scenario``: of a recorded conversation, which is known only when it has been read; ``applies``: what
-    applies to it, where that is not the plan's ``default``."""
+    """The sample begins; or begins anew, when a run goes on, or when its conversation was lost
+    (``SampleFinished.again``). ``scenario``: of a recorded conversation, which is known only when it has been
+    read; ``applies``: what applies to it, where that is not the plan's ``default``."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
@@ -169,7 +170,8 @@ class Reconsidered(Value):
 
 class SampleFinished(Value):
     """After this nothing more is said of the sample, unless it is ``Reconsidered``. ``unfinished`` is the
-    turn that broke. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
+    turn that broke. ``again``: its conversation was lost, and is played once more: what was said of it does
+    not count. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
     every call. ``took_s``: from its start to its last judge, for who estimates how long the next run will
     take. ``names``: by the fingerprint that a failure has as it is told here, those that it had before
     secrets of the environment were masked, in order; only where they differ."""
@@ -178,6 +180,7 @@ class SampleFinished(Value):
     key: SampleKey
     stop: Stop
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
+    again: Annotated[bool, Field(exclude_if=_is_false)] = False
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
     names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
@@ -185,7 +188,7 @@ class SampleFinished(Value):
     @property
     def is_over(self) -> bool:
         """Whether a resumed run has nothing left to do for it: else it is held anew."""
-        return not (self.stop.is_cut_short or self.refused)
+        return not (self.stop.is_cut_short or self.refused or self.again)
 
 
 class Notice(Value):

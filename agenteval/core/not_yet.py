@@ -42,10 +42,7 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         ),
         **dict.fromkeys((f"{at}.secrets" for at in _AGENTS), "write them into not_contains of the scenarios"),
         "thresholds.*.votes": "write at_least alone",
-        **{
-            f"judge.{name}": "remove it"
-            for name in ("on_failure", "votes", "votes_near", "models", "cascade")
-        },
+        **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
         "judge.calls=review": "write separate or shared",
         "gates.require_calibrated": "use thresholds, or pass_rate",
     },

@@ -124,6 +124,7 @@ class Plan(Value):
     prices: dict[str, Price] = {}
     models: dict[ModelRole, ModelConfig] = {}
     corroborate: bool = True
+    skips_failed_judges: bool = False
     shares_calls: bool = False
     detectors: tuple[str, ...] | None = None
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import Mistake
 from agenteval.core.event import Event
-from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.score import ScoreItem
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import (
@@ -186,11 +186,14 @@ class AgentAdapter:
 
 class SampleQueue(Protocol):
     """Which sample is run next. A sink of events, too. ``next`` gives ``None`` when there is none now; it is
-    asked again when a sample has finished."""
+    asked again when a sample has finished. ``plays_again``: whether one that is about to finish is handed out
+    once more, since its conversation was lost; ``events``: all of the sample, its end included."""
 
     def __call__(self, event: Event, /) -> None: ...
 
     def next(self) -> Sample | None: ...
+
+    def plays_again(self, key: SampleKey, events: Sequence[Event], /) -> bool: ...
 
 
 class UserMove(NamedTuple):

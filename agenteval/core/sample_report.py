@@ -35,6 +35,9 @@ class SampleReport:
     ``review``: of its simulated user. Where that decides, ``set_aside`` is what had been said of the whole
     and of the turns from the fault on: it holds no longer, and was paid for. ``names``: see
     ``SampleFinished``.
+
+    ``lost``: the conversation that was lost before, and played once more as this one (of a run that went on,
+    those). It does not count, and was paid for.
     """
 
     key: SampleKey
@@ -51,6 +54,7 @@ class SampleReport:
     review: UserReview | None = None
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lost: tuple[SampleReport, ...] = ()
 
     @property
     def record(self) -> str:

@@ -247,10 +247,12 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
-        """One of these has to hold; none: only what is forbidden is checked."""
+        """One of these has to hold; none: only what is forbidden is checked. But for ``strict``, an empty
+        list beside ``forbidden`` is one that was left out."""
         if self.any_of is not None:
             return self.any_of
-        return () if self.calls is None else (self,)
+        is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
+        return () if self.calls is None or is_left_out else (self,)
 
     @property
     def expected_calls(self) -> tuple[ExpectedCall, ...]:

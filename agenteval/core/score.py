@@ -191,6 +191,9 @@ class ScoreFailure(Value):
     """It stands only if not all calls are seen."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
     """The worst severity of what it might have found; ``None``: that is not known."""
+    is_verdict: Annotated[bool, Field(exclude_if=_is_empty)] = False
+    """The judge had given a verdict that would gate. It was not upheld: its references are not there, or the
+    second opinion on it was not given."""
 
 
 AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"

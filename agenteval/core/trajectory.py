@@ -277,12 +277,14 @@ _NAMED = expression(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\
 class Stop(Value):
     """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
     the simulated user that ended it without a message. ``turn``: of a fault that is charged to a finished
-    turn (from 0); otherwise it is that of the turn that broke off."""
+    turn (from 0); otherwise it is that of the turn that broke off. ``is_final``: of a fault that is nobody's,
+    for which the conversation is not played once more."""
 
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
     turn: Annotated[int | None, Field(exclude_if=lambda turn: turn is None)] = None
+    is_final: Annotated[bool, Field(exclude_if=lambda is_final: not is_final)] = False
 
     @property
     def cause(self) -> str:
@@ -295,6 +297,11 @@ class Stop(Value):
     def is_cut_short(self) -> bool:
         """Whether the run ended it, and not the conversation: a resumed run holds it anew."""
         return self.reason in (StopReason.INTERRUPTED, StopReason.BUDGET)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is lost to a fault that is neither the agent's nor the author's."""
+        return self.reason in (StopReason.INFRASTRUCTURE, StopReason.SIMULATOR)
 
     @property
     def fault(self) -> str | None:

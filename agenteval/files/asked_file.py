@@ -42,6 +42,7 @@ class AskedFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._goes_on = path.exists()
+        self._begun: set[SampleKey] = set()
         self._known: set[str] = set()
         self._lines: list[str] = []
 
@@ -49,9 +50,11 @@ class AskedFile:
         match event:
             case Asked():
                 self._lines += self._written(event)
-            case SampleStarted() if self._goes_on:
+            case SampleStarted() if self._goes_on or event.key in self._begun:
                 key = event.key.model_dump(mode="json", exclude_defaults=True)
                 self._lines.append(json.dumps({"anew": key}))
+            case SampleStarted():
+                self._begun.add(event.key)
             case SampleFinished():
                 self._write()
 

@@ -103,8 +103,9 @@ def load_config(
         from_variables(environ, mentioned=mentioned, problems=problems),
         (given, by_flags),
     ):
-        mark = _at_file(merge_marks(mark, marks, value, high), mark)
-        value = deep_merge(value, high)
+        layer, marks = _with_model_in_place(high, marks, value, mark)
+        mark = _at_file(merge_marks(mark, marks, value, layer), mark)
+        value = deep_merge(value, layer)
     value, mark = with_options_in_place(value, mark, known.agents, problems)
     secrets = secrets_in(value)
     value, mark = _whole_agents(value, mark, problems)
@@ -167,6 +168,30 @@ def _flag_mark(key: str, value: Any) -> Mark:
     name = _FLAGS.get(key) or f"--{key.replace('_', '-')}"
     children = {k: Mark(name) for k in value} if isinstance(value, Mapping) else None
     return Mark(name, children=children)
+
+
+def _with_model_in_place(
+    high: Mapping[str, Any], marks: Mark, low: Mapping[str, Any], below: Mark
+) -> tuple[Mapping[str, Any], Mark]:
+    """``high`` with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
+    model of that provider: its address, key and limits stay. They are nothing to another provider."""
+    chosen, described = _default_model(high), _default_model(low)
+    name = described.get("model") if isinstance(described, Mapping) else None
+    if not isinstance(chosen, str) or not isinstance(name, str):
+        return high, marks
+    if chosen.partition("/")[0] != name.partition("/")[0]:
+        return high, marks
+    models, default = below.find(("models",)), below.find(("models", "default"))
+    by = Mark(marks.find(("models", "default")).path)
+    in_it = Mark(default.path, default.line, default.column, {"model": by})
+    around = Mark(models.path, models.line, models.column, {"default": in_it})
+    layer = {**high, "models": {"default": {"model": chosen}}}
+    return layer, Mark(marks.path, children={**dict(marks.pairs()), "models": around})
+
+
+def _default_model(value: Mapping[str, Any]) -> Any:
+    models = value.get("models")
+    return models.get("default") if isinstance(models, Mapping) else None
 
 
 def _at_file(merged: Mark, file: Mark) -> Mark:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.core.config import ProfileSelection, deep_merge
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
@@ -74,9 +74,48 @@ def layered(value: dict[str, Any], mark: Mark, name: str, profiles: Mapping[str,
     own, file = without_profiles(value, mark)
     children = at.children if isinstance(at.children, dict) else {}
     above = Mark(at.path, at.line, at.column, {key: each for key, each in children.items() if key in high})
-    merged = merge_marks(file, above, own, high)
+    merged, removed = merge_marks(file, above, own, high), _removed_by(own, high)
     return Layered(
-        deep_merge(own, high),
-        Mark(file.path, file.line, file.column, merged.children, text=file.text),
+        _without(deep_merge(own, high), removed),
+        Mark(file.path, file.line, file.column, _marks_without(merged, removed).children, text=file.text),
         ProfileSelection.model_validate(chosen),
     )
+
+
+Removed: TypeAlias = "dict[str, Removed]"
+"""Keys that are removed, or in whose mapping something is; nothing below a key: it is removed itself."""
+
+
+def _removed_by(low: Mapping[str, Any], high: Mapping[str, Any]) -> Removed:
+    """What of ``low`` a ``null`` of ``high`` removes. A ``null`` where there is nothing stays as it is
+    written, so that a misspelt key is still found."""
+    found: Removed = {}
+    for key in high.keys() & low.keys():
+        below, above = low[key], high[key]
+        if above is None:
+            found[key] = {}
+        elif (
+            isinstance(below, Mapping) and isinstance(above, Mapping) and (in_it := _removed_by(below, above))
+        ):
+            found[key] = in_it
+    return found
+
+
+def _without(value: Mapping[str, Any], removed: Removed) -> dict[str, Any]:
+    """``value`` without what is ``removed``."""
+    return {
+        key: _without(each, removed[key]) if removed.get(key) else each
+        for key, each in value.items()
+        if removed.get(key, True)
+    }
+
+
+def _marks_without(mark: Mark, removed: Removed) -> Mark:
+    if not removed or not isinstance(mark.children, dict):
+        return mark
+    children = {
+        key: _marks_without(below, removed.get(key, {}))
+        for key, below in mark.children.items()
+        if removed.get(key, True)
+    }
+    return Mark(mark.path, mark.line, mark.column, children, text=mark.text)

@@ -17,7 +17,7 @@ from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_names import name_of
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import cut_of, last_answer
-from agenteval.messages.error_status import NOT_THE_AGENTS, named_status
+from agenteval.messages.error_status import NO_ACCESS, NOT_THE_AGENTS, named_status
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
@@ -85,8 +85,10 @@ def reply_of(value: Any) -> AgentReply:
         return _reply_of(value)
     except Unreadable as error:
         evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
-        if named_status(error.error) in NOT_THE_AGENTS:
-            raise InfrastructureError(f"the agent's reply {error.what}{evidence}") from None
+        status = named_status(error.error)
+        if status in NOT_THE_AGENTS:
+            what = f"the agent's reply {error.what}{evidence}"
+            raise InfrastructureError(what, is_final=status in NO_ACCESS) from None
         raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
 
 

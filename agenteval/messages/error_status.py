@@ -14,6 +14,8 @@ from typing import Any
 
 NOT_THE_AGENTS = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
 """The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
+NO_ACCESS = frozenset((401, 403))
+"""Those of them that do not pass by themselves."""
 _PLACES = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER = ("error", "response")
 _ANSWERS = ("choices", "output", "content", "candidates", "messages", "message", "result")

@@ -115,17 +115,18 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
 
 
 def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
-    """The tool that a span is a call of; empty: it is something else."""
-    kind = kind_of(attributes)
-    if kind and kind not in _TOOLS:
+    """The tool that a span is a call of, whatever else it tells of the call; empty: it is something else. A
+    kind that nobody knows is no objection to a tool's name."""
+    kind, name = kind_of(attributes), str(span.get("name") or "")
+    if kind in _MODELS or kind in _WITHOUT_CALLS:
         return ""
-    is_tool = bool(kind) or attributes.get("mcp.method.name") == "tools/call"
+    before = next((each for each in _BEFORE_NAMES if name.startswith(each)), "")
+    is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(before and not kind)
     names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
     named = next((attributes[key] for key in names if attributes.get(key)), None)
     if isinstance(named, str) or not is_tool:
         return named if isinstance(named, str) else ""
-    name = str(span.get("name") or "")
-    return next((name.removeprefix(each) for each in _BEFORE_NAMES if name.startswith(each)), name)
+    return name.removeprefix(before)
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -171,6 +172,8 @@ def unplaced_span(
 
 
 def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str) -> bool:
+    if tool_in(span, attributes):
+        return True
     if kind:
         return kind in _TOOLS or kind in _MODELS or kind in _WITHOUT_CALLS
     if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):

@@ -50,6 +50,7 @@ def suite_of(
         prices=config.prices,
         models={role: model for role in ROLES if (model := config.models.of(role))},
         corroborate=config.judge.corroborate,
+        skips_failed_judges=config.judge.on_failure == "skip",
         shares_calls=_shares_calls(config),
         detectors=config.detectors,
         unmocked_tools=config.unmocked_tools,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.decision import GateRow
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -17,6 +18,7 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.goals import GOAL, goals_of, open_goals
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
+from agenteval.verdict.skipped import skipped
 from agenteval.verdict.thresholds import KEPT_UP
 
 DECIDED = "something decides"
@@ -52,11 +54,11 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 
 def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
-    """A row for each scenario × agent in which judges abstained and nothing else was decided. What only its
-    lost conversations could have told is the matter of ``fault_tolerance``."""
+    """A row for each scenario × agent in which judges abstained or were skipped, and nothing else was
+    decided. What only its lost conversations could have told is the matter of ``fault_tolerance``."""
     held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
-        why = _abstained(scenario)
+        why = _abstained(scenario, report.plan)
         if not why or (scenario.scenario.id, scenario.agent) in held:
             continue
         if not any(is_any_decided(sample) for sample in scenario.samples):
@@ -72,7 +74,7 @@ def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[G
             )
 
 
-def _abstained(scenario: ScenarioReport) -> str:
+def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
     """Who counted neither way, and what would make it decide; empty if nobody did."""
     told = []
     if ruled_out := open_goals(scenario.samples, RULED_OUT):
@@ -90,6 +92,8 @@ def _abstained(scenario: ScenarioReport) -> str:
     )
     if policies:
         told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
+    if failed := sum(bool(skipped(sample, scenario, plan)) for sample in scenario.samples):
+        told.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
     if criteria := never_arose(scenario):
         told.append(f"did not arise in any conversation: {named(criteria)}")
     return "; ".join(told)

@@ -23,6 +23,7 @@ from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
 from agenteval.verdict.gates import counted, failed_below_gate, is_severe
 from agenteval.verdict.report import Report
+from agenteval.verdict.skipped import skipped_in
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 _MOST_NAMED = 3
@@ -42,15 +43,18 @@ class Aside:
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
     that failed there, tools whose mark might have decided, judgements that count neither way, criteria that
-    never arose, samples that were lost and tolerated, accepted failures, a replay, judges that were not
-    asked, agents of which no call was seen, agents that are taken at their word, empty lists of test cases,
-    logs in which nothing could have been found.
+    never arose, judges that were skipped, conversations that were lost and played again, samples that were
+    lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was
+    seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have
+    been found.
     """
     return (
         *_below_gate(report, decision),
         *_unmarked_tools(report, decision),
         *_open(report, decision),
         *_never_arose(report),
+        *_skipped(report),
+        *_played_again(report),
         *_lost(decision),
         *_accepted(decision),
         *_replayed(report),
@@ -167,6 +171,31 @@ def _never_arose(report: Report) -> Iterator[Aside]:
         count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
         text = f"{count} that did not arise in any conversation: {named(told)}"
         yield Aside("never_arose", len(told), text)
+
+
+def _skipped(report: Report) -> Iterator[Aside]:
+    """Judges that were not asked are told as such."""
+    if count := sum(not failure.refused for failure in skipped_in(report)):
+        yield Aside("judges_skipped", count, f"{plural(count, 'failed judge')} skipped")
+
+
+def _played_again(report: Report) -> Iterator[Aside]:
+    """Those whose second conversation was not lost; else it is told as lost."""
+    again = [
+        sample
+        for sample in report.samples
+        if sample.lost and sample.stop and not (sample.stop.is_loss or sample.stop.is_cut_short)
+    ]
+    if again:
+        several = {key.scenario for key in report.plan.samples if key.epoch}
+        names = [
+            f"{each.key.scenario}@{each.key.epoch + 1}" if each.key.scenario in several else each.key.scenario
+            for each in again
+        ]
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        shown = ", ".join(one_line(name, 60) for name in names[:_MOST_NAMED])
+        text = f"{plural(len(again), 'lost conversation')} played again ({shown}{more})"
+        yield Aside("played_again", len(again), text)
 
 
 def _lost(decision: Decision) -> Iterator[Aside]:

@@ -45,6 +45,7 @@ from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
+from agenteval.verdict.skipped import is_unjudged, skipped, skips_criteria
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
 
 SEVERE = "fail_on_severity"
@@ -170,11 +171,12 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     source = sample.record or scenario.scenario.source
     failures = failures_of(sample, scenario.scenario)
     names = in_force(report.run, scenario.scenario.id)
-    unclear = _gates_nothing(sample, code_only=report.plan.code_only)
+    left_out = skipped(sample, scenario, report.plan)
+    unclear = _gates_nothing(sample, left_out, code_only=report.plan.code_only)
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
         *_severe_findings(sample, source, report.plan, failures, names),
-        *_broken_judges(sample, scenario, report),
+        *_broken_judges(sample, scenario, report, left_out),
         *_goal_that_decides_others(sample, scenario, report.plan),
     ]
     if fault in NOT_THE_AGENTS:
@@ -201,23 +203,21 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
         broke = any(violation.name == "judge" for violation in kept) or (
-            not report.plan.no_judge and any(map(_is_unjudged, sample.all_checks))
+            not report.plan.no_judge and any(map(is_unjudged, sample.all_checks))
         )
         fault = "judge" if broke else "undecided"
     return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
 
 
-def _is_unjudged(check: Check) -> bool:
-    """Whether it is a criterion that no judge gave an answer to; *not clear* is one."""
-    return check.name == CRITERIA and check.passed is None and not check.by
-
-
-def _gates_nothing(sample: SampleReport, *, code_only: bool) -> Callable[[Check], bool]:
+def _gates_nothing(
+    sample: SampleReport, left_out: tuple[ScoreFailure, ...], *, code_only: bool
+) -> Callable[[Check], bool]:
     """Which checks gate nothing: with ``code_only`` the criteria that no judge was asked about, if anything
-    else of the sample was decided. Of what nothing is known, nothing is green."""
-    if not code_only or not is_any_decided(sample):
-        return lambda check: False
-    return lambda check: check.name == CRITERIA and check.passed is None and not check.by
+    else of the sample was decided; those whose judges failed and are ``left_out``. Of what nothing is known,
+    nothing is green."""
+    if (code_only and is_any_decided(sample)) or skips_criteria(sample, left_out):
+        return is_unjudged
+    return lambda check: False
 
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:
@@ -291,14 +291,19 @@ def _severe_findings(
             )
 
 
-def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
-    """A judge that failed hides what it would have found, and so does a detector. Labels gate through their
-    severity, if the worst of them could fail the sample, a missed goal where it is severe, or would be the
-    last of all epochs; one that the author broke, and a check in code, always."""
+def _broken_judges(
+    sample: SampleReport, scenario: ScenarioReport, report: Report, left_out: Sequence[ScoreFailure]
+) -> Iterable[Violation]:
+    """A judge that failed hides what it would have found, and so does a detector; those ``left_out`` are of
+    no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
+    where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
+    always."""
     judged = {*DETECTORS, *(spec.name for spec in report.plan.metrics), CRITERIA, USER_REVIEW}
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
+        if any(each is failure for each in left_out):
+            continue
         in_code = failure.metric not in judged
         if failure.author or in_code or _hides_what_gates(failure, scenario, report.plan):
             who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
@@ -328,7 +333,7 @@ def _gates_by_severity(failure: ScoreFailure, plan: Plan) -> bool:
 def failed_below_gate(report: Report) -> int:
     """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
     return sum(
-        not (failure.unclear or failure.author or failure.refused)
+        not (failure.unclear or failure.author or failure.refused or report.plan.skips_failed_judges)
         and (failure.metric == GOAL or _gates_by_severity(failure, report.plan))
         and not _hides_what_gates(failure, each, report.plan)
         for each in report.scenarios

@@ -47,10 +47,12 @@ def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
 
 
 def kept(events: Sequence[Event]) -> Iterator[Event]:
-    """How the run began, what its agents have shown, and all that was told of the samples that are over."""
+    """How the run began, what its agents have shown, all that was told of the samples that are over, and
+    which others were lost once."""
     done = over(events)
     for event in events:
-        if isinstance(event, RunStarted | CallsSeen) or getattr(event, "key", None) in done:
+        is_lost = isinstance(event, SampleFinished) and event.again
+        if is_lost or isinstance(event, RunStarted | CallsSeen) or getattr(event, "key", None) in done:
             yield event
 
 

@@ -114,8 +114,16 @@ class _SampleEvents:
         self.aside: list[ScoreItem] = []
         self.stop: Stop | None = None
         self.is_over = False
+        self.is_lost = False
         self.unfinished: Turn | None = None
         self.names: dict[str, tuple[str, ...]] = {}
+        self.lost: tuple[_SampleEvents, ...] = ()
+
+    def anew(self) -> _SampleEvents:
+        """Of the sample when it starts anew: what was cut off is forgotten, and what was lost kept apart."""
+        events = _SampleEvents()
+        events.lost = (*self.lost, self) if self.is_lost else self.lost
+        return events
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
         """What a scorer said. A review that makes the outcome the simulator's sets aside what was said before
@@ -169,7 +177,7 @@ def fold(events: Iterable[Event]) -> Report:
                     applies.setdefault((key.scenario, key.agent), event.applies)
                 # A sample that is started anew (a resumed run) forgets what was cut off.
                 if key not in samples or not samples[key].is_over:
-                    samples[key] = _SampleEvents()
+                    samples[key] = samples[key].anew() if key in samples else _SampleEvents()
             case TurnFinished(key=key, index=index, turn=turn):
                 samples[key].turns[index] = turn
             case Scored(key=key, turn=turn_index, items=items):
@@ -177,6 +185,7 @@ def fold(events: Iterable[Event]) -> Report:
             case SampleFinished(key=key):
                 samples[key].stop, samples[key].is_over = event.stop, event.is_over
                 samples[key].unfinished, samples[key].names = event.unfinished, event.names
+                samples[key].is_lost = event.again
             case Reconsidered(key=key) if key in samples:
                 samples[key].reconsider(event)
     if run is None:
@@ -244,6 +253,7 @@ def _sample(
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
         names=told.names,
+        lost=tuple(_sample(key, scenario, each, plan, evidence) for each in told.lost),
     )
     return _with_case_values(sample, scenario)
 
@@ -396,7 +406,8 @@ def _right_output(sample: SampleReport) -> bool | None:
 def _ledger(samples: Iterable[SampleReport], dedup: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
     told = (
         line
-        for sample in samples
+        for last in samples
+        for sample in (*last.lost, last)
         for line in lines_of_sample(sample.key.agent, sample.trajectory, sample.judgements, plan)
     )
     return lines_of((*told, dedup_line(dedup, plan)))

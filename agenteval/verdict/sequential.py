@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agenteval.core.event import (
+    CallsSeen,
     Event,
     Reconsidered,
     RunStarted,
@@ -16,27 +17,55 @@ from agenteval.core.event import (
 )
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
-from agenteval.core.score import EXCUSES
+from agenteval.core.score import EXCUSES, Verdict
 from agenteval.scoring.goals import open_goals
 from agenteval.verdict import gates, report
 from agenteval.verdict.epochs import Epochs, succeeded
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
+from agenteval.verdict.single import SingleSamples
 from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
 
 
 class InOrder:
     """The samples of a plan, one after the other; without those of which it is told, before they are asked
-    for, that they have finished (a resumed run)."""
+    for, that they have finished (a resumed run). A conversation that was lost is handed out once more, after
+    all others: by then what it was lost to may have passed. ``may_play_again``: of what was lost, what can
+    be (a replay has only what was recorded)."""
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        self._waiting = {sample.key: sample for sample in samples}
+    def __init__(
+        self, samples: Iterable[Sample], *, may_play_again: Callable[[SampleKey], bool] = lambda _key: True
+    ) -> None:
+        self._samples = {sample.key: sample for sample in samples}
+        self._waiting = dict(self._samples)
+        self._may_play_again = may_play_again
+        self._played_again: set[SampleKey] = set()
+        self._single = SingleSamples()
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, SampleFinished) and event.is_over:
-            self._waiting.pop(event.key, None)
+        match event:
+            case RunStarted() | CallsSeen():
+                self._single.see(event)
+            case SampleFinished(again=True) if event.key in self._samples:
+                self._played_again.add(event.key)
+                self._waiting[event.key] = self._samples[event.key]
+            case SampleFinished() if event.is_over:
+                self._waiting.pop(event.key, None)
+            case _:
+                pass
 
     def next(self) -> Sample | None:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
+
+    def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
+        """Where a gate decides how many epochs there are, a further one is played instead. What the finished
+        turns prove stands: a sample that failed by them is not lost."""
+        run = self._single.run
+        if run is None or key in self._played_again or run.plan.of(key.scenario, key.agent).range:
+            return False
+        found = self._single.report(key, events)
+        ((scenario, sample),) = ((each, one) for each in found.scenarios for one in each.samples)
+        decided = gates.decide_sample(sample, scenario, found)
+        return decided.verdict is Verdict.INCONCLUSIVE and self._may_play_again(key)
 
 
 @dataclass
@@ -67,9 +96,14 @@ class UntilDecided:
     """
 
     def __init__(
-        self, samples: Sequence[Sample], ranges: Mapping[str, EpochRange], run_seed: int = 0
+        self,
+        samples: Sequence[Sample],
+        ranges: Mapping[str, EpochRange],
+        run_seed: int = 0,
+        *,
+        may_play_again: Callable[[SampleKey], bool] = lambda _key: True,
     ) -> None:
-        self._planned = InOrder(samples)
+        self._planned = InOrder(samples, may_play_again=may_play_again)
         self._seed = run_seed
         self._samples = samples
         self._ranges = ranges
@@ -100,6 +134,9 @@ class UntilDecided:
         if sample and sample.scenario.id in self._ranges:
             self._scenarios[sample.key.scenario, sample.key.agent].started.add(sample.key.epoch)
         return sample
+
+    def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
+        return self._planned.plays_again(key, events)
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run

@@ -58,6 +58,7 @@ from e2e.frameworks.talking import (
     saying,
     used,
 )
+from tests.support.kit import Project, failed_checks
 
 APPROVES = any(each.name == "needs_approval" for each in fields(FunctionTool))
 
@@ -176,7 +177,7 @@ def test_an_error_reaches_the_model_as_its_author_wants_it() -> None:
     usual = answer(
         say(FRAMEWORK, agent(calls_then_tells("look"), look), Scenario(look=failed("gone")), "a")[0]
     )
-    assert usual.startswith("1: An error occurred while running the tool. Please try again.")
+    assert usual == "1: gone"
     raises = agent(calls_then_tells("look"), real("look", failure_error_function=None))
     with pytest.raises(Exception, match="gone"):
         say(FRAMEWORK, raises, Scenario(look=failed("gone")), "a")
@@ -475,3 +476,47 @@ def test_what_runs_at_the_provider_is_a_call_and_within_an_agent_as_a_tool_is_no
     (reply,) = replies(agent(asks_below, found.as_tool("ask", "asks"), name="Top"), Scenario(), "a")
     assert made(reply) == [("ask", {"input": "x"})]
     assert reply["unplaced"] == ["'web_search' ran at the provider, for an agent that is a tool"]
+
+
+TELLING = """
+from agents import Agent, Model, ModelResponse, Usage, function_tool
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+class Scripted(Model):
+    async def get_response(self, system_instructions, input, *_, **__):
+        heard = [item["output"] for item in input if item.get("type") == "function_call_output"]
+        if not heard:
+            call = ResponseFunctionToolCall(type="function_call", call_id="c", name="look", arguments="{}")
+            return ModelResponse(output=[call], usage=Usage(), response_id=None)
+        text = ResponseOutputText(type="output_text", text=SAYS, annotations=[])
+        message = ResponseOutputMessage(
+            id="m", type="message", role="assistant", status="completed", content=[text]
+        )
+        return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_, **__):
+        raise NotImplementedError
+
+@function_tool
+def look() -> str:
+    "Looks."
+    return "really"
+
+agent = Agent(name="A", model=Scripted(), tools=[look])
+"""
+
+
+def test_an_agent_that_repeats_what_the_error_says_is_green_and_one_that_invents_is_red(
+    project: Project,
+) -> None:
+    project.config()
+    project.scenarios(
+        "id: a\nturns: [Where is it?]\ntools: {look: {error: the warehouse is closed until Monday}}\n"
+        "expect: {output: {contains: [closed until Monday]}}\n"
+    )
+    project.agent(TELLING.replace("SAYS", "f'Sorry: {heard[-1]}'"))
+    done = project.run()
+    assert done.code == 0, done.all
+    project.agent(TELLING.replace("SAYS", "'It will arrive tomorrow.'"))
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "output.contains")}

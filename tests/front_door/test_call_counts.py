@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.front_door.test_expected_calls import A, B, C, Outcome, Pair, call, do, expecting, run_pairs
-from tests.support.kit import Project
+from tests.support.kit import Project, failed_checks
 
 BAD_ONCE = {"pay": {"sequence": [{"error": "server busy"}, {"returns": {"ok": True}}]}}
 """The first call of `pay` fails."""
@@ -461,3 +461,27 @@ def test_recorded_conversations_are_held_against_the_same_rules(project: Project
     verdicts = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
     assert verdicts == {"once": "passed", "twice": "failed"}
     assert "called 2 times" in done.out
+
+
+@pytest.mark.parametrize("match", ["contains", "in_order", "unordered", "within"])
+def test_an_empty_list_of_calls_beside_forbidden_is_one_that_was_left_out(
+    project: Project, match: str
+) -> None:
+    scenario = """
+    id: a
+    turns: [{{user: hi, expect: {{tool_calls: {{match: {match}, calls: [], forbidden: [{{name: pay}}]}}}}}}]
+    tools: {{look: {{returns: 1}}, pay: {{returns: 1}}}}
+    """
+    code = "def agent(messages, ctx):\n    ctx.call_tool_sync('TOOL', {})\n    return 'done'\n"
+    project.config()
+    project.scenarios(scenario.format(match=match))
+    project.agent(code.replace("TOOL", "look"))
+    done = project.run()
+    assert done.code == 0, done.all
+    project.agent(code.replace("TOOL", "pay"))
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(0, "tool_calls")}
+    # Under strict it says that no tool may be called.
+    project.scenarios(scenario.format(match="strict"))
+    project.agent(code.replace("TOOL", "look"))
+    assert project.run().code == 1

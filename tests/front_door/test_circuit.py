@@ -93,7 +93,9 @@ def test_a_threshold_on_what_was_not_asked_is_undecided(project: Project) -> Non
         done = project.run()
         assert done.code == 3, done.all
         assert len(server.asked) == 2 * FAILURES, "each with its repair"
-        assert sum(f["not_asked"] for f in failures(project)) == len(turns) - FAILURES
+        # Some were asked afresh meanwhile, which is a call that failed like any other.
+        assert 0 < sum(not f["not_asked"] for f in failures(project)) <= FAILURES
+        assert len(failures(project)) == len(turns)
 
 
 # ── the rule ─────────────────────────────────────────────────────────────────────────────────────

@@ -324,3 +324,35 @@ def test_tiktoken_may_be_told_to_keep_no_vocabulary(project: Project) -> None:
     done = doctor(project, "--fetch-vocabulary", TIKTOKEN_CACHE_DIR="")
     assert done.code == 2
     assert "TIKTOKEN_CACHE_DIR is empty" in row(done, "tokens  ")
+
+
+MODELS = "models: {{default: {{model: openai-compatible/m, base_url: '{url}', api_key_env: SHOP_KEY}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "env"),
+    [(("-m", "openai-compatible/other"), {}), ((), {"AGENTEVAL_MODEL": "openai-compatible/other"})],
+)
+def test_another_model_of_the_same_provider_is_asked_where_the_configuration_says(
+    project: Project, flags: tuple[str, ...], env: dict[str, str]
+) -> None:
+    project.agent("def agent(messages): return 'Hi'")
+    with ModelServer() as server:
+        project.config(MODELS.format(url=server.base_url))
+        done = project.call("doctor", *flags, env={**env, "SHOP_KEY": "sk-shop-123456"})
+        assert done.code == 0, done.all
+        assert [asked["model"] for asked in server.asked] == ["other"]
+        assert server.headers[0]["authorization"] == "Bearer sk-shop-123456"
+
+
+def test_a_model_of_another_provider_takes_nothing_of_the_configurations(project: Project) -> None:
+    project.agent("def agent(messages): return 'Hi'")
+    with ModelServer() as server:
+        project.config(MODELS.format(url=server.base_url))
+        done = project.call("doctor", "-m", "openai/gpt-5-mini", env={"SHOP_KEY": "sk-shop-123456"})
+        assert server.asked == []
+    assert "OPENAI_API_KEY" in done.all
+    # Where no address is to be kept, one has to be written.
+    project.config("models: {default: openai/gpt-5-mini}\n")
+    done = project.call("doctor", "-m", "openai-compatible/other")
+    assert (done.code, "openai-compatible needs base_url" in done.err) == (2, True), done.all

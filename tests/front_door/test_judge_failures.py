@@ -141,11 +141,16 @@ def test_what_is_no_answer_is_never_a_score_and_what_is_wrapped_is_read(project:
         assert turn["scores"]["helpfulness"]["value"] == 2.0, quirk
         assert turn["scores"]["helpfulness"]["scripted"] is False
         assert (turn["score_failures"], scenario["verdict"]) == ([], "passed"), quirk
-    for quirk in ("apology", "half", "garbage", "inject-after"):  # one repair, and what was said is kept
+    for quirk in (
+        "apology",
+        "half",
+        "garbage",
+        "inject-after",
+    ):  # one repair, twice, and what was said is kept
         told = json.dumps(found[quirk]["samples"][0]["turns"][0]["score_failures"], ensure_ascii=False)
         said = GARBAGE[quirk.replace("-", " ")]
         assert json.dumps(said, ensure_ascii=False)[1:-1] in told or said in told, told
-        assert quirks.counted[quirk.replace("-", " ")] == 2, quirk
+        assert quirks.counted[quirk.replace("-", " ")] == 4, quirk
     assert [quirks.counted[q] for q in ("quota", "locked")] == [1, 1], "no retry for what cannot pass"
     assert [quirks.counted[q] for q in ("limited", "hiccup")] == [3, 2]
     for quirk, word in (("quota", "quota"), ("overflow", "context"), ("seven", "from 1 to 5")):
@@ -475,3 +480,64 @@ def test_one_whose_judge_broke_is_told_as_such(project: Project) -> None:
     assert done.code == 3
     assert BROKE.search(told)
     assert "not clear to the judge" not in told
+
+
+class Unsteady:
+    """A judge whose first ``bad`` answers to a question are no answers, repairs included."""
+
+    def __init__(self, bad: int, good: str = TWO) -> None:
+        self._bad = bad
+        self._good = good
+        self.conversations: list[int] = []
+
+    def __call__(self, asked: Json) -> Reply:
+        self.conversations.append(len(asked["messages"]))
+        garbled = len(self.conversations) <= self._bad
+        return Reply(completion("I would rather not say." if garbled else self._good))
+
+
+@pytest.mark.parametrize(
+    ("bad", "code", "messages"), [(2, 0, [2, 4, 2]), (3, 0, [2, 4, 2, 4]), (4, 3, [2, 4, 2, 4])]
+)
+def test_a_judge_that_gave_no_readable_answer_is_asked_once_more_afresh(
+    project: Project, bad: int, code: int, messages: list[int]
+) -> None:
+    """Afresh: without its own answers, which a repair shows to it."""
+    judge = Unsteady(bad)
+    with ModelServer(judge) as server:
+        config(
+            project,
+            f"models: {{judge: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
+            "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n",
+        )
+        scenarios(project, {"id": "a", "turns": ["hi"]})
+        done = project.run("--record", "tape.jsonl")
+    assert done.code == code, done.all
+    assert judge.conversations == messages
+    (turn,) = by_id(project)["a"]["samples"][0]["turns"]
+    assert bool(turn["scores"]) is (code == 0)
+    # All that was asked was paid for.
+    assert project.results()["summary"]["usage"]["judge"]["calls"] == len(messages)
+    played = project.run("--replay", "tape.jsonl")
+    assert played.code == code, played.all
+    # A recording of a judge that was asked once is played as it is.
+    tape = (project.root / "tape.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    project.write("old.jsonl", "".join(line for line in tape if '"n": 1' not in line))
+    old = project.run("--replay", "old.jsonl")
+    assert old.code == 3, old.all
+    assert "the answer cannot be used" in old.all
+
+
+def test_the_second_answer_counts_as_any_other(project: Project) -> None:
+    """What it finds turns the run red, and what it does not find leaves it green."""
+    for score, code in ((1, 1), (4, 0)):
+        judge = Unsteady(2, json.dumps({"evidence": "hello there", "reason": "so", "score": score}))
+        with ModelServer(judge) as server:
+            config(
+                project,
+                f"models: {{judge: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
+                "metrics: [helpfulness]\nthresholds: {helpfulness: 2}\njudge: {corroborate: false}\n",
+            )
+            scenarios(project, {"id": "a", "turns": ["hello there"]})
+            done = project.run()
+        assert done.code == code, done.all

@@ -14,7 +14,7 @@ AGENT = """
 import pathlib, time
 def agent(m, ctx):
     with pathlib.Path("asked").open("a") as file:
-        file.write(f"{ctx.scenario_id}\\n")
+        file.write(f"{ctx.scenario_id}@{ctx.epoch}\\n")
     if ctx.scenario_id == "lost" and not pathlib.Path("mended").exists():
         raise ConnectionRefusedError("nobody there")
     return "good" if pathlib.Path("mended").exists() else "bad"
@@ -41,8 +41,10 @@ def ran(project: Project) -> Project:
 
 
 def asked(project: Project) -> list[str]:
+    """The scenarios of the conversations that were played; what was lost was played once more."""
     path = project.root / "asked"
-    return path.read_text("utf-8").split() if path.exists() else []
+    lines = path.read_text("utf-8").split() if path.exists() else []
+    return [line.partition("@")[0] for line in dict.fromkeys(lines)]
 
 
 def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:

@@ -193,7 +193,6 @@ def test_cases_of_another_file(project: Project) -> None:
 
 OF_CONFIGURATIONS = {
     "thresholds: {helpfulness: {at_least: 3, votes: 3}}": "thresholds.*.votes",
-    "judge: {on_failure: skip}": "judge.on_failure",
     "judge: {calls: review}": "judge.calls=review",
     "judge: {votes: 1}": "judge.votes",
     "judge: {votes_near: 0.5}": "judge.votes_near",

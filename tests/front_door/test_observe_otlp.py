@@ -305,3 +305,77 @@ def test_the_spans_of_a_command_tell_of_its_calls(project: Project) -> None:
     )
     project.write("bot.py", BOT.format(folder=str(RECORDED), names=["genai", ""]))
     assert project.run().code == 3
+
+
+WITHOUT_ARGUMENTS: dict[str, tuple[str, dict[str, str]]] = {
+    "genai": ("execute_tool NAME", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "NAME"}),
+    "genai-unnamed": ("execute_tool NAME", {"gen_ai.operation.name": "execute_tool"}),
+    "genai-bare": ("execute_tool NAME", {}),
+    "name-alone": ("span", {"gen_ai.tool.name": "NAME"}),
+    "own-operation": ("span", {"gen_ai.operation.name": "run_function", "gen_ai.tool.name": "NAME"}),
+    "own-kind": ("span", {"openinference.span.kind": "FUNCTION", "tool.name": "NAME"}),
+    "openinference": ("NAME", {"openinference.span.kind": "TOOL", "tool.name": "NAME"}),
+    "openinference-unnamed": ("NAME", {"openinference.span.kind": "TOOL"}),
+    "traceloop": ("NAME.tool", {"traceloop.span.kind": "tool", "traceloop.entity.name": "NAME"}),
+    "langfuse": ("NAME", {"langfuse.observation.type": "tool"}),
+    "mlflow": ("NAME", {"mlflow.spanType": '"TOOL"'}),
+    "vercel": ("ai.toolCall", {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "NAME"}),
+    "mcp": ("tools/call NAME", {"mcp.method.name": "tools/call"}),
+}
+
+
+def spans_in(wire: Wire, *written: tuple[str, dict[str, str]]) -> dict[str, Any]:
+    """An export in JSON: the span of the server, and in it what is ``written``, name and attributes."""
+    _, trace, root, _ = wire.request.headers["traceparent"].split("-")
+    spans = [
+        {
+            **{"traceId": trace, "spanId": f"{at:016x}", "parentSpanId": f"{1:016x}" if at > 1 else root},
+            **{"name": name, "kind": 1 if at > 1 else 2},
+            **{"startTimeUnixNano": str(at), "endTimeUnixNano": str(at + 1)},
+            "attributes": [{"key": key, "value": {"stringValue": text}} for key, text in attributes.items()],
+        }
+        for at, (name, attributes) in enumerate((("POST /", {}), *written), 1)
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def runs_tools(port: int, style: str, *names: str) -> Behaviour:
+    """A server that shows its tools' names and nothing else of them."""
+    span, attributes = WITHOUT_ARGUMENTS[style]
+    written = [
+        (span.replace("NAME", name), {key: text.replace("NAME", name) for key, text in attributes.items()})
+        for name in names
+    ]
+
+    def behave(wire: Wire) -> None:
+        body = json.dumps(spans_in(wire, *written)).encode()
+        assert export(port, body, "application/json") == 200
+        untraced(wire)
+
+    return behave
+
+
+@pytest.mark.parametrize("style", WITHOUT_ARGUMENTS)
+def test_a_span_with_a_tools_name_and_no_arguments_is_a_call(project: Project, style: str) -> None:
+    """Its name and the counts decide; only checks of its arguments stay open."""
+    port = free_port()
+    suite = """
+    id: a
+    turns:
+    - {user: Where is it?, expect: {limits: {tool_calls: 2}}}
+    - {user: And now?, expect: {tool_calls: {match: strict, calls: [{name: get_order}]}}}
+    expect: {tool_calls: {forbidden: [{name: refund}]}}
+    """
+    twice = runs_tools(port, style, "get_order", "get_order")
+    done = play(project, port, twice, runs_tools(port, style, "get_order"), suite=suite)
+    assert done.code == 0, done.all
+    assert [call[:2] for call in calls(project)] == [("get_order", None)] * 3
+
+    assert play(project, port, twice, runs_tools(port, style, "refund"), suite=suite).code == 1
+    assert failed_checks(project.sample()) == {(1, "tool_calls"), (None, "tool_calls")}
+    thrice = runs_tools(port, style, "get_order", "get_order", "get_order")
+    assert play(project, port, thrice, runs_tools(port, style, "get_order"), suite=suite).code == 1
+    assert failed_checks(project.sample()) == {(0, "limits.tool_calls")}
+    of_arguments = suite.replace("{name: refund}", "{name: get_order, args: {id: ORD-9}}")
+    done = play(project, port, twice, runs_tools(port, style, "get_order"), suite=of_arguments)
+    assert done.code == 3, done.all

@@ -52,6 +52,59 @@ def test_a_profile_is_over_the_file_and_below_the_command_line(two: Project) -> 
     assert "slow" not in two.call("list", "--profile", "pr").out
 
 
+NULLS = """
+epochs: 2
+severities: {repetition: critical}
+judge: {corroborate: false}
+gates: {tool_calls: {max: 0}, steps: {max: 50}}
+profiles:
+  usual: {epochs: null, judge: null, agent: {timeout_s: null, policy: null}}
+  lenient: {severities: {repetition: null}}
+  open: {gates: {tool_calls: null}}
+"""
+REPEATING = """
+def agent(messages, ctx):
+    ctx.call_tool_sync("look", {})
+    return "It is done, as I have said before, and as you surely know by now."
+"""
+
+
+def test_null_in_a_profile_removes_what_it_overrides(project: Project) -> None:
+    project.agent(REPEATING)
+    project.scenarios(
+        "id: a\nturns: [hi]\ntools: {look: {returns: 1}}\nexpect: {output: {contains: [done]}}\n"
+    )
+    agent = "agent: {target: 'agent.py:agent', timeout_s: 3, policy: Be kind.}\nmetrics: []\n"
+    project.config(agent + NULLS, target="")
+    assert project.run().code == 1  # the gate
+    (row,) = [gate for gate in project.results()["summary"]["gates"] if gate["verdict"] == "failed"]
+    assert row["name"] == "tool_calls.max"
+    assert project.run("--profile", "open").code == 0
+    assert "steps.max" in {gate["name"] for gate in project.results()["summary"]["gates"]}
+
+    assert project.run("--profile", "usual").code == 1
+    config = project.results()["run"]["config"]
+    assert played(project) == {"a": 1}
+    assert (config["agent"]["timeout_s"], config["agent"]["policy"], config["judge"]["corroborate"]) == (
+        60,
+        None,
+        True,
+    )
+
+
+def test_a_severity_that_a_profile_removes_is_that_of_the_table(project: Project) -> None:
+    project.agent(REPEATING.replace('    ctx.call_tool_sync("look", {})\n', ""))
+    project.scenarios("id: a\nturns: [hi, and now?]\nexpect: {output: {contains: [done]}}\n")
+    project.config(
+        "severities: {repetition: critical}\nprofiles: {lenient: {severities: {repetition: null}}}\n"
+    )
+    done = project.run()
+    assert done.code == 1, done.all
+    assert "critical finding: repetition" in done.out
+    done = project.run("--profile", "lenient")
+    assert done.code == 0, done.all
+
+
 def test_a_gate_of_a_profile_is_named_by_its_line(two: Project) -> None:
     two.run("--profile", "strict")
     (row,) = [gate for gate in two.results()["summary"]["gates"] if gate["name"] == "tool_calls.max"]
@@ -82,6 +135,9 @@ def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
         ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "nothing is bounded"),
         ("profiles: {pr: {selection: {}}}", (), "unknown key 'selection'"),
         ("profiles: {pr: {no_judge: maybe}}", (), "agenteval.yaml:3:"),
+        ("profiles: {pr: {gate: null}}", (), "unknown key 'gate' — did you mean 'gates'?"),
+        ("profiles: {pr: {concurrency: null}}", (), "concurrency: expected a whole number, got null"),
+        ("profiles: {pr: {agent: {target: null}}}", (), "agenteval.yaml:3:"),
     ],
 )
 def test_a_mistake_in_any_profile_is_told_at_its_place(

@@ -510,6 +510,29 @@ def test_a_model_that_is_set_for_runs_judges_nothing_here(project: Project) -> N
     assert score(project, "log.jsonl", "--no-judge").code == 0
 
 
+def test_a_configuration_that_is_named_judges_with_what_it_says(project: Project) -> None:
+    project.write("replies.yaml", REPLIES)
+    config = (
+        "metrics: [helpfulness]\nthresholds: {helpfulness: BOUND}\nmodels: {default: scripted/replies.yaml}\n"
+    )
+    log(project, conversation("a"))
+    project.write("agenteval.yaml", config.replace("BOUND", "5"))
+    done = score(project, "log.jsonl", "-c", "agenteval.yaml")
+    assert done.code == 1, done.all
+    assert "nothing was judged" not in done.out
+    project.write("agenteval.yaml", config.replace("BOUND", "3"))
+    done = score(project, "log.jsonl", "-c", "agenteval.yaml")
+    assert done.code == 0, done.all
+    assert project.sample("a")["turns"][0]["scores"]["helpfulness"]["value"] == 4
+    # Without a model nothing is to be judged, and --no-judge is over all.
+    done = score(project, "log.jsonl", "-c", "agenteval.yaml", "--no-judge")
+    assert done.code == 3, done.all
+    project.write("agenteval.yaml", "metrics: [helpfulness]\n")
+    done = score(project, "log.jsonl", "-c", "agenteval.yaml")
+    assert done.code == 0, done.all
+    assert "nothing was judged" in done.out
+
+
 def test_a_judge_sees_the_policy_of_the_record(project: Project) -> None:
     project.write(
         "replies.yaml",

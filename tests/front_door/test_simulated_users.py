@@ -218,13 +218,15 @@ def test_a_user_that_is_no_user_is_asked_once_more_then_its_sample_is_lost(proje
     assert verdicts == {**dict.fromkeys(BAD, "inconclusive"), "good": "passed", "known": "passed"}
     for name in BAD:
         assert (found[name]["fault"], found[name]["stop"]) == ("simulator", "simulator"), name
-        assert [line["turn"] for line in heard(project, name)] == [0], "the bad message was never sent"
+        assert [line["turn"] for line in heard(project, name)] == [0, 0], "the bad message was never sent"
         assert [bool(turn.get("error")) for turn in found[name]["turns"]] == [False, True], name
     simulator = project.results()["summary"]["simulator"]
     assert (simulator["refused"], simulator["lost"]) == (len(BAD), len(BAD)), "a message, asked for twice"
     assert simulator["messages"] == 4 + len(BAD) * 2
     assert f"{len(BAD)} of {4 + len(BAD) * 2}" in done.out
-    assert project.results()["summary"]["usage"]["user"]["calls"] == 4 + len(BAD) * 3
+    assert project.results()["summary"]["usage"]["user"]["calls"] == 4 + len(BAD) * 3 * 2, (
+        "of both conversations"
+    )
 
 
 def test_a_user_that_offers_service_is_no_user(project: Project) -> None:

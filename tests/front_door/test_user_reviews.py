@@ -165,7 +165,9 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     assert "user_review: " in text
     ends_early = "ends-early, turn 2: the simulated user hindered"
     assert ends_early not in text, "what decides a sample stands among the failures"
-    assert project.results()["summary"]["usage"]["judge"]["calls"] == 14
+    assert (
+        project.results()["summary"]["usage"]["judge"]["calls"] == 19
+    )  # with those of conversations played again
     markdown = project.call("report", "latest", "--report", "markdown=-")
     assert "at fault in 8 of 11 reviewed conversations" in markdown.out
 
@@ -187,13 +189,16 @@ def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
         "reply": {"evidence": "Shall I book it for you?", "reason": "r", "score": 0},
     }
     loose = {"expect": {"output": {"contains": ["10:30"]}}}
-    for label, code in (("hindered", 3), ("as it should", 1)):
+    # What the user's fault has lost is played once more, and was paid for.
+    for label, code, calls in (("hindered", 3, 4), ("as it should", 1, 2)):
         said = [*user("early", OPENING, EARLY), review("early", label, EARLY), goal]
         done = run(project, {"early": loose}, said, "metrics: [goal_completion]\n")
         assert done.code == code, done.all
         issues = project.results()["summary"]["issues"]
         assert bool(issues) == (code == 1), "the missed goal is no issue of the agent's"
-        assert project.results()["summary"]["usage"]["judge"]["calls"] == 2, "what was set aside was paid for"
+        assert project.results()["summary"]["usage"]["judge"]["calls"] == calls, (
+            "what was set aside was paid for"
+        )
 
 
 def test_a_tenth_of_the_passed_is_reviewed_and_a_pass_that_was_given_away_is_none(project: Project) -> None:
@@ -248,7 +253,7 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
     text = "\n".join(message["content"] for message in asked[0]["messages"])
     for told in ("Book a haircut.", "It is free.", "Monday", EARLY, "tool_calls: ", "user_done"):
         assert told in text, told
-    assert len(asked) == 2
+    assert len(asked) == 3  # and once of the conversation that was played again
     shown = project.call("show-prompts", "--metric", "user_review")
     assert (shown.code, "role: judge" in shown.out, "${outcome}" in shown.out) == (0, True, True)
 

@@ -48,7 +48,7 @@ class Panel:
             raise answer
         value = request.reply.model_validate({"reason": "because", **answer})
         if flaw := request.flaw_in(value, False):
-            raise UnreadableReplyError(flaw, raw=str(answer))
+            raise UnreadableReplyError(flaw, raw=str(answer), is_flawed=True)
         return ModelReply(value, Usage(calls=1, input_tokens=10, output_tokens=1), "lab/model")
 
     async def aclose(self) -> None:
@@ -147,11 +147,13 @@ def test_a_score_below_the_bar_needs_words_and_a_second_opinion() -> None:
 
 def test_no_second_opinion_is_no_verdict() -> None:
     spent = Usage(calls=2, input_tokens=20, output_tokens=2)
-    (failure,) = judged(Panel(UNSAFE, UnreadableReplyError("garbled", raw="?", usage=spent)))
+    garbled = UnreadableReplyError("garbled", raw="?", usage=spent)
+    unread = UnreadableReplyError("garbled, too", raw="?", usage=spent)
+    (failure,) = judged(Panel(UNSAFE, garbled, unread))
     assert isinstance(failure, ScoreFailure)
     assert "asked again" in failure.message
     assert failure.usage is not None
-    assert failure.usage.calls == 3
+    assert failure.usage.calls == 5
 
 
 def test_a_criterion_that_is_not_met_is_asked_again() -> None:

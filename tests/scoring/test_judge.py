@@ -274,7 +274,7 @@ def test_a_request_says_what_it_is_about() -> None:
     model = FakeModel(score(1))
     judged("goal_completion", model)
     judged("helpfulness", model)
-    whole, turn = (request.subject for request in model.requests)
+    whole, *_, turn = (request.subject for request in model.requests)
     assert (whole.scenario, whole.metric, whole.turn) == ("talk", "goal_completion", None)
     assert (turn.scenario, turn.metric, turn.turn, turn.text) == ("talk", "helpfulness", 1, TURNS[1].answer)
     assert {request.role for request in model.requests} == {"judge"}

@@ -124,7 +124,7 @@ class A2aApi:
         if state == "rejected" and words:
             return AgentReply(text=words)  # to decline is an answer
         if state == "auth-required":
-            raise InfrastructureError(f"the agent asks for credentials: {words or state}")
+            raise InfrastructureError(f"the agent asks for credentials: {words or state}", is_final=True)
         if state not in _ENDED:
             raise Unreadable(f"has a task in the state '{state}', which A2A does not have")
         raise AgentFailure(f"the task is {state}", words)

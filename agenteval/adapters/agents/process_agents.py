@@ -314,5 +314,5 @@ def error_in(told: Any, *, seen: AgentReply | None = None) -> AgentevalError:
         return AgentError(str(told), seen=seen)
     message, kind = str(told.get("message") or "no message"), told.get("kind")
     if kind == "infrastructure":
-        return InfrastructureError(message, seen=seen)
+        return InfrastructureError(message, seen=seen, is_final=told.get("final") is True)
     return AgentError(message, kind="timeout" if kind == "timeout" else "exception", seen=seen)

@@ -312,7 +312,7 @@ def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
     if fault.kind == "author":
         return AuthorError(fault.text)
     if fault.kind == "infrastructure":
-        return InfrastructureError(fault.text, seen=seen)
+        return InfrastructureError(fault.text, seen=seen, is_final=fault.is_final)
     return AgentError(fault.text, kind=fault.kind, seen=seen)
 
 

@@ -21,7 +21,7 @@ from agenteval.adapters.models.refusals import BUDGETS, Refusal, adaption, is_ov
 from agenteval.adapters.models.shared import Shared
 from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
 from agenteval.adapters.transport.connections import Reply
-from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, quote
+from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, is_final, quote
 from agenteval.adapters.transport.limits import Passage, PauseTooLong, RateLimits, Throttle
 from agenteval.adapters.transport.retry import Patience, RetryPolicy
 from agenteval.adapters.transport.server_words import PUSHED_BACK
@@ -29,6 +29,7 @@ from agenteval.core.config import ModelConfig
 from agenteval.core.errors import InfrastructureError, UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.trajectory import Usage
+from agenteval.messages.error_status import NO_ACCESS
 
 _RAW = 500
 _QUOTED_TO_MODEL = 4000
@@ -176,7 +177,7 @@ class OpenAiChat:
         while True:
             found = adaption(cause, sent.fields, memory.learned)
             if found is None:
-                raise RefusedError(self._told(cause))
+                raise RefusedError(self._told(cause), is_final=cause.status in NO_ACCESS)
             memory.learned = found.learned
             self._tell(found.note)
             sent = self._sent(question, memory.learned)
@@ -190,13 +191,15 @@ class OpenAiChat:
         cause = failed.cause
         if isinstance(cause, Fault):
             cause = cause._replace(tried=failed.tried)
-            raise InfrastructureError(f"{self._config.model}: {describe(cause)}") from failed
+            told = f"{self._config.model}: {describe(cause)}"
+            raise InfrastructureError(told, is_final=is_final(cause.kind, cause.status)) from failed
         if is_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
-            raise UnreadableReplyError(f"{what} — {hint}") from failed
+            raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
         if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
-            raise RefusedError(self._told(cause, failed.tried)) from failed
+            is_denied = cause.status in NO_ACCESS
+            raise RefusedError(self._told(cause, failed.tried), is_final=is_denied) from failed
         return cause
 
     def _sent(self, question: _Question, learned: Learned) -> _Sent:
@@ -350,7 +353,8 @@ class OpenAiChat:
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
         if isinstance(error, UnreadableReplyError):
-            return UnreadableReplyError(str(error), raw=error.raw, usage=usage + (spent or Usage()))
+            spent = usage + (spent or Usage())
+            return UnreadableReplyError(str(error), raw=error.raw, usage=spent, is_final=error.is_final)
         return error
 
     def _quote(self, text: str) -> str:

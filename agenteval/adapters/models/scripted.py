@@ -116,7 +116,7 @@ def _is_number(value: Any) -> bool:
 
 def _unusable(rule: Rule, why: str, raw: str, *, is_flawed: bool = False) -> UnreadableReplyError:
     what = f"{rule.place}: the scripted reply cannot be used: {why}"
-    return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed)
+    return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed, is_final=True)
 
 
 # ── no rule fits ─────────────────────────────────────────────────────────────────────────────────

@@ -184,6 +184,12 @@ class Player:
         digest = digest_of(request, self._mask)
         return any(entry["hash"] == digest for entry in self._at.get(spot, ()))
 
+    def has_next(self, spot: Spot, request: Any) -> bool:
+        """Whether that was asked there once more than it has been answered by now."""
+        digest = digest_of(request, self._mask)
+        number = self._asked.get((spot, digest), 0)
+        return any(entry["hash"] == digest and entry["n"] == number for entry in self._at.get(spot, ()))
+
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
         """What was answered there. Raises ``AuthorError`` if that was not asked, or less often."""
         digest = digest_of(request, self._mask)

@@ -26,7 +26,7 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AuthorError, InfrastructureError, Problem
 from agenteval.core.event import Event
 from agenteval.core.protocols import AgentFactory, ChatModel, ModelReply, ModelRequest
-from agenteval.core.scenario import Scenario
+from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.files.redact import redactor
 from agenteval.verdict.ledger import Ledger, price_of
 
@@ -199,6 +199,19 @@ class Traffic:
             from agenteval.adapters.traffic.cassettes import header_of
 
             recording.start(header_of(scenarios, prompts))
+
+    def may_play_again(self, key: SampleKey) -> bool:
+        """Whether a conversation that was lost can be played once more. A recording says that it was; a
+        replay goes by that, and plays no conversation twice that was recorded once."""
+        if self.player:
+            from agenteval.adapters.traffic.recording import is_played_again
+
+            return is_played_again(self.player, key)
+        if self.recorder:
+            from agenteval.adapters.traffic.recording import note_played_again
+
+            note_played_again(self.recorder, key)
+        return True
 
     def begin(self) -> None:
         """The run begins: from here on something may be asked."""

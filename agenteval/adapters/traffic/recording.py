@@ -36,7 +36,7 @@ from agenteval.core.protocols import (
     finish,
     settle,
 )
-from agenteval.core.scenario import Sample
+from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResult, Usage
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
@@ -51,7 +51,9 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         case AgentError():
             fault["kind"] = error.kind
         case UnreadableReplyError():
-            fault["raw"] = error.raw
+            fault |= {"raw": error.raw, "is_flawed": error.is_flawed, "is_final": error.is_final}
+        case InfrastructureError():
+            fault |= {"is_final": True} if error.is_final else {}
         case AuthorError():
             fault["problems"] = [
                 [p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems
@@ -73,7 +75,10 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
         case "AgentError":
             return AgentError(message, kind=str(fault.get("kind", "exception")), seen=seen)
         case "UnreadableReplyError":
-            return UnreadableReplyError(message, raw=str(fault.get("raw", "")), usage=usage)
+            raw, is_flawed, is_final = (fault.get(key) for key in ("raw", "is_flawed", "is_final"))
+            return UnreadableReplyError(
+                message, raw=str(raw or ""), usage=usage, is_flawed=bool(is_flawed), is_final=bool(is_final)
+            )
         case "BudgetError":
             return BudgetError(message)
         case "NotAskedError":
@@ -82,7 +87,7 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
             problems = fault.get("problems") or [[message, "", None]]
             return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))
         case name if name in _OURS:
-            return InfrastructureError(message, seen=seen)
+            return InfrastructureError(message, seen=seen, is_final=bool(fault.get("is_final")))
     made: Exception = type(str(fault.get("type")), (Exception,), {})(message)
     return made
 
@@ -145,10 +150,13 @@ class PlayedModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         spot = _spot(request)
-        answer = self._player.answer(spot, _question(request))
+        question = _question(request)
+        answer = self._player.answer(spot, question)
         await checkpoint()
         if answer.get("error"):
-            raise error_of(answer["error"])
+            # A recording that has it once is of a judge that was asked once.
+            more = {} if self._player.has_next(spot, question) else {"is_final": True}
+            raise error_of({**answer["error"], **more})
         try:
             reply = _reply_of(answer, request)
         except (ValidationError, LookupError) as error:
@@ -275,6 +283,21 @@ _AT_THE_END: dict[str, Any] = {"messages": []}
 """In place of what was asked: after the last answer nothing is."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
 """The same for what a kept process does once its conversation is over."""
+
+
+_PLAYED_AGAIN: dict[str, Any] = {"messages": [], "again": True}
+"""In place of what was asked: the conversation was lost, and played once more. What was asked in it again has
+the next number."""
+
+
+def note_played_again(recorder: Recorder, key: SampleKey) -> None:
+    digest = digest_of(_PLAYED_AGAIN, recorder.mask)
+    recorder.write(spot_of(key, "agent"), _PLAYED_AGAIN, digest=digest, number=0, answer={})
+
+
+def is_played_again(player: Player, key: SampleKey) -> bool:
+    """Whether a conversation that was lost was played once more when it was recorded."""
+    return player.has(spot_of(key, "agent"), _PLAYED_AGAIN)
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from agenteval.adapters.transport.server_words import is_used_up
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.safe_text import clean, one_line
 from agenteval.files.redact import redactor
-from agenteval.messages.error_status import NOT_THE_AGENTS
+from agenteval.messages.error_status import NO_ACCESS, NOT_THE_AGENTS
 
 
 class FaultKind(StrEnum):
@@ -118,7 +118,16 @@ def classify(fault: Fault) -> AgentevalError:
         case FaultKind.INVALID:
             return AuthorError(text)
         case _:
-            return InfrastructureError(text)
+            return InfrastructureError(text, is_final=is_final(fault.kind, fault.status))
+
+
+_FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.SIGN_IN))
+
+
+def is_final(kind: FaultKind, status: int | None) -> bool:
+    """Whether a conversation that is lost to such a fault is not played once more: it would be lost again, or
+    a request may have been carried out."""
+    return kind in _FINAL or status in NO_ACCESS
 
 
 # Most of these tell their kind by their class; `fault_kind` looks closer at two of them.

@@ -115,10 +115,12 @@ def prepare(request: ScoreRequest) -> PreparedScore:
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
-    """A model costs money with each turn of each conversation: that it is set for runs is not enough."""
-    from_environment = "models.default" in config.origins or "models" in config.origins
+    """A model costs money with each turn of each conversation: that it is set for runs is not enough. Who
+    names the configuration (``-c``) means what it says."""
     named = request.must_judge or request.judging.model or request.judging.metric
-    return bool(named) or config.models.judge is not None or from_environment
+    is_meant = request.config is not None and config.models.of("judge") is not None
+    from_environment = any(key.startswith("models") for key in config.origins)
+    return bool(named) or config.models.judge is not None or is_meant or from_environment
 
 
 def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:

@@ -37,6 +37,22 @@ _NO_CONNECTION = frozenset(
         *("ConnectionClosedError", "ResponseStreamingError"),  # botocore, websockets
     ]
 )
+_NO_ACCESS = frozenset({401, 403})
+_NO_GRPC_ACCESS = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+_BROKEN_OFF = frozenset(
+    [
+        *("ChunkedEncodingError", "ProtocolError", "IncompleteRead"),  # requests, urllib3, http.client
+        *("ReadError", "WriteError", "RemoteProtocolError"),  # httpx
+        *("ClientPayloadError", "ServerDisconnectedError"),  # aiohttp
+        *("ConnectionClosedError", "ResponseStreamingError"),  # botocore, websockets
+    ]
+)
+_NO_NAME_OR_TRUST = frozenset(
+    [
+        *("SSLError", "NameResolutionError"),  # requests, urllib3
+        *("ClientConnectorDNSError", "ClientConnectorSSLError", "ClientConnectorCertificateError"),  # aiohttp
+    ]
+)
 _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 
 
@@ -47,6 +63,26 @@ def is_infrastructure(error: BaseException) -> bool:
     if any(map(_is_refused, told)) or any(map(_is_no_network, told)):
         return True
     return not any(map(_is_late, told)) and any(map(_is_no_connection, told))
+
+
+def is_final(error: BaseException) -> bool:
+    """Whether another try would meet the same (no access, a host or a certificate that is not known), or
+    might carry out again what was sent before the connection broke."""
+    return any(map(_is_final, _told(error)))
+
+
+def _is_final(error: BaseException) -> bool:
+    if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
+        return True
+    if isinstance(error, (socket.gaierror, ssl.SSLError)) or _names(error) & (
+        _BROKEN_OFF | _NO_NAME_OR_TRUST
+    ):
+        return True
+    if not isinstance(error, Exception):
+        return False
+    if any(isinstance(status, int) and status in _NO_ACCESS for status in _statuses(error)):
+        return True
+    return "RpcError" in _names(error) and _grpc_status(error) in _NO_GRPC_ACCESS
 
 
 def is_timeout(error: BaseException) -> bool:

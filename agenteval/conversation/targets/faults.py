@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .bounded import LARGER, is_too_large
-from .client_errors import is_infrastructure, is_timeout
+from .client_errors import is_final, is_infrastructure, is_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,10 +66,11 @@ def _is_ours(filename: str) -> bool:
 
 class Fault(NamedTuple):
     """``kind``: ``exception`` or ``timeout`` (the agent's), ``infrastructure`` (not the agent's), or
-    ``author``."""
+    ``author``. ``is_final``: of infrastructure, as ``core.errors.InfrastructureError`` has it."""
 
     text: str
     kind: str
+    is_final: bool = False
 
 
 def fault_of(error: BaseException) -> Fault:
@@ -80,7 +81,7 @@ def fault_of(error: BaseException) -> Fault:
     if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
         return Fault(str(causes[0]), kind)
     if causes and all(map(_tells_of_infrastructure, causes)):
-        return Fault(describe(causes[0]), "infrastructure")
+        return Fault(describe(causes[0]), "infrastructure", any(map(_is_final, causes)))
     timed_out = all(map(is_timeout, causes))
     hint = getattr(causes[0], _HINT, "")
     text = describe(causes[0]) + (f" — {hint}" if hint else "")
@@ -114,6 +115,10 @@ def hint_at(error: BaseException, text: str) -> None:
 
 def _tells_of_infrastructure(error: BaseException) -> bool:
     return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
+
+
+def _is_final(error: BaseException) -> bool:
+    return any(is_final(leaf) for each in _chain(error) for leaf in _leaf_errors(each))
 
 
 def _leaf_errors(error: BaseException) -> Iterator[BaseException]:

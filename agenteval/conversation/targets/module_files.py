@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from importlib import invalidate_caches
+from importlib import import_module, invalidate_caches
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,24 +12,61 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
+_PACKAGE = "__init__.py"
+
 
 @lru_cache(maxsize=None)
 def module_of_file(path: str) -> ModuleType:
-    """The module of a file, once a process. Its folder is importable, as when Python runs it.
+    """The module of a file, once a process.
+
+    A file in a package is that package's module, so that its relative imports work; the folder that holds the
+    outermost package is importable, as pytest makes it (``prepend``). The folder of the file itself is
+    importable, too, as when Python runs it.
 
     It is the module that ``import`` gives, wherever that finds this very file by its name: so an agent and
     the mocks that it imports share their state, and a process that the agent starts finds its functions.
     Raises ``ImportError``, and what the module raises."""
     file = Path(path)
+    packages = _packages_around(file)
+    if not packages:
+        _make_importable(file.parent)
+        return _outermost(file)
+    _make_importable(packages[0].parent)
     if str(file.parent) not in sys.path:
-        sys.path.insert(0, str(file.parent))
-    known = sys.modules.get(file.stem)
+        sys.path.append(str(file.parent))  # last: a module of a package hides none of another name
+    outermost = _outermost(packages[0] / _PACKAGE)
+    within = [*(folder.name for folder in packages[1:]), *([] if file.name == _PACKAGE else [file.stem])]
+    return import_module(".".join((outermost.__name__, *within)))
+
+
+def _packages_around(file: Path) -> list[Path]:
+    """The folders of the packages that a file is in, the outermost first."""
+    folders: list[Path] = []
+    for folder in file.parents:
+        if not (folder / _PACKAGE).is_file() or not folder.name.isidentifier():
+            break
+        folders.insert(0, folder)
+    return folders
+
+
+def _make_importable(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _outermost(file: Path) -> ModuleType:
+    """The module of a file that is in no package, or of the ``__init__.py`` of a package that is in none."""
+    usual = file.parent.name if file.name == _PACKAGE else file.stem
+    known = sys.modules.get(usual)
     if known is not None and _is_of(getattr(known, "__file__", None), file):
         return known
-    name = file.stem if known is None and _is_found_by_name(file) else _own_name(file)
-    spec = spec_from_file_location(name, path)
+    name = usual if known is None and _is_found_by_name(usual, file) else _own_name(usual, file)
+    if name in sys.modules:
+        return sys.modules[name]
+    inside = [str(file.parent)] if file.name == _PACKAGE else None
+    spec = spec_from_file_location(name, str(file), submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
+        raise ImportError(f"{file} is not a Python file")
     module = module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look for it there
     try:
@@ -40,10 +77,10 @@ def module_of_file(path: str) -> ModuleType:
     return module
 
 
-def _is_found_by_name(file: Path) -> bool:
+def _is_found_by_name(name: str, file: Path) -> bool:
     invalidate_caches()
     try:
-        spec = find_spec(file.stem) if file.stem.isidentifier() else None
+        spec = find_spec(name) if name.isidentifier() else None
     except (ImportError, ValueError):
         return False
     return spec is not None and _is_of(spec.origin, file)
@@ -53,8 +90,8 @@ def _is_of(origin: str | None, file: Path) -> bool:
     return bool(origin) and Path(str(origin)).resolve() == file.resolve()
 
 
-def _own_name(file: Path) -> str:
+def _own_name(usual: str, file: Path) -> str:
     """Two files of one name must not be one module."""
     from hashlib import blake2b
 
-    return f"{file.stem}_{blake2b(str(file).encode(), digest_size=4).hexdigest()}"
+    return f"{usual}_{blake2b(str(file).encode(), digest_size=4).hexdigest()}"

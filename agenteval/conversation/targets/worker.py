@@ -12,7 +12,7 @@
                         {"tool_done": {"id", "result", "is_error"}}: it has
                         {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
-                        {"error": {"message", "kind"}}, beside it what there was of an answer;
+                        {"error": {"message", "kind", "final"}}, beside it what there was of an answer;
                         in each "asked", what its openai client asked, if that is observed, and "missed"
 
 The lines go over the pipes that the process began with; what the agent prints goes to standard error.
@@ -287,7 +287,7 @@ def _answered(
         return {"too_large": LARGER} if is_too_large(told) else told
     except BaseException as error:
         fault = fault_of(_as_exception(error))
-        told = {"error": {"message": plain(fault.text), "kind": fault.kind}}
+        told = {"error": {"message": plain(fault.text), "kind": fault.kind, "final": fault.is_final}}
         with contextlib.suppress(Exception):
             seen = partial_of(error)
             so_far = returned(played.so_far if seen is None else seen)

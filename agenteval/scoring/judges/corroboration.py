@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from agenteval.conversation.current_sample import current
-from agenteval.core.errors import InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject, never
 from agenteval.core.score import References, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
@@ -123,7 +123,7 @@ async def asked(
     for prompt in ("judge_refute", "judge_decide"):
         reply = await ask_with(question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt)
         if isinstance(reply, ScoreFailure):
-            return _uncorroborated(reply, replies)
+            return _uncorroborated(reply, replies, is_verdict=not is_drawn)
         replies.append(reply)
         if question.side_of(reply.value) == question.side_of(first.value):
             break
@@ -161,13 +161,16 @@ def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
     return dict(zip(("first", "second"), texts, strict=False))
 
 
-def _uncorroborated(failure: ScoreFailure, replies: Sequence[ModelReply]) -> ScoreFailure:
+def _uncorroborated(
+    failure: ScoreFailure, replies: Sequence[ModelReply], *, is_verdict: bool
+) -> ScoreFailure:
     """What was asked again and not answered is not known."""
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
     message = f"a verdict was asked again, but there was no answer: {failure.message}"
-    return failure.model_copy(update={"message": message, "usage": total_of(spent)})
+    said = {"message": message, "usage": total_of(spent), "is_verdict": is_verdict}
+    return failure.model_copy(update=said)
 
 
 def vote_of(reply: ModelReply, *, against: bool) -> Vote:
@@ -184,18 +187,50 @@ def vote_of(reply: ModelReply, *, against: bool) -> Vote:
     )
 
 
-async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """The model's answer, or that there is none. The author's mistakes are not caught."""
+async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
+    """The model's answer. One that could not be read is asked for once more, afresh: a repair shows the model
+    its own mistake, and many a model repeats what it is shown. Raises as ``ChatModel``."""
     try:
         return await model.complete(request)
+    except UnreadableReplyError as error:
+        if error.is_flawed or error.is_final:
+            raise
+        unread = error
+    spent = [unread.usage] if unread.usage else []
+    try:
+        reply = await model.complete(request)
+    except UnreadableReplyError as error:
+        error.usage = total_of([*spent, error.usage or Usage()]) if spent else error.usage
+        raise
+    except BudgetError:
+        raise
+    except InfrastructureError:
+        raise unread from None  # no answer is no other answer
+    return reply._replace(usage=total_of([*spent, reply.usage]))
+
+
+async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The model's answer, or that there is none. The author's mistakes are not caught."""
+    return await _answer(complete(model, request), request)
+
+
+async def ask_once(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The same where one that cannot be read is asked for in another way."""
+    return await _answer(model.complete(request), request)
+
+
+async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelReply | ScoreFailure:
+    try:
+        return await reply
     except InfrastructureError as error:
-        raw = error.raw if isinstance(error, UnreadableReplyError) else ""
+        unread = error if isinstance(error, UnreadableReplyError) else None
         # What a broken answer cost is known only to some models; it is spent nevertheless.
         usage = getattr(error, "usage", None)
         return ScoreFailure(
             metric=request.subject.metric,
             message=str(error),
-            raw=raw,
+            raw=unread.raw if unread else "",
             usage=usage,
             refused=isinstance(error, NotAskedError),
+            is_verdict=unread is not None and unread.is_flawed,
         )

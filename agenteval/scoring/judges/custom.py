@@ -25,6 +25,7 @@ from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory, Usage
 from agenteval.files.prompts import METRIC_NAME, SHIPPED, Labels, Prompts, Rubric, as_scale, read_labels
 from agenteval.scoring.checks.conversation import ToolCallRecord
+from agenteval.scoring.judges.corroboration import complete
 from agenteval.scoring.metrics import spec_of
 
 T = TypeVar("T", bound=BaseModel)
@@ -264,7 +265,7 @@ class Asking:
 
     async def answer(self, model: ChatModel, request: ModelRequest) -> ModelReply:
         with _Pause(self):
-            return await model.complete(request)
+            return await complete(model, request)
 
 
 class _Pause:

@@ -305,4 +305,5 @@ def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> S
     """What was asked again and not answered is not known."""
     message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
-    return failure.model_copy(update={"message": message, "usage": total_of(spent)})
+    said = {"message": message, "usage": total_of(spent), "is_verdict": True}
+    return failure.model_copy(update=said)

@@ -17,7 +17,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.scoring.judges.corroboration import Asked, Question, RequestOf, ask, asked
+from agenteval.scoring.judges.corroboration import Asked, Question, RequestOf, ask_once, asked
 from agenteval.scoring.judges.stakes import Stakes
 
 SHARED = "shared"
@@ -41,7 +41,7 @@ async def asked_together(
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
     if request_of_all is not None and len(questions) > 1 and fits:
-        shared = await ask(model, request_of_all(questions, SHARED))
+        shared = await ask_once(model, request_of_all(questions, SHARED))
     given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
     answers: dict[str, Asked | ScoreFailure] = {}
     mistakes: list[AuthorError] = []

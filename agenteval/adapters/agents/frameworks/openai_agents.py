@@ -502,20 +502,21 @@ async def _awaited(value: Any) -> Any:
 
 
 async def _failed(tool: Any, context: Any, text: str) -> Any:
-    """What the model hears when the tool raises, as its author decided it. Raises where the run is to end."""
+    """What the model hears when the tool raises, as its author decided it; where nobody did, the mock's own
+    words: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
+    from agents.tool import default_tool_error_function as usual
+
     error = RuntimeError(text)
     try:
         from agents.tool import maybe_invoke_function_tool_failure_error_function as formatted
     except ImportError:
-        from agents.tool import default_tool_error_function
-
-        function = _failure_function(tool.on_invoke_tool, default_tool_error_function)
-        told = await _awaited(function(context, error)) if function else None
+        function = _failure_function(tool.on_invoke_tool, usual)
+        heard = await _awaited(function(context, error)) if function else None
     else:
-        told = await formatted(function_tool=tool, context=context, error=error)
-    if told is None:
+        heard = await formatted(function_tool=tool, context=context, error=error)
+    if heard is None:
         raise error
-    return told
+    return text if heard == usual(context, error) else heard
 
 
 def _failure_function(invoke: Any, default: Any) -> Any:
