@@ -12,6 +12,8 @@ from agenteval.core.score import Verdict
 
 RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
 """What decides a gate that lacks conversations which were not held, or were lost."""
+MENDED = f"agenteval doctor says what is wrong; once that is mended, {AGAIN}"
+"""The same where to play them again would bring the same: no access, no such host, a judge that fails."""
 EVERY_SAMPLE = "every sample passes"
 """The gate of a run that has none over repeated runs."""
 TOLERANCE = "fault_tolerance"

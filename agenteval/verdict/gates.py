@@ -9,6 +9,7 @@ from dataclasses import replace
 from agenteval.core.decision import (
     AGAIN,
     EVERY_SAMPLE,
+    MENDED,
     RESUME,
     TOLERANCE,
     AcceptedUse,
@@ -447,12 +448,16 @@ def _run_gates(
         yield _unmet(report.finished.unmet)
 
 
-def _way_out(decisions: Iterable[SampleDecision]) -> str:
+def _way_out(samples: Iterable[SampleReport], decisions: Mapping[SampleKey, SampleDecision]) -> str:
     """What would decide the samples that are not: to play them again, unless each lacks what no repetition
     brings; then what the first one lacks."""
-    lost = [each for each in decisions if each.verdict is Verdict.INCONCLUSIVE]
-    if any(each.fault != "undecided" for each in lost):
-        return AGAIN
+    open_ = [each for each in samples if decisions[each.key].verdict is Verdict.INCONCLUSIVE]
+    lost = [decisions[each.key] for each in open_]
+    faults = {one.fault for one in lost} - {"undecided"}
+    if faults:
+        stops = [each.stop for each in open_ if decisions[each.key].fault == "infrastructure"]
+        is_final = all(stop is not None and stop.is_final for stop in stops)
+        return MENDED if faults <= {"infrastructure", "judge"} and is_final else AGAIN
     details = (v.detail for each in lost for v in each.violations if v.verdict is Verdict.INCONCLUSIVE)
     return next(details, AGAIN).removeprefix("not decided: ")
 
@@ -461,7 +466,7 @@ def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, Sample
     """The row with a resolution for recorded conversations: nothing can be played again. Judges are asked
     again by the same command; what a record lacks only another record brings."""
     again = shlex.join(["agenteval", *report.run.command])
-    if row.resolution == AGAIN:
+    if row.resolution in (AGAIN, MENDED):
         lost = [each for each in report.samples if samples[each.key].verdict is Verdict.INCONCLUSIVE]
         lost = [each for each in lost if row.scenario in ("", each.key.scenario)]
         broken = [each for each in lost if samples[each.key].fault in ("recording", "infrastructure")]
@@ -503,7 +508,7 @@ def _tolerance_gates(
         basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else _way_out(samples[s.key] for s in report.samples),
+        resolution="" if tolerated else RESUME if never else _way_out(report.samples, samples),
     )
     if tolerated:  # else the samples say all there is to say
         for scenario in report.scenarios:
@@ -525,7 +530,7 @@ def _lost_scenario(
         verdict=Verdict.INCONCLUSIVE,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
-        resolution=_way_out(samples[s.key] for s in scenario.samples),
+        resolution=_way_out(scenario.samples, samples),
     )
 
 
