@@ -502,8 +502,11 @@ def family(pids: Path) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(each) for each in path.read_text(encoding="utf-8").split()] if path.exists() else []
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return []
+    return [int(each) for each in listed.split()]
 
 
 ENDS = {

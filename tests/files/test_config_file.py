@@ -530,7 +530,7 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
         *(
             (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — remove it")
-            for key in ("on_failure", "votes", "votes_near", "models", "cascade")
+            for key in ("votes", "votes_near", "models", "cascade")
         ),
         ("gates: {pass_rate: 1}",
          "9: gates.pass_rate: expected a mapping, got 1 —"

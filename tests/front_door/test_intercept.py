@@ -191,8 +191,14 @@ def swallow(call, *args):
     except Exception:
         pass
 
+played = set()
+
 def agent(messages, ctx):
-    met.wait()
+    # What was lost is played once more: with a bug that is the one alone, without it both are.
+    meets = ctx.scenario_id not in played or not %s
+    played.add(ctx.scenario_id)
+    if meets:
+        met.wait()
     if ctx.scenario_id == "threaded":
         run = %s
         thread = threading.Thread(target=run, args=(swallow, cancel, "x"))
@@ -200,7 +206,8 @@ def agent(messages, ctx):
         thread.join()
     elif %s:
         cancel("y")
-    met.wait()
+    if meets:
+        met.wait()
     return "Done."
 """
 BARE, FOLLOWED = "lambda call, *args: call(*args)", "contextvars.copy_context().run"
@@ -216,7 +223,7 @@ def test_a_thread_of_one_conversation_does_not_take_back_what_another_did(
     forbidden = "expect: {tool_calls: {forbidden: [{name: cancel}]}}"
     called = "expect: {tool_calls: {calls: [{name: cancel}]}}"
     suite = f"scenarios:\n- {{id: threaded, {rules}, {called}}}\n- {{id: other, {rules}, {forbidden}}}\n"
-    shop(project, MEETING % (thread, has_bug), suite)
+    shop(project, MEETING % (has_bug, thread, has_bug), suite)
     done = project.run()
     verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
     unknown = "inconclusive" if thread == BARE else "passed"

@@ -66,7 +66,7 @@ def test_the_commands_of_an_older_run_name_it(ran: Project) -> None:
     told = ran.call("report", older).out
     assert f"  agenteval show {older} " in told
     assert f"Inspect: agenteval show {older} " in told
-    assert "Re-run: " not in told  # --last-failed means the latest
+    assert f"Re-run: agenteval run --failed-in {older.rpartition('-')[2]} " in told
     shown = next(line for line in told.splitlines() if line.startswith("  agenteval show "))
     words = shlex.split(shown.partition("#")[0])
     assert ran.call(*words[1:]).code == 0
