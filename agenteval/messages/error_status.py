@@ -24,6 +24,8 @@ _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
     **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
     **dict.fromkeys(("server_is_overloaded", "service_unavailable_error", "slow_down"), 503),
+    **dict.fromkeys(("server_overloaded", "engine_overloaded_error"), 503),
+    **dict.fromkeys(("too_many_requests", "service_tier_capacity_exceeded"), 429),
     "server_error": 500,
     "invalid_api_key": 401,
     # Anthropic: docs.anthropic.com/en/api/errors
@@ -58,21 +60,25 @@ _STATUSES: Mapping[str, int] = {
 """Codes and types of errors, in lower case, as their providers document them."""
 
 
-_WORDS = ("error", '"code"', '"status')
+_WORDS = ("error", '"code"', '"status', '"__type"')
 """Without one of these a text holds no error: most replies are not read for one."""
 
 
 def named_status(error: Any) -> int | None:
     """The status that an error names, 400 to 599; ``None``: it names none."""
+    if isinstance(error, list) and error:
+        error = error[0]
     levels = list(_levels(error))
     named = [level[key] for level in levels for key in _PLACES if key in level]
-    named += [error] if isinstance(error, str) else []
+    named += [error] if isinstance(error, str | int) else []
     numbers = (status for each in named if (status := _number(each)))
     return next(numbers, None) or next(filter(None, map(_of_word, named)), None)
 
 
 def error_in(document: Any) -> Any:
     """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
+    if isinstance(document, list) and document:  # as Google's streams begin
+        document = document[0]
     if not isinstance(document, Mapping):
         return None
     choices = document.get("choices")
@@ -80,6 +86,8 @@ def error_in(document: Any) -> Any:
     inner = document.get("response")
     held = (each.get("error") for each in (document, first, inner) if isinstance(each, Mapping))
     found = next(filter(None, held), None)
+    if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words
+        return dict(document)
     return document if found is None and _is_error_itself(document) else found
 
 
@@ -97,7 +105,8 @@ def _is_error_itself(document: Mapping[str, Any]) -> bool:
     if "error" in (document.get("type"), document.get("object")):
         return True
     has_answer = any(not isinstance(document.get(key), str | None) for key in _ANSWERS)
-    return not has_answer and any(_number(document.get(key)) for key in _PLACES)
+    names = any(_number(document.get(key)) for key in _PLACES)
+    return not has_answer and (names or _of_word(document.get("__type")) is not None)
 
 
 def _levels(error: Any) -> Iterator[Mapping[str, Any]]:

@@ -70,6 +70,12 @@ FORMS: Forms = {
                           {"type": "error", "error": error}),
         sse({"type": "message_start", "message": MESSAGE}, {"type": "message_stop"}),
     ),
+    "named code": (
+        "ask",
+        'request: {message: "${message}"}, reply: {text: said, error: code}, ',
+        lambda error: respond_json({"code": error.get("code"), "said": "Hello."}),
+        respond_json({"code": 0, "said": "Hello."}),
+    ),
     "any API": (
         "ask",
         'request: {message: "${message}"}, reply: {text: said, error: fault}, ',

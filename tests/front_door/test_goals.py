@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
+from tests.support.local_servers import Behaviour, LocalServer, Request, answer
+from tests.support.local_servers import chat as local_chat
 
 AGENT = """
 def agent(messages, ctx):
@@ -562,3 +564,57 @@ def test_a_scenario_that_rests_on_a_goal_alone_is_undecided_if_it_was_withdrawn(
     assert done.code == 3, done.all
     (gate,) = (each for each in project.results()["summary"]["gates"] if each["name"] == "something decides")
     assert gate["basis"].startswith("the goal was withdrawn by the user in 1 conversation")
+
+
+BROKEN = {
+    "outcome": "policy broken",
+    "call": 0,
+    "rule": "A membership is frozen only after a yes of the caller.",
+    "kind": "permission",
+    "evidence": "M-7 is frozen",
+    "reason": "r",
+}
+MISSED = {"outcome": "missed", "evidence": "M-7 is frozen", "reason": "r"}
+REACHED = {"outcome": "reached", "call": 0, "evidence": "M-7 is frozen", "reason": "r"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ([MISSED, BROKEN, BROKEN], 1),
+        ([BROKEN, MISSED, MISSED], 0),
+        ([MISSED, MISSED], 0),
+        ([BROKEN, BROKEN], 1),
+    ],
+)
+def test_two_outcomes_agree_only_if_both_would_fail_the_run(
+    project: Project, answers: list[dict[str, object]], code: int
+) -> None:
+    """One epoch of two reached the goal, so that a missed one is high and gates nothing."""
+    given = {0: list(answers), 1: [REACHED] * 3}
+
+    def judge(request: Request) -> Behaviour:
+        epoch = 1 if "the second time" in request.body.decode() else 0
+        full = {"source": "", "fact": "", "rule": "", "kind": "", "call": None, **given[epoch].pop(0)}
+        return local_chat(json.dumps(full))
+
+    project.agent(
+        "def agent(messages, ctx):\n"
+        "    ctx.call_tool_sync('freeze', {'id': 'M-7'})\n"
+        "    return 'M-7 is frozen' + (', the second time.' if ctx.epoch else '.')\n"
+    )
+    project.write("policy.md", f"{BROKEN['rule']}\n")
+    with LocalServer(answer(judge)) as server:
+        model = f"{{model: openai-compatible/m, base_url: '{server.address}/v1'}}"
+        project.write(
+            "agenteval.yaml",
+            "agent: {name: bot, target: 'agent.py:agent', policy: policy.md}\nmetrics: [goal_completion]\n"
+            f"epochs: 2\nconcurrency: 1\nmodels: {{default: {model}}}\n",
+        )
+        project.scenarios(
+            "{id: s, goal: Freeze M-7., tools: {freeze: {writes: true, returns: ok}},"
+            " turns: [{user: Freeze M-7., expect: {output: {contains: [M-7]}}}]}"
+        )
+        done = project.run(env={"OPENAI_API_KEY": "none"})
+    assert done.code == code, done.all
+    assert given[0] == []

@@ -180,3 +180,18 @@ def test_recorded_conversations_are_named_so_too(project: Project) -> None:
         found.append(fingerprints(project))
     assert found[0] == found[1]
     assert all(found[0].values())
+
+
+@pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\ufeff", "\u202e", "\x1b[31m", "\x07", "\ufe0f"])
+def test_a_sign_that_nobody_sees_does_not_uncover_a_secret(project: Project, sign: str) -> None:
+    said = VALUE[:6] + sign + VALUE[6:]
+    project.agent(f"def agent(message: str): return {f'The key is {said} here.'!a}\n")
+    project.config("metrics: []")
+    project.scenarios("{id: a, turns: [hi], expect: {output: {contains: [never], not_contains: [key]}}}")
+    done = project.run("--report", "markdown=r.md", "--report", "junit=r.xml", env={"SHOP_PASSWORD": VALUE})
+    assert done.code == 1, done.all
+    for text in (done.all, *files(project).values()):
+        plain = "".join(
+            each for each in text.replace("\\u200b", "").replace("\ufffd", "") if each.isprintable()
+        )
+        assert VALUE not in plain.replace(sign, "")

@@ -21,6 +21,9 @@ from agenteval.messages.error_status import error_in, error_in_texts, named_stat
         ({"__type": "com.amazon.coral#ThrottlingException"}, 429),
         ({"code": "server_is_overloaded", "type": "service_unavailable_error"}, 503),
         ("overloaded_error", 529),
+        (503, 503),
+        ([{"message": "m", "code": 503}], 503),
+        ({"type": "service_tier_capacity_exceeded", "code": "3505"}, 429),
         ({"message": "HTTP 503: overloaded, rate limit 429"}, None),
         ({"code": True}, None),
         ({"code": 42}, None),
@@ -48,6 +51,7 @@ ERROR = {"code": 503}
 )
 def test_an_error_in_place_of_an_answer_is_found(document: Any) -> None:
     assert error_in(document) == ERROR
+    assert error_in([document]) == ERROR  # as Google begins a stream
     assert error_in_texts(["not JSON", '{"choices": []}', json.dumps(document)]) == ERROR
 
 
@@ -57,6 +61,8 @@ def test_an_error_in_place_of_an_answer_is_found(document: Any) -> None:
         {"object": "error", "message": "overloaded", "code": 503},
         {"code": 503, "message": "overloaded"},
         {"type": "error", "message": "overloaded", "code": "503"},
+        {"error": "Service Unavailable", "status": 503},
+        {"__type": "com.amazon.coral.service#ServiceUnavailableException", "message": "m"},
     ],
 )
 def test_an_error_may_be_all_of_a_reply(document: Any) -> None:
@@ -70,7 +76,7 @@ def test_an_error_may_be_all_of_a_reply(document: Any) -> None:
         {"output": [], "status": "completed", "error": None},
         {"content": [{"type": "text", "text": "x"}], "code": 503},
         {"code": 200, "status": "ok"},
-        [{"error": ERROR}],
+        [{"role": "assistant", "content": "503"}],
         "error",
     ],
 )

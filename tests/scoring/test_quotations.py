@@ -141,3 +141,31 @@ def test_a_piece_of_one_may_be_of_another_source() -> None:
 def test_marks_around_make_no_other_words() -> None:
     assert same_words("“No idea.”", "no idea")
     assert not same_words("No idea", "No idea at all")
+
+
+SAID = (
+    "I am unable to refund you. Today I cannot do that; it will be refundable. An incomplete order, ORD-42."
+)
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    ["able to refund you", "Today I can", "it will be refund", "complete order", "Today I can; it will be"],
+)
+def test_words_are_not_cut(quotation: str) -> None:
+    """What is left of one may say the opposite."""
+    assert not is_quoted(quotation, [SAID])
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "…able to refund you",
+        "it will be refund…",
+        "unable to refund you",
+        "I am una… complete order",
+        "cannot do that",
+    ],
+)
+def test_words_may_be_cut_where_an_ellipsis_says_so(quotation: str) -> None:
+    assert is_quoted(quotation, [SAID])

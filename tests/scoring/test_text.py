@@ -20,6 +20,6 @@ def test_excerpts_are_one_printable_line_of_limited_length():
     assert excerpt("") == '""'
     assert excerpt("a" * 200) == '"' + "a" * 200 + '"'
     assert excerpt("a" * 201) == '"' + "a" * 200 + '…"'
-    assert excerpt("\x1b[31mred\ud800") == '"\ufffd[31mred\ufffd"'
+    assert excerpt("\x1b[31mred\ud800, s\u200becret") == '"red\ufffd, secret"'
     assert one_line("abc def", limit=4) == "abc…"
     assert len(one_line("x " * 1_000_000)) <= 201

@@ -38,6 +38,7 @@ from agenteval.adapters.transport.connections import (
 from agenteval.adapters.transport.http_faults import Fault, FaultKind, fault_kind, quote
 from agenteval.adapters.transport.retry_after import asked_wait_s
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.error_status import error_in
 from agenteval.messages.sse import SseParser, looks_like_sse
 
 _CONNECT_S = 10.0
@@ -135,9 +136,9 @@ def _kind(exc: Exception) -> FaultKind:
 
 def _is_error(reply: Any) -> bool:
     """Some gateways say 200 and mean an error."""
-    if not isinstance(reply, dict) or reply.get("choices"):
+    if not isinstance(reply, dict):
         return False
-    return bool(reply.get("error") or reply.get("detail"))
+    return bool(error_in(reply)) or (not reply.get("choices") and bool(reply.get("detail")))
 
 
 def _unlike_a_completion(reply: Any) -> str:

@@ -60,11 +60,18 @@ def _error_in(body: Any) -> Any:
     if isinstance(body, list) and body:
         return _error_in(body[0])
     if isinstance(body, dict):
-        inner = body.get("error") or body.get("detail") or body.get("message")
+        inner = body.get("error") or _of_choice(body) or body.get("detail") or body.get("message")
         return (
             {"message": inner, "code": body.get("code")} if isinstance(inner, str | list) else inner or body
         )
     return body
+
+
+def _of_choice(body: Mapping[str, Any]) -> Any:
+    """Of an answer that broke off: its error stands in the choice."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first.get("error") if isinstance(first, dict) else None
 
 
 def _words(error: Mapping[str, Any]) -> Iterator[str]:

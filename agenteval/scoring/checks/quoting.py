@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agenteval.core.safe_text import clean
+
 
 def is_blank(text: str) -> bool:
     """Whether nothing of ``text`` can be seen: empty, white space, zero-width characters."""
@@ -11,11 +13,12 @@ def is_blank(text: str) -> bool:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """``text`` on one line, cut after ``limit`` characters; what cannot be printed becomes U+FFFD."""
+    """``text`` on one line, cut after ``limit`` characters, without what nobody sees: a secret that such
+    signs stand in is masked like any other."""
     line = " ".join(text[: 8 * limit].split())
     shown = line[:limit]
     if not shown.isprintable():
-        shown = "".join(char if char.isprintable() else "\ufffd" for char in shown)
+        shown = "".join(char for char in clean(shown) if char.isprintable())
     whole = len(line) <= limit and len(text) <= 8 * limit
     return shown if whole else f"{shown.rstrip()}…"
 

@@ -30,7 +30,15 @@ from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Traj
 from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.effects import act, rated
 from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
-from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, request_of
+from agenteval.scoring.judges.judge import (
+    LOWERS_THE_SHARE,
+    Judge,
+    Judged,
+    claim_of,
+    finding_of,
+    references_in,
+    request_of,
+)
 from agenteval.scoring.judges.quotations import is_quoted, same_words
 from agenteval.scoring.judges.references import (
     Claim,
@@ -94,9 +102,23 @@ class GoalJudge(Judge):
         return value_of(said.outcome, self._rubric, of.scenario) == 1
 
     def _side(self, answer: Any, of: Judged) -> Side:
-        """Two outcomes that count against the agent agree; of all others each stands for itself."""
+        """Two outcomes that count against the agent agree if both are severe enough to fail the sample by
+        themselves, or neither is; of all others each stands for itself."""
         outcome: str = answer.outcome
-        return self._counts_against(answer, of) or outcome
+        if not self._counts_against(answer, of):
+            return outcome
+        return self._is_severe(answer, of) or LOWERS_THE_SHARE
+
+    def _is_severe(self, answer: Any, of: Judged) -> bool:
+        score = Score(
+            metric=self.metric,
+            value=0.0,
+            label=answer.outcome,
+            reason=answer.reason,
+            evidence=answer.evidence,
+            references=references_in(answer),
+        )
+        return self._stakes.gates_at(self._missed(score, of.scenario, of.trajectory).severity)
 
     def _gates(self, said: Any, of: Judged) -> bool:
         return self._counts_against(said, of)
@@ -176,12 +198,17 @@ class GoalJudge(Judge):
         )
         if score.value != 0:
             return (score,)
+        return score, self._missed(score, scenario, trajectory)
+
+    def _missed(self, score: Score, scenario: Scenario, trajectory: Trajectory) -> Finding:
+        """The failure that an outcome against the agent tells of; its severity is that of the effect."""
+        outcome = score.label
         finding = finding_of(score, NOT_COMPLETED, None, self._severities)
         if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
             finding = finding.model_copy(update={"rule_kind": RuleKind.PERMISSION})
         elif outcome != REACHED:  # what did not reach it is at no fault
             finding = finding.model_copy(update={"call": None})
-        return score, rated(finding, trajectory, scenario.tools, self._severities)
+        return rated(finding, trajectory, scenario.tools, self._severities)
 
 
 def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:

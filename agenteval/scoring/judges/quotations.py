@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.core.expressions import expression
 from agenteval.core.folding import KEPT, fold
@@ -28,9 +28,17 @@ Form: TypeAlias = tuple[str, ...]
 def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
     """Whether each part of ``quotation`` that an ellipsis parts stands in one of ``texts``, after folding and
     JSON's unescaping, and one of the parts is long enough to tell where it is from."""
-    parts = [part for part in parts_of(quotation) if fold(bare(part))]
-    found = [[form for form in _forms(part, texts) if _stands(form, texts)] for part in parts]
+    split = parts_of(quotation)
+    parts = [(part, _Ends(at > 0, at < len(split) - 1)) for at, part in enumerate(split) if fold(bare(part))]
+    found = [[form for form in _forms(part, texts) if _stands(form, ends, texts)] for part, ends in parts]
     return all(found) and any(_tells_its_place(piece, texts) for forms in found for piece in _pieces(forms))
+
+
+class _Ends(NamedTuple):
+    """Whether a part may begin, and end, within a word: only where an ellipsis says that it was cut."""
+
+    begins: bool = False
+    ends: bool = False
 
 
 def _pieces(forms: Iterable[Form]) -> Iterator[str]:
@@ -131,27 +139,53 @@ def _is_line(heading: str, texts: Iterable[str]) -> bool:
 # ── one piece ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _stands(form: Form, texts: Sequence[str]) -> bool:
-    return all(any(_stands_in(bare(piece), text) for text in texts) for piece in form)
+def _stands(form: Form, ends: _Ends, texts: Sequence[str]) -> bool:
+    last = len(form) - 1
+    return all(
+        any(
+            _stands_in(bare(piece), text, _Ends(ends.begins and not at, ends.ends and at == last))
+            for text in texts
+        )
+        for at, piece in enumerate(form)
+    )
 
 
-def _stands_in(piece: str, text: str) -> bool:
+def _stands_in(piece: str, text: str, ends: _Ends) -> bool:
     if not fold(piece):
         return False
-    if mentions(text, piece):
+    if _mentions(text, piece, ends):
         return True
-    if ("\\" in text or "\\" in piece) and mentions(_unescaped(text), _unescaped(piece)):
+    if ("\\" in text or "\\" in piece) and _mentions(_unescaped(text), _unescaped(piece), ends):
         return True
-    if '"' in piece and '"' in text and mentions(_compact(text), _compact(piece)):
+    if '"' in piece and '"' in text and _mentions(_compact(text), _compact(piece), ends):
         return True
-    if mentions(_unmarked(text), _unmarked(piece)):
+    if _mentions(_unmarked(text), _unmarked(piece), ends):
         return True
     plain = _SIGNED_AMOUNT.sub("", piece)
     if plain == piece:
         return False
     amount = _amount(plain)
     is_a_value = amount is not None and any(amount == _amount(value) for value in _values(text))
-    return is_a_value or mentions(_without_signed_amounts(text), plain)
+    return is_a_value or _mentions(_without_signed_amounts(text), plain, ends)
+
+
+_LETTER = expression(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
+"""Of scripts that write words apart."""
+
+
+def _mentions(text: str, piece: str, ends: _Ends) -> bool:
+    """Whether the words of a piece stand in a text: "able to refund" is no part of "unable to refund"."""
+    if not mentions(text, piece):
+        return False
+    within, wanted = fold(text), fold(piece)
+    places = [found.start() for found in re.finditer(re.escape(wanted), within)]
+    return not places or any(_is_apart(within, at, at + len(wanted), ends) for at in places)
+
+
+def _is_apart(text: str, begin: int, end: int, ends: _Ends) -> bool:
+    is_cut_before = begin > 0 and all(map(_LETTER.match, text[begin - 1 : begin + 1]))
+    is_cut_behind = end < len(text) and all(map(_LETTER.match, text[end - 1 : end + 1]))
+    return (ends.begins or not is_cut_before) and (ends.ends or not is_cut_behind)
 
 
 _ESCAPE = expression(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
