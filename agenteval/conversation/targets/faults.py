@@ -54,13 +54,14 @@ def describe(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not _is_ours(f.filename)]
+    own = [f for f in frames if "site-packages" not in f.filename and not is_ours(f.filename)]
     own = [f for f in own if not f.filename.startswith("<")] or own
     where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
     return f"{type(error).__name__}: {text}{where}"
 
 
-def _is_ours(filename: str) -> bool:
+def is_ours(filename: str) -> bool:
+    """Whether a file is agenteval's or of the standard library."""
     return filename.startswith((_OURS, _STDLIB))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .faults import contained, describe
 from .module_files import module_of_file
+from .same_names import SameNameError, claim_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,9 +60,14 @@ def _found(target: str, base: str) -> tuple[Any, str, Any]:
         raise TargetError(
             f" '{target}' does not name an attribute", "write file.py:name or package.module:name"
         )
+    folders = [*sys.path]
     if base not in sys.path:
         sys.path.insert(0, base)
-    module = _load_module(location, base)
+    try:
+        module = _load_module(location, base)
+    except SameNameError as error:
+        sys.path[:] = folders  # it was not loaded, and must not hide modules of those that are
+        raise TargetError(f": {error}", error.remedy) from error
     owner, name, found = None, "", module  # type: Any, str, Any
     for name in attribute.split("."):
         if not _has(found, name):
@@ -87,7 +93,12 @@ def _load_module(location: str, base: str) -> ModuleType:
         raise TargetError(f": no such file: '{location}'", f"looked in {base}")
     try:
         with contained():
-            return module_of_file(str(path)) if path else import_module(location)
+            if path:
+                return module_of_file(str(path), base)
+            claim_module(location, base)
+            return import_module(location)
+    except SameNameError:
+        raise
     except ModuleNotFoundError as error:
         if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
             remedy = "is it installed, or is its folder elsewhere?"

@@ -9,6 +9,8 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .same_names import claim_imports
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -16,8 +18,8 @@ _PACKAGE = "__init__.py"
 
 
 @lru_cache(maxsize=None)
-def module_of_file(path: str) -> ModuleType:
-    """The module of a file, once a process.
+def module_of_file(path: str, base: str) -> ModuleType:
+    """The module of a file, once a process. ``base`` is importable already.
 
     A file in a package is that package's module, so that its relative imports work; the folder that holds the
     outermost package is importable, as pytest makes it (``prepend``). The folder of the file itself is
@@ -25,15 +27,17 @@ def module_of_file(path: str) -> ModuleType:
 
     It is the module that ``import`` gives, wherever that finds this very file by its name: so an agent and
     the mocks that it imports share their state, and a process that the agent starts finds its functions.
-    Raises ``ImportError``, and what the module raises."""
+    Raises ``ImportError``, ``SameNameError`` of these, and what the module raises."""
     file = Path(path)
     packages = _packages_around(file)
-    if not packages:
-        _make_importable(file.parent)
-        return _outermost(file)
-    _make_importable(packages[0].parent)
+    _make_importable(packages[0].parent if packages else file.parent)
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))  # last: a module of a package hides none of another name
+    files = [*(folder / _PACKAGE for folder in packages), file]
+    folders = [str(packages[0].parent), base, str(file.parent)] if packages else [str(file.parent), base]
+    claim_imports(files, folders)
+    if not packages:
+        return _outermost(file)
     outermost = _outermost(packages[0] / _PACKAGE)
     within = [*(folder.name for folder in packages[1:]), *([] if file.name == _PACKAGE else [file.stem])]
     return import_module(".".join((outermost.__name__, *within)))

@@ -1,0 +1,194 @@
+"""Files of the author's that are loaded into one process, and modules of theirs that have one name.
+
+Python holds one module of a name. Where ``old/bot.py`` and ``new/bot.py`` both have ``from prices import
+price``, each for the ``prices.py`` in its own folder, the second gets the first one's: another version is
+played than the one that is named. So what each file imports from its own folders is read before it is loaded,
+also within functions, and must be what Python would give, now and after every file that is loaded later.
+
+What is installed is left to Python: a ``types.py`` that it does not prefer is no other version of that code.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import lru_cache
+from importlib import invalidate_caches
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .faults import is_ours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+class SameNameError(ImportError):
+    """An import that would get the module of another file of the author's."""
+
+    remedy = (
+        "make the import relative (from .module import name) in a package, give one of the two modules"
+        " another name, or give one of the agents an interpreter: of its own"
+    )
+
+    def __init__(self, claim: str, wanted: str, given: str) -> None:
+        super().__init__(
+            f"{claim}, which is {_shown(wanted)} there, but would get {_shown(given)}:"
+            " a process has one module of a name"
+        )
+
+
+_CLAIMS: dict[tuple[str, str], str] = {}
+"""Who imports a module from its own folders, by the module's name and file."""
+
+
+def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
+    """Note what ``files``, which are about to be loaded, import from ``folders``, in which their imports are
+    looked up first. Raises ``SameNameError``."""
+    _accept(dict(_claimed(files, folders)))
+
+
+@lru_cache(maxsize=None)
+def claim_module(name: str, base: str) -> None:
+    """As ``claim_imports``, for a module that is named itself."""
+    claims: dict[tuple[str, str], str] = {}
+    files = []
+    for found, file in _walk(name, [base]):
+        claims = claims or {(found, str(file)): f"'{name}' names '{found}'"}
+        files.append(file)
+    claims.update(_claimed(files, [base]))
+    _accept(claims)
+
+
+def _accept(claims: dict[tuple[str, str], str]) -> None:
+    invalidate_caches()
+    # What has been imported stays; what will be must not be hidden by folders that are searched now.
+    earlier = [each for each in _CLAIMS.items() if each[0][0] not in sys.modules]
+    for (name, wanted), claim in [*claims.items(), *earlier]:
+        given = _given(name)
+        if given and not _is_installed(given) and not _is_same(given, wanted):
+            raise SameNameError(claim, wanted, given)
+    _CLAIMS.update(claims)
+
+
+def _given(name: str) -> str | None:
+    """The file of what an import of ``name`` gives: the first on its dotted way that has one."""
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        module = sys.modules.get(".".join(parts[:end]))
+        if module is not None and (end == len(parts) or getattr(module, "__file__", None)):
+            file = getattr(module, "__file__", None)
+            return file if isinstance(file, str) else None
+    if parts[0] in sys.builtin_module_names:
+        return None
+    return next((str(file) for _, file in _walk(name, sys.path)), None)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one == other or Path(one).resolve() == Path(other).resolve()
+
+
+def _is_installed(file: str) -> bool:
+    return is_ours(file) or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+
+
+def _shown(file: str) -> str:
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return file
+
+
+def _walk(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """The modules on the way to a dotted name that have a file; a folder without ``__init__.py`` has none."""
+    parts = name.split(".")
+    for end, part in enumerate(parts, 1):
+        spec = PathFinder.find_spec(part, folders)
+        if spec is None:
+            return
+        if spec.has_location and spec.origin:
+            yield ".".join(parts[:end]), Path(spec.origin)
+        folders = list(spec.submodule_search_locations or ())
+        if not folders:
+            return
+
+
+def _claimed(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
+    """What files import from the folders, and what that imports in turn."""
+    waiting = list(files)
+    seen = set()
+    while waiting:
+        file = waiting.pop()
+        if file in seen or file.suffix != ".py" or _is_installed(str(file)):
+            continue
+        seen.add(file)
+        for each in _imports_of(file):
+            if each.instead_of and all(_led_to(other, file, folders) for other in each.instead_of):
+                continue
+            found = _led_to(each, file, folders)
+            waiting += [path for _, path in found]
+            if found and not each.level:
+                name, path = found[0]
+                yield (name, str(path)), f"{_shown(str(file))}:{each.line} imports '{name}'"
+
+
+class _Import(NamedTuple):
+    """``level``: as in ``ast``. ``instead_of``: those that fail where this one is carried out."""
+
+    name: str
+    level: int
+    line: int
+    instead_of: tuple[_Import, ...]
+
+
+def _led_to(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:
+    if not each.level:
+        return list(_walk(each.name, folders))
+    package = file.parents[min(each.level, len(file.parents)) - 1]
+    start = package / "__init__.py"
+    if not start.is_file():
+        return []
+    return [("", start), *_walk(each.name, [str(package)])]
+
+
+@lru_cache(maxsize=None)
+def _imports_of(file: Path) -> tuple[_Import, ...]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()  # importing it says what is wrong
+    return tuple(_imports_in(tree, ()))
+
+
+def _imports_in(node: ast.AST, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield _Import(alias.name, 0, node.lineno, instead_of)
+    elif isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            name = ".".join(part for part in (node.module, alias.name) if part)
+            yield _Import(name, node.level, node.lineno, instead_of)
+    elif isinstance(node, ast.Try):
+        tried = [each for inner in node.body for each in _imports_in(inner, instead_of)]
+        yield from tried
+        for handler in node.handlers:  # as "from .x import y", else "from x import y"
+            yield from _imports_in(handler, (*instead_of, *tried))
+        for after in [*node.orelse, *node.finalbody]:
+            yield from _imports_in(after, instead_of)
+    elif isinstance(node, ast.If) and _never_holds(node.test):
+        for other in node.orelse:
+            yield from _imports_in(other, instead_of)
+    else:
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):  # no expression has an import in it
+                yield from _imports_in(child, instead_of)
+
+
+def _never_holds(test: ast.expr) -> bool:
+    """``TYPE_CHECKING``, and whether this is the program that was started."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+        names = [each.id for each in (test.left, *test.comparators) if isinstance(each, ast.Name)]
+        return names == ["__name__"]
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return name == "TYPE_CHECKING"
