@@ -133,7 +133,8 @@ class AfterAnswerError(AgentError):
 
 class InfrastructureError(AgentevalError):
     """A fault that is not the agent's: its sample is inconclusive. ``is_final``: to try once more would bring
-    the same (access, a name, a certificate), or might have carried out twice what was sent."""
+    the same (access, a name, a certificate), might carry out twice what was sent, or would forget what the
+    agent may have done where nobody saw it."""
 
     def __init__(self, message: str, *, seen: Any = None, is_final: bool = False) -> None:
         self.seen = seen

@@ -174,10 +174,10 @@ def _observing(name: str, warn: Callable[[str], None]) -> Read:
         except AgentevalError as error:
             error.seen = calls.read(asked, error.seen or AgentReply())
             if missed:
-                raise InfrastructureError(str(missed), seen=error.seen) from error
+                raise InfrastructureError(str(missed), seen=error.seen, is_final=True) from error
             raise
         if missed:
-            raise InfrastructureError(str(missed), seen=reply)
+            raise InfrastructureError(str(missed), seen=reply, is_final=True)
         return reply
 
     return read

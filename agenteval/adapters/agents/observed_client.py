@@ -131,4 +131,4 @@ class ObservedAgent:
     def _check(self, seen: AgentReply) -> None:
         fault, self._fault = self._fault, ""
         if fault:
-            raise InfrastructureError(fault, seen=seen)
+            raise InfrastructureError(fault, seen=seen, is_final=True)

@@ -213,10 +213,10 @@ class Watched:
         answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
         if name := self._intercepts.second_copy():
             what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
-            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen)
+            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen, is_final=True)
         fault, self._fault = self._fault, ""
         if fault:
-            raise InfrastructureError(fault, seen=seen)
+            raise InfrastructureError(fault, seen=seen, is_final=True)
 
 
 _CLOSING_S = 2.0

@@ -80,7 +80,8 @@ def fault_of(error: BaseException) -> Fault:
     tells of it, too; one that merely came up while it was handled does not."""
     causes = list(_leaf_errors(error))
     if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
-        return Fault(str(causes[0]), kind)
+        # What was not seen is not known, and stays so: to play it once more would forget it.
+        return Fault(str(causes[0]), kind, is_final=kind == "infrastructure")
     if causes and all(map(_tells_of_infrastructure, causes)):
         return Fault(describe(causes[0]), "infrastructure", any(map(_is_final, causes)))
     timed_out = all(map(is_timeout, causes))
