@@ -83,7 +83,7 @@ def error_in(document: Any) -> Any:
         return None
     choices = document.get("choices")
     first = choices[0] if isinstance(choices, Sequence) and choices else None
-    inner = document.get("response")
+    inner = None if choices else document.get("response")  # of an event; beside an answer it is the agent's
     held = (each.get("error") for each in (document, first, inner) if isinstance(each, Mapping))
     found = next(filter(None, held), None)
     if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words

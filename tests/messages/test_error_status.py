@@ -73,6 +73,7 @@ def test_an_error_may_be_all_of_a_reply(document: Any) -> None:
     "document",
     [
         {"choices": [{"message": {"content": "error 503"}}], "error": None},
+        {"choices": [{"message": {"content": "Hello."}}], "response": {"error": ERROR}},
         {"output": [], "status": "completed", "error": None},
         {"content": [{"type": "text", "text": "x"}], "code": 503},
         {"code": 200, "status": "ok"},
