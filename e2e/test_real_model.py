@@ -239,7 +239,7 @@ def test_the_simulated_user_is_one_or_told_not_to_be(done: Done) -> None:
     scripted = int(scenario["id"] == "written")  # turns before the model speaks
     if broken_off(sample):
         proven = [f for f in sample["findings"] if f["severity"] == "critical"]
-        unmet = [c for turn in sample["turns"] for c in turn["checks"] if c["passed"] is False]
+        unmet = [c for scope in (sample, *sample["turns"]) for c in scope["checks"] if c["passed"] is False]
         assert sample["verdict"] == ("failed" if proven or unmet else "inconclusive")  # finished turns stand
         return
     assert sample["stop"] in ("max_turns", "user_done", "script_done")
