@@ -27,6 +27,7 @@ from typing import IO, NamedTuple, TypeAlias
 from agenteval.conversation import exits
 from agenteval.conversation.targets.bounded import MAX_REPLY
 from agenteval.core.expressions import expression
+from agenteval.core.safe_text import one_line
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some runtimes begin their output."""
@@ -38,6 +39,7 @@ GRACE_S = 5.0
 """How long a program may take to end once its input is closed: what it writes by then is read. Many of them,
 each with heavy libraries to unload, may share few processors. What it started has as long again."""
 _LAST_LINES = 4
+_WORDS = 600
 _IN_TRANSIT = 64
 """Lines that are read and not yet taken; with more of them the program has to wait."""
 _ERROR = expression(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
@@ -133,6 +135,8 @@ class Process:
         """Its standard output is at its end, or nobody waits for that."""
         self.over = threading.Event()
         """It has ended, and so has its group."""
+        self.was_held_open = False
+        """What it had started held its standard output for ``GRACE_S`` more."""
         self._popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -195,6 +199,16 @@ class Process:
         told = [at for at, line in enumerate(lines) if _ERROR.search(line)]
         begin = told[-1] if told else -_LAST_LINES
         return "\n".join(lines[begin:][:_LAST_LINES])
+
+    def quoted_log(self) -> str:
+        """Its last words as the rest of a sentence; empty if there are none."""
+        words = one_line(self.last_words().replace("\n", " | "), _WORDS)
+        return f"; its log: {words}" if words else ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Below 0: the signal that ended it; ``None`` until it is ``over``."""
+        return self._popen.returncode
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────────
 
@@ -294,8 +308,9 @@ class Process:
         deadline = time.monotonic() + GRACE_S
         while not self._tell_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
             if time.monotonic() > deadline:  # what it started never stops writing
+                self.was_held_open = True
                 return
-        self._is_heard_out.wait(deadline - time.monotonic())
+        self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
 
     def _tell_exit(self) -> bool:
         """Once all that it has written is told."""
