@@ -449,7 +449,10 @@ def test_twenty_conversations_at_once_are_kept_apart(project: Project) -> None:
 
 
 def test_a_run_is_resumed_with_the_turns_that_it_has(project: Project) -> None:
-    project.write("bot.sh", 'echo "$1" >> asked\ntest "$1" = b && test ! -e ready && sleep 600\necho done\n')
+    project.write(
+        "bot.sh",
+        'echo $$ >> pids\necho "$1" >> asked\ntest "$1" = b && test ! -e ready && sleep 600\necho done\n',
+    )
     config(project, ["sh", "bot.sh", "${message}"])
     each = "- {id: %s, turns: [%s], expect: {output: {contains: [done]}}}\n"
     project.scenarios("scenarios:\n" + "".join(each % (name, name) for name in "abc"))
@@ -458,6 +461,8 @@ def test_a_run_is_resumed_with_the_turns_that_it_has(project: Project) -> None:
     wait_until(lambda: asked.exists() and "b" in asked.read_text("utf-8"))
     started.send(signal.SIGINT)
     assert started.wait().code == 130
+    pids = [int(pid) for pid in (project.root / "pids").read_text("utf-8").split()]
+    wait_until(lambda: not alive(pids))
     project.write("ready", "")
     assert project.run("--resume", "latest").code == 0
     assert asked.read_text("utf-8").split() == ["a", "b", "b", "c"]

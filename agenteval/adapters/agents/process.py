@@ -114,13 +114,20 @@ class Process:
     """Starts the program. Raises ``OSError`` if it cannot be started.
 
     ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a ``Line``
-    it is to be asked for more with ``took``.
+    it is to be asked for more with ``took``. Unless ``by_line`` a ``Line`` is any piece of its output.
     """
 
     def __init__(
-        self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], tell: Callable[[Said], None]
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        tell: Callable[[Said], None],
+        by_line: bool = True,
     ) -> None:
         self._tell = tell
+        self._split = _lines if by_line else _pieces
         # A signal may come while its own thread ends a program, and then ends all of them, there and then.
         self._lock = threading.RLock()
         self._is_reaped = self._has_ended = self._is_telling = self._was_killed = False
@@ -214,7 +221,7 @@ class Process:
 
     def _read(self) -> None:
         with _pipe(self._popen.stdout) as out:
-            for line in _lines(self._chunks_with_requests(out)):
+            for line in self._split(self._chunks_with_requests(out)):
                 self._is_telling = True
                 self._room.acquire()
                 self._tell(line)
@@ -349,6 +356,11 @@ def _drain(stream: IO[bytes]) -> None:
     """What nobody reads must not keep the program from its end."""
     for _ in _chunks(stream):
         pass
+
+
+def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
+    for chunk, requests in chunks:
+        yield Line(chunk, requests)
 
 
 def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:

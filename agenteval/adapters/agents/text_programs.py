@@ -26,7 +26,6 @@ from agenteval.adapters.agents.process import (
     Line,
     Process,
     Said,
-    TooLong,
 )
 from agenteval.adapters.agents.request_template import filled_text, names_in
 from agenteval.adapters.transport.limits import Rate
@@ -232,7 +231,7 @@ class _Turn:
         self._is_too_long = False
         self._began = loop.time()
         self.took_ms = 0.0
-        self.process = Process(command, cwd=cwd, env=env, tell=self._hear)
+        self.process = Process(command, cwd=cwd, env=env, tell=self._hear, by_line=False)
         self.process.listen()
         if stdin is not None:
             self.process.send(stdin)
@@ -272,9 +271,6 @@ class _Turn:
             case Line(data):
                 self._take(data)
                 self.process.took()
-            case TooLong():
-                self._refuse()
-                self.process.took()
             case Exited():
                 self._set(self.exited)
             case Ended():
@@ -283,15 +279,12 @@ class _Turn:
                     self._set(self.exited)
                 self._set(self._ended)
 
-    def _take(self, line: bytes) -> None:
-        if len(self._printed) + len(line) > MAX_REPLY:
-            self._refuse()
+    def _take(self, piece: bytes) -> None:
+        if len(self._printed) + len(piece) > MAX_REPLY:
+            self._is_too_long = True
+            self.process.kill()
         elif not self._is_too_long:
-            self._printed += line + b"\n"
-
-    def _refuse(self) -> None:
-        self._is_too_long = True
-        self.process.kill()
+            self._printed += piece
 
     def _set(self, event: asyncio.Event) -> None:
         with suppress(RuntimeError):  # the run is over, and its loop closed
