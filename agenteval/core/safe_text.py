@@ -44,6 +44,11 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
+def without_escapes(text: str) -> str:
+    """``text`` without the sequences that a terminal obeys (colours, titles, links)."""
+    return _SEQUENCES.sub("", text)
+
+
 _COLOR = expression(r"(\x1b\[[0-9;]*m)")
 _OBEYED = expression(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"

@@ -106,10 +106,14 @@ def _option_problems(
             others = names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS})
             yield _renamed(key, own[key], where) or unknown_key(key, others, where)
     waiting = {found.loc[1] for found in not_built_in({"agent": own}, "config")}
+    places = set()
     for mistake in adapter.mistakes(own) if not waiting else ():
-        yield Problem(mistake.what, mistake.remedy, mark.find((*at, *mistake.path)).place)
+        place = mark.find((*at, *mistake.path)).place
+        places.add(place)
+        yield Problem(mistake.what, mistake.remedy, place)
     built = {key: value for key, value in own.items() if key in names and key not in waiting}
-    yield from part_problems(adapter.options, built, mark, at, is_whole=not waiting)
+    found = part_problems(adapter.options, built, mark, at, is_whole=not waiting)
+    yield from (problem for problem in found if problem.place not in places)
 
 
 def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
@@ -148,7 +152,7 @@ def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
         remedy = f"keep one, or say type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
         yield Problem(what, remedy, mark.find((other,)).place)
         return
-    empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", []))
+    empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", [], {}))
     if key := next(empty, ""):
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)

@@ -49,9 +49,13 @@ class Expanded(str):
 TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
 """Names in an agent's ``request`` that are no variables: each request fills them."""
 TEMPLATE_NAME = expression(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
+"""Names in the ``run`` of a text program that are no variables: each turn fills them."""
+_TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)
 _SESSION = frozenset(("session",))
 _FILLED_LATER = {
     ("request",): TEMPLATE_NAMES,
+    ("command", "run"): RUN_NAMES,
     ("headers",): _SESSION,
     ("endpoint",): _SESSION,
     ("poll", "url"): frozenset(("job",)),
@@ -70,8 +74,8 @@ def expand(
     """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
     read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
 
-    Names that a request fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written ``$${``.
-    ``skip``: the places where nothing is looked at.
+    Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
+    ``$${``. ``skip``: the places where nothing is looked at.
     """
     return _expanded(value, mark, (), _Expansion(environ, problems, skip))
 
@@ -107,7 +111,7 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
     environ, problems = how.environ, how.problems
     values: list[tuple[str, str]] = []
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
-    is_template = stay == TEMPLATE_NAMES or not stay.isdisjoint(names)
+    is_template = stay in _TEMPLATES or not stay.isdisjoint(names)
 
     def kept(text: str) -> str:
         return text.replace("${", "$${") if is_template else text
@@ -137,7 +141,7 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
 def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
     remedy = f"set it, or write ${{{name}:-default}}"
     if stay and (near := did_you_mean(name, stay)):
-        remedy = f"{near.rstrip('?')}, which each request fills? Or {remedy}" if "did" in near else remedy
+        remedy = f"{near.rstrip('?')}, which agenteval fills in? Or {remedy}" if "did" in near else remedy
     return Problem(f"the variable {name} is not set", remedy, mark.place)
 
 

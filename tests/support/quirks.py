@@ -166,6 +166,21 @@ def calls(function: Any, **fields: Any) -> Play:
     return bot({key: value for key, value in call.items() if value is not None})
 
 
+def calls_alone() -> Play:
+    """A bot whose message with calls has no ``content`` at all."""
+    play = bot()
+
+    def without(asked: Json) -> Reply | None:
+        reply = play(asked)
+        assert reply
+        message = reply.body["choices"][0]["message"]
+        if "tool_calls" in message:
+            del message["content"]
+        return reply
+
+    return without
+
+
 def silent(text: str = "", **message: Any) -> Play:
     """Answers the first question with nothing at all, and all others with a word."""
 
@@ -256,8 +271,9 @@ def sent_calls(messages: list[Json]) -> list[Json]:
     return [call for message in messages for call in message.get("tool_calls") or ()]
 
 
-def roles_of(messages: list[Json]) -> list[str]:
-    return [message["role"] for message in messages]
+def is_as_sent(message: Json, content: str | None) -> bool:
+    """Whether an assistant's message with calls has this content."""
+    return not message.get("tool_calls") or message.get("content", 0) == content
 
 
 def ids_of(messages: list[Json]) -> list[str]:

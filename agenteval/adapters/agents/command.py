@@ -1,24 +1,30 @@
-"""An agent that is a command: any program, in any language, that reads and writes lines of JSON."""
+"""An agent that is a command: any program, in any language, that reads and writes lines of JSON, or that
+prints its answer as text."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Discriminator, Tag
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in, keeps
+from agenteval.adapters.agents.request_template import names_in
+from agenteval.adapters.agents.text_programs import RunOptions, TextAgent, TextAgents, TextProgram
 from agenteval.core.config import AgentConfig
-from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
+from agenteval.core.errors import AgentError, AuthorError, Mistake, Place, Problem, did_you_mean
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
 from agenteval.core.safe_text import one_line
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
 from agenteval.core.value import Text, Value
 from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -26,13 +32,28 @@ from agenteval.messages.agent_reply import reply_of, seen_by
 _EXAMPLE = "command: [node, bot.js]"
 _PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
+_PRINTS = (
+    "the answers of a text program show no calls (write mcp: true if it finds its tools at an MCP server,"
+    " observe: otlp if it exports spans, calls: all if agenteval is its only way to tools)"
+)
+
+
+_IN_LINES, _PRINTING = "JSON lines", "text program"
+
+
+def _form(command: Any) -> str:
+    return _PRINTING if isinstance(command, RunOptions | Mapping) else _IN_LINES
 
 
 class CommandOptions(Value):
     """What an author writes of an agent that is a command, beside what is asked of every agent. ``command``:
-    the program and its arguments. ``keep``: a process plays one conversation after another."""
+    the program and its arguments, or how a text program is run. ``keep``: a process plays one conversation
+    after another."""
 
-    command: tuple[Text, ...] = ()
+    command: Annotated[
+        Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[RunOptions, Tag(_PRINTING)],
+        Discriminator(_form),
+    ] = ()
     keep: bool | None = None
     observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by)] = None
 
@@ -40,12 +61,38 @@ class CommandOptions(Value):
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     yield from observe_mistakes(own.get("observe"), "command")
     command = own.get("command")
-    if isinstance(command, str):
-        what = "the command is a text; its words may be more than they seem"
-        yield Mistake(what, f"write a list, such as {json.dumps(command.split())}", ("command",))
+    if isinstance(command, Mapping) and command:
+        yield from _run_mistakes(command.get("run"), own.get("keep"))
+    elif isinstance(command, str):
+        yield Mistake(_IS_TEXT, f"write a list, such as {_as_list(command)}", ("command",))
     elif not command:
         what = "an agent of type command needs command" if command is None else "the command is empty"
         yield Mistake(what, f"write {_EXAMPLE}", ("command",))
+
+
+_IS_TEXT = "the command is a text; its words may be more than they seem"
+
+
+def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
+    at = ("command", "run")
+    if isinstance(run, str):
+        yield Mistake(_IS_TEXT, f"write a list, such as run: {_as_list(run)}", at)
+    elif run in ([], ()):
+        yield Mistake("run is empty", f"write {RunOptions.EXAMPLE}", at)
+    elif isinstance(run, list | tuple) and any(names_in(run[0])):
+        yield Mistake("the program itself is the same in each turn", "name it first, then ${…}", (*at, 0))
+    if keep is not None:
+        what = "keep is for a program that answers in JSON lines; a text program has a process for each turn"
+        yield Mistake(what, "remove it", ("keep",))
+
+
+def _as_list(command: str) -> str:
+    """How a command is written as a list."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return json.dumps(words, ensure_ascii=False)
 
 
 def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
@@ -61,7 +108,7 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
         return _started(agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_set(_OTLP_USUAL)})
 
     def send(asked: Agent, traceparent: str) -> None:
-        assert isinstance(asked, ProcessAgent)
+        assert isinstance(asked, ProcessAgent | TextAgent)
         asked.traceparent = traceparent
 
     place = resources.place_of(agent, "observe")
@@ -83,36 +130,41 @@ def _set(names: Iterable[str]) -> dict[str, str]:
 
 def _started(
     agent: AgentConfig, options: CommandOptions, resources: AgentResources, more: Mapping[str, str]
-) -> ProcessAgents:
+) -> ProcessAgents | TextAgents:
     root, env = resources.config.root, {**os.environ, **more}
-    program = Program(f"'{_shown(options.command)}'", _found(agent, options, resources, env), root, env)
+    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
+    if isinstance(options.command, RunOptions):
+        run, place = options.command, resources.place_of(agent, "command.run")
+        path = _path(agent.name, run.run[0], root, env, place)
+        text_program = TextProgram(_shown(run.run), path, run, root, env, place)
+        return TextAgents(text_program, timeout_s=agent.timeout_s, rate=rate, warn=resources.warn)
+    name, *arguments = options.command
+    path = _path(agent.name, name, root, env, resources.place_of(agent, "command"))
+    program = Program(f"'{_shown(options.command)}'", (path, *arguments), root, env)
     keep = keeps(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
         Programs(program, keep=keep, warn=resources.warn),
         read=read_answer,
         timeout_s=agent.timeout_s,
-        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
+        rate=rate,
     )
     kind = "kept for one conversation after the other" if keep else "a process for each conversation"
     agents.does = f"{_shown(options.command)}, {kind}, gets the latest user message and the messages so far"
     return agents
 
 
-def _found(
-    agent: AgentConfig, options: CommandOptions, resources: AgentResources, env: Mapping[str, str]
-) -> tuple[str, ...]:
-    """The command, its program by its path."""
-    (name, *arguments), root = options.command, resources.config.root
+def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
+    """Where a program is. Raises ``AuthorError``."""
     found = search_path(name, root, env)
     if found is None:
-        what = f"agent '{agent.name}': no such program: '{name}'"
+        what = f"agent '{agent}': no such program: '{name}'"
         remedy = f"looked in {root}" if os.path.dirname(name) else "is it installed, and on the PATH?"
     elif not is_executable(found):
-        what = f"agent '{agent.name}': '{name}' cannot be executed"
+        what = f"agent '{agent}': '{name}' cannot be executed"
         remedy = f"chmod +x it, or name what runs it, such as [sh, {name}]"
     else:
-        return (found, *arguments)
-    raise AuthorError(Problem(what, remedy, resources.place_of(agent, "command")))
+        return found
+    raise AuthorError(Problem(what, remedy, place))
 
 
 def _shown(command: tuple[str, ...]) -> str:
@@ -143,10 +195,17 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     return reply_of(replace(reply, agent=name_of(answer.get("agent"))))
 
 
+def _visibility(options: CommandOptions, _tools: frozenset[str]) -> KnownVisibility | None:
+    if options.observe or not isinstance(options.command, RunOptions):
+        return None
+    return KnownVisibility(calls=ToolVisibility.UNSEEN, why=_PRINTS)
+
+
 ADAPTER = AgentAdapter(
     _agents,
     CommandOptions,
     _mistakes,
+    visibility=_visibility,
     hears_mcp_url=lambda _options: True,
     example=_EXAMPLE,
 )

@@ -55,7 +55,6 @@ _SHOWN = 200
 _RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
 _WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
 _KEPT = " (the process is kept: the line may belong to a conversation before)"
-_WORDS = 600
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
@@ -173,7 +172,7 @@ class Dialogue:
             return await self._answer, self._calls.end()
         if self.fault:
             raise self.fault
-        raise AgentError(f"no answer within {timeout_s:g} s{self._last_words()}", kind="timeout")
+        raise AgentError(f"no answer within {timeout_s:g} s{self._process.quoted_log()}", kind="timeout")
 
     async def _hand_over(self) -> None:
         """Wait until it has read the first request of a conversation: from then on it is in it, and its time
@@ -256,7 +255,7 @@ class Dialogue:
         """What is odd about its end, if it has come, and no fault."""
         if self._end is None or self._end.by_us or self._end.is_by_signal or not self._end.code:
             return ""
-        return f"{self._program.who} {self._end} after its last answer{self._last_words()}"
+        return f"{self._program.who} {self._end} after its last answer{self._process.quoted_log()}"
 
     @property
     def broke(self) -> AgentevalError | None:
@@ -338,7 +337,7 @@ class Dialogue:
             self._process.kill()
             return
         if isinstance(said, Ended):
-            self.fault = AgentError(f"{said}{self._last_words()}")
+            self.fault = AgentError(f"{said}{self._process.quoted_log()}")
             self.greeting.set_exception(self.fault)
             return
         self._process.took()
@@ -427,13 +426,8 @@ class Dialogue:
         self._process.kill()
 
     def _ended(self, ended: Ended) -> str:
-        what = f"{self._program.who} {ended}{self._last_words()}"
+        what = f"{self._program.who} {ended}{self._process.quoted_log()}"
         return f"{what} — {_WHOLE}" if self._has_answered and ended.code == 0 else what
-
-    def _last_words(self) -> str:
-        """What its log says last, as the rest of a sentence."""
-        words = one_line(self._process.last_words().replace("\n", " | "), _WORDS)
-        return f"; its log: {words}" if words else ""
 
 
 class _Calls:

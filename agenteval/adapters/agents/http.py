@@ -18,7 +18,6 @@ from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
 from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.polling import PollOptions
-from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.adapters.agents.reply_paths import ReplyPaths
 from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
 from agenteval.adapters.agents.template_api import Template, TemplateApi
@@ -46,16 +45,20 @@ _BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
 _LEAST_S = 0.1
 
 
+_REFUSED = frozenset((400, 422))
+"""Statuses of a request that the server did not take on."""
+_STANDARD = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "refusal"))
+
+
 class _RefusedRequestError(AgentError):
-    """The server would not take the request: another form of it may do."""
+    """The server would not take the request."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(describe(fault), kind="http_status")
-        self.fault = fault
 
 
 def _classify(fault: Fault) -> AgentevalError:
-    return _RefusedRequestError(fault) if fault.status in REFUSED else classify(fault)
+    return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
 
 Tell: TypeAlias = Callable[[str, SampleKey | None], None]
@@ -146,8 +149,7 @@ def _way_of_calls(options: HttpOptions) -> str:
 
 
 class Known:
-    """What all conversations with one agent share: where it is, its throttle, and the form of a conversation
-    that it was found to take."""
+    """What all conversations with one agent share: where it is, and its throttle."""
 
     def __init__(
         self,
@@ -167,7 +169,6 @@ class Known:
         self.headers = _sendable(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.tell = tell
-        self.form = Form()
         self.api = http_api.Known()
         self._warn = warn
         self._told: set[str] = set()
@@ -213,7 +214,7 @@ class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
     ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
-    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry and each adaption,
+    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry,
     with the sample that it was for; ``warn`` what everybody should know.
     ``place_of`` tells where a key of the agent is written.
     """
@@ -294,7 +295,7 @@ class HttpAgent:
 
     async def _answer(self, ask: Ask) -> AgentReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
-        reply = await self._send(ask)
+        reply = await self._post(ask, ask.body, self._rules)
         spent_s = reply.latency_ms / 1000
         while True:
             answer = self._api.read(reply)
@@ -321,31 +322,13 @@ class HttpAgent:
         await self._known.transport.pause(wait_s)
         return wait_s
 
-    async def _send(self, ask: Ask) -> HttpReply:
-        """The reply to a request; to a conversation of chat completions, in the first form that the server
-        takes. A request that was refused for its form was not carried out."""
-        known = self._known
-        if not isinstance(self._api, ChatApi):
-            return await self._post(ask, ask.body, self._rules)
-        while True:
-            form = known.form
-            sent = shaped(ask.body or {}, form)
-            try:
-                return await self._transported(ask, sent, self._rules)
-            except _RefusedRequestError as refused:
-                if known.form != form:  # another conversation has found out meanwhile
-                    continue
-                found = lesson(refused.fault.detail, sent, form)
-                if found is None:
-                    raise AgentError(str(refused), kind=refused.kind) from refused
-                known.form = found.form
-                known.tell(f"{refused.fault.where}: {found.note}", None)
-
     async def _post(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
         try:
             return await self._transported(ask, body, rules)
         except _RefusedRequestError as refused:
-            raise AgentError(str(refused), kind=refused.kind) from refused
+            ways = form_remedy(self._known.options, body or {})
+            told = f"{refused} — {ways}" if ways else str(refused)
+            raise AgentError(told, kind=refused.kind) from refused
 
     async def _transported(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
         known = self._known
@@ -400,6 +383,30 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
         if options is not None:
             body["stream_options"] = {"include_usage": True, **options}
     return body
+
+
+def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
+    """Say which keys of the configuration change the form of a request that was refused, if it is that."""
+    if options.form == "a2a":
+        return ""
+    if options.form == "template":
+        return "`request` says what is sent"
+    ways = []
+    if "stream_options" in body and "stream_options" not in options.body:
+        ways.append("`body: {stream_options: null}` leaves stream_options out")
+    if "tools" in body and "tools" not in options.body:
+        ways.append("`send_tools: false` leaves tools out")
+    if options.body:
+        ways.append(f"`body` has {', '.join(options.body)}")
+    if own := _fields_of_its_own(body.get("messages")):
+        ways.append(f"its own messages had {quote(', '.join(own), (), 100)} and go back as they were")
+    return f"if it is the form: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
+
+
+def _fields_of_its_own(messages: Any) -> list[str]:
+    """What the agent's messages have beyond the standard."""
+    told = [each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"]
+    return sorted({str(name) for each in told for name in each} - _STANDARD)
 
 
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:

@@ -27,6 +27,7 @@ from typing import IO, NamedTuple, TypeAlias
 from agenteval.conversation import exits
 from agenteval.conversation.targets.bounded import MAX_REPLY
 from agenteval.core.expressions import expression
+from agenteval.core.safe_text import one_line
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some runtimes begin their output."""
@@ -38,6 +39,7 @@ GRACE_S = 5.0
 """How long a program may take to end once its input is closed: what it writes by then is read. Many of them,
 each with heavy libraries to unload, may share few processors. What it started has as long again."""
 _LAST_LINES = 4
+_WORDS = 600
 _IN_TRANSIT = 64
 """Lines that are read and not yet taken; with more of them the program has to wait."""
 _ERROR = expression(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
@@ -112,13 +114,20 @@ class Process:
     """Starts the program. Raises ``OSError`` if it cannot be started.
 
     ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a ``Line``
-    it is to be asked for more with ``took``.
+    it is to be asked for more with ``took``. Unless ``by_line`` a ``Line`` is any piece of its output.
     """
 
     def __init__(
-        self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], tell: Callable[[Said], None]
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        tell: Callable[[Said], None],
+        by_line: bool = True,
     ) -> None:
         self._tell = tell
+        self._split = _lines if by_line else _pieces
         # A signal may come while its own thread ends a program, and then ends all of them, there and then.
         self._lock = threading.RLock()
         self._is_reaped = self._has_ended = self._is_telling = self._was_killed = False
@@ -133,6 +142,8 @@ class Process:
         """Its standard output is at its end, or nobody waits for that."""
         self.over = threading.Event()
         """It has ended, and so has its group."""
+        self.was_held_open = False
+        """What it had started held its standard output for ``GRACE_S`` more."""
         self._popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -196,11 +207,21 @@ class Process:
         begin = told[-1] if told else -_LAST_LINES
         return "\n".join(lines[begin:][:_LAST_LINES])
 
+    def quoted_log(self) -> str:
+        """Its last words as the rest of a sentence; empty if there are none."""
+        words = one_line(self.last_words().replace("\n", " | "), _WORDS)
+        return f"; its log: {words}" if words else ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Below 0: the signal that ended it; ``None`` until it is ``over``."""
+        return self._popen.returncode
+
     # ── threads ──────────────────────────────────────────────────────────────────────────────────
 
     def _read(self) -> None:
         with _pipe(self._popen.stdout) as out:
-            for line in _lines(self._chunks_with_requests(out)):
+            for line in self._split(self._chunks_with_requests(out)):
                 self._is_telling = True
                 self._room.acquire()
                 self._tell(line)
@@ -294,8 +315,9 @@ class Process:
         deadline = time.monotonic() + GRACE_S
         while not self._tell_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
             if time.monotonic() > deadline:  # what it started never stops writing
+                self.was_held_open = True
                 return
-        self._is_heard_out.wait(deadline - time.monotonic())
+        self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
 
     def _tell_exit(self) -> bool:
         """Once all that it has written is told."""
@@ -334,6 +356,11 @@ def _drain(stream: IO[bytes]) -> None:
     """What nobody reads must not keep the program from its end."""
     for _ in _chunks(stream):
         pass
+
+
+def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
+    for chunk, requests in chunks:
+        yield Line(chunk, requests)
 
 
 def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:

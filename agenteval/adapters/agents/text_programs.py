@@ -1,0 +1,310 @@
+"""Agents that are programs which print their answer as text: one process for each turn."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+from uuid import uuid4
+
+import anyio
+import anyio.to_thread
+
+from agenteval.adapters.agents.mcp_server import VARIABLE, mcp_url
+from agenteval.adapters.agents.process import (
+    BOM,
+    GRACE_S,
+    Ended,
+    Exited,
+    Line,
+    Process,
+    Said,
+)
+from agenteval.adapters.agents.request_template import filled_text, names_in
+from agenteval.adapters.transport.limits import Rate
+from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.targets.bounded import MAX_REPLY
+from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.safe_text import one_line, without_escapes
+from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import Message
+from agenteval.core.value import Text, Value
+from agenteval.files.environment import RUN_NAMES
+from agenteval.messages import chat
+from agenteval.messages.agent_reply import reply_of
+
+_SHOWN = 200
+_BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
+_MEMORY = frozenset(("session", "messages_file"))
+"""The names through which a process hears what was said before its turn."""
+_CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
+"""What is wrong with the program itself, not with the machine."""
+
+
+class RunOptions(Value):
+    """A program that prints its answer. ``run``: the program and its arguments, with the names in
+    ``RUN_NAMES`` that each turn fills."""
+
+    run: tuple[Text, ...]
+
+    EXAMPLE: ClassVar[str] = '{run: [./bot, "${message}"]}'
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those that a turn fills."""
+        return frozenset(names_in(self.run)) & RUN_NAMES
+
+
+@dataclass(frozen=True)
+class TextProgram:
+    """How a program is started. ``shown``: what people read of its command; ``path``: where it is; ``place``:
+    where it is configured."""
+
+    shown: str
+    path: str
+    options: RunOptions
+    cwd: str
+    env: Mapping[str, str] = field(repr=False)
+    place: Place
+
+    @property
+    def who(self) -> str:
+        """What messages call it."""
+        return f"'{self.shown}'"
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return self.options.names
+
+    def command(self, values: Mapping[str, Any]) -> list[str]:
+        """The command of a turn."""
+        return [self.path, *(filled_text(text, values) or "" for text in self.options.run[1:])]
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        """Raise ``AuthorError`` at its place."""
+        raise AuthorError(Problem(f"{self.who}: {what}", remedy, self.place))
+
+
+class TextAgents:
+    """The agents of a run that are one text program."""
+
+    def __init__(
+        self,
+        program: TextProgram,
+        *,
+        timeout_s: float,
+        rate: Rate | None = None,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.program = program
+        self.timeout_s = timeout_s
+        self.rate = rate
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    @property
+    def does(self) -> str:
+        """What is done with it, in words."""
+        names = self.program.names
+        where = "as an argument" if "message" in names else "on standard input"
+        before = {"session": "a session of our own", "messages_file": "a file of the messages so far"}
+        told = [words for name, words in before.items() if name in names]
+        more = f"with {' and '.join(told)}" if told else "by itself, without a session"
+        return f"{self.program.shown}, a process for each turn, gets each message {where}, {more}"
+
+    def make(self, sample: Sample) -> TextAgent:
+        return TextAgent(self)
+
+    async def aclose(self) -> None:
+        """Nothing to close: no process outlives its turn."""
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._warn(f"{self.program.who} {text}")
+
+
+class TextAgent:
+    """One conversation's agent."""
+
+    def __init__(self, agents: TextAgents) -> None:
+        self._agents = agents
+        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self.traceparent = ""
+        """The span that the next process is of, in W3C's form, if any is."""
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        """Start a process with the latest message and read what it prints.
+
+        Raises ``AgentError`` for one that fails, hangs or prints nothing, and ``AuthorError`` for a message
+        that cannot be an argument, and for a program that cannot be started at all.
+        """
+        agents, program = self._agents, self._agents.program
+        if agents.rate:
+            (await agents.rate.book()).sent()
+        if tools.turn and program.names.isdisjoint(_MEMORY):
+            agents.warn_once(
+                "gets each message without what came before it: `run` has neither ${session} nor"
+                " ${messages_file}"
+            )
+        said = (each.get("content") for each in reversed(messages) if each.get("role") == "user")
+        message = chat.whole(str(next(said, "")))
+        values = {"message": message, "session": self._session, "turn": tools.turn}
+        with _messages_file(messages if "messages_file" in program.names else None) as path:
+            return await self._play(program.command({**values, "messages_file": path}), message)
+
+    async def _play(self, command: Sequence[str], message: str) -> AgentReply:
+        turn = await self._start(command, message)
+        try:
+            with anyio.move_on_after(self._agents.timeout_s):
+                await turn.exited.wait()
+            if not turn.exited.is_set():
+                turn.process.kill()
+                what = f"no answer within {self._agents.timeout_s:g} s{turn.process.quoted_log()}"
+                raise AgentError(what, kind="timeout")
+            with waiting():
+                code = await turn.exit_code()
+        finally:
+            turn.process.kill()
+        if turn.process.was_held_open:
+            what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
+            self._agents.warn_once(f"{what}; each turn waits so long for it")
+        return reply_of(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
+
+    async def _start(self, command: Sequence[str], message: str) -> _Turn:
+        program, by_argument = self._agents.program, "message" in self._agents.program.names
+        if by_argument and "\0" in message:
+            program.refuse("the message holds the character NUL, which no argument can", _BY_STDIN)
+        loop = asyncio.get_running_loop()
+
+        def start() -> _Turn:
+            stdin = None if by_argument else message.encode()
+            return _Turn(command, stdin, cwd=program.cwd, env=self._environment(), loop=loop)
+
+        try:
+            return await anyio.to_thread.run_sync(start)
+        except OSError as error:
+            if error.errno == errno.E2BIG and by_argument:
+                size = len(message.encode())
+                program.refuse(f"the message has {size:,} bytes, too many for an argument", _BY_STDIN)
+            if error.errno in _CANNOT_START:
+                why = error.strerror or str(error)
+                program.refuse(f"it cannot be started: {why}", "does its first line (#!…) name what runs it?")
+            raise InfrastructureError(f"{program.who} cannot be started: {error}") from error
+
+    def _environment(self) -> dict[str, str]:
+        more = {VARIABLE: mcp_url(), "TRACEPARENT": self.traceparent}
+        return {**self._agents.program.env, **{name: text for name, text in more.items() if text}}
+
+
+class _Turn:
+    """A process, from its start to its end. Raises ``OSError`` if it cannot be started. ``stdin``: what it
+    reads there, as a line; its input is at its end after that.
+
+    Made in any thread; what the process does is heard in threads of its own.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        stdin: bytes | None,
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._loop = loop
+        self.exited = asyncio.Event()
+        """The program itself has ended."""
+        self._ended = asyncio.Event()
+        """Nobody writes to its standard output any more."""
+        self._end: Ended | None = None
+        self._printed = bytearray()
+        self._is_too_long = False
+        self._began = loop.time()
+        self.took_ms = 0.0
+        self.process = Process(command, cwd=cwd, env=env, tell=self._hear, by_line=False)
+        self.process.listen()
+        if stdin is not None:
+            self.process.send(stdin)
+        self.process.close_input()
+
+    async def exit_code(self) -> int | None:
+        """Wait for all that it prints, once it has exited: what it had started may print, too."""
+        self.took_ms = (self._loop.time() - self._began) * 1000
+        await self._ended.wait()
+        if self._end and self._end.code is not None:
+            return self._end.code
+        await anyio.to_thread.run_sync(self.process.over.wait)  # it had closed its output before
+        return self.process.exit_code
+
+    def answer(self, who: str, code: int | None) -> str:
+        """What it has printed, as a terminal shows it. Raises ``AgentError`` where that is no answer."""
+        log = self.process.quoted_log()
+        if self._is_too_long:
+            raise AgentError(f"{who} printed more than {MAX_REPLY // 2**20} MiB{log}", kind="protocol")
+        data = bytes(self._printed).removeprefix(BOM)
+        if code:
+            shown = one_line(data[: _SHOWN * 4].decode("utf-8", "replace"), _SHOWN)
+            raise AgentError(f"{who} {Ended(code)}{log or (shown and f'; it printed: {shown}')}")
+        try:
+            text = without_escapes(data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            shown = one_line(data[max(0, error.start - 20) :][:_SHOWN].decode("utf-8", "replace"), _SHOWN)
+            what = f"{who} printed what is not UTF-8, at byte {error.start:,}: {shown}"
+            raise AgentError(what, kind="protocol") from None
+        if not text.strip():
+            raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")
+        return text.rstrip("\r\n")
+
+    def _hear(self, said: Said) -> None:
+        """From a thread."""
+        match said:
+            case Line(data):
+                self._take(data)
+                self.process.took()
+            case Exited():
+                self._set(self.exited)
+            case Ended():
+                self._end = said
+                if said.code is not None:
+                    self._set(self.exited)
+                self._set(self._ended)
+
+    def _take(self, piece: bytes) -> None:
+        if len(self._printed) + len(piece) > MAX_REPLY:
+            self._is_too_long = True
+            self.process.kill()
+        elif not self._is_too_long:
+            self._printed += piece
+
+    def _set(self, event: asyncio.Event) -> None:
+        with suppress(RuntimeError):  # the run is over, and its loop closed
+            self._loop.call_soon_threadsafe(event.set)
+
+
+@contextmanager
+def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
+    """A file of the messages so far, as long as the turn lasts; none without ``messages``."""
+    if messages is None:
+        yield ""
+        return
+    try:
+        number, path = tempfile.mkstemp(prefix="agenteval-messages-", suffix=".json")
+        with open(number, "w", encoding="utf-8") as file:
+            json.dump(messages, file)
+    except OSError as error:
+        raise InfrastructureError(f"the file of ${{messages_file}} cannot be written: {error}") from error
+    try:
+        yield path
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
