@@ -148,7 +148,7 @@ def text_in(part: Any) -> str | None:
             return text
     if kind:
         return "" if kind in _TEXTS and "text" in part and part["text"] is None else None
-    return json.dumps(part, ensure_ascii=False)
+    return None if _UNTYPED.keys().isdisjoint(part) else json.dumps(part, ensure_ascii=False)
 
 
 def _text_at(value: Any) -> str | None:
