@@ -1,6 +1,6 @@
 """Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
 
-Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Ollama, as
+Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, as
 proxies and tracers log them: as objects or as JSON text, in a body or not.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.responses import (
     BODIES,
@@ -180,7 +181,9 @@ def _exchange(
         return Logged(messages, requests, notes=notes)
     reply = reply_to(messages, response)
     if not (reply.is_known or is_answered or lost):
-        raise AuthorError(Problem("the response holds no known message", "log the complete response"))
+        keys = ", ".join(map(str, list(_object(response))[:8]))
+        what = f"the response holds no known message{keys and f' (it has {keys})'}"
+        raise AuthorError(Problem(what, f"log the complete response; else {IMPORT_IT}"))
     lost = reply.lost or ("" if reply.messages else lost)
     return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
 

@@ -13,6 +13,7 @@ from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
 from agenteval.messages.message import kind_of
 from agenteval.messages.one_conversation import require_one_conversation, users_in
@@ -20,7 +21,7 @@ from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.record_paths import MISSING
 from agenteval.messages.speakers import is_message
 from agenteval.messages.traces import logged_in_trace
-from agenteval.messages.turns import IMPORT_IT, Talk, talk_of
+from agenteval.messages.turns import Talk, talk_of
 
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
 _TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
@@ -174,7 +175,8 @@ def _remedy(record: Mapping[str, Any]) -> str:
         there = f"there is {kind_of(record[found])}{beside}"
         return f"expected a list of them in '{found}', {there}; else {IMPORT_IT}"
     keys = _keys_of(record)
-    near = next((near for key in keys if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
+    lists = [key for key in keys if isinstance(record.get(key), list)]
+    near = next((near for key in lists if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
     return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORT_IT}"
 

@@ -47,7 +47,7 @@ def row_in(record: Mapping[str, Any]) -> Row | None:
 
 def is_row(record: Mapping[str, Any]) -> bool:
     """Whether an object in a list is a row, and no message of a conversation."""
-    if "role" in record or "type" in record:
+    if "role" in record:
         return False
     asked = next((record[key] for key in ASKED if record.get(key) not in (None, "")), None)
     is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])

@@ -71,7 +71,7 @@ _UNTYPED: Mapping[str, Shape] = {
     "guardContent": STATED,
     "json": ANYTHING,
 }
-"""What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
+"""What parts without a kind hold, by which they are known: Google's, Bedrock's."""
 _OF_PARTS: Mapping[str, Shape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
 _OF_MODELS = dict.fromkeys(("from", "to", "tool"), CONTROL)
 _OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)

@@ -15,6 +15,7 @@ from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, 
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Read, Tell, handed_over
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import is_repeat, said_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
@@ -26,7 +27,6 @@ from agenteval.messages.texts import joined
 _NO_TOOLS: Mapping[str, Tool] = {}
 _NOWHERE = NoCallsIn()
 CUT_OFF = "the recording ends before an answer"
-IMPORT_IT = "write an importer of its format (docs/importers.md)"
 READ_IT = f"{IMPORT_IT}; what holds neither calls nor answers, name with --no-calls-in"
 _MOST_KEYS = 8
 

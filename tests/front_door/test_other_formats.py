@@ -24,7 +24,9 @@ KEYS = {
     "langchain4j": "toolExecutionRequests", "letta": "message_type", "managed-agents": "processed_at",
     "mastra": "[part]", "openai-threads": "object, data", "opencode": "info, parts",
     "retell": "transcript_with_tool_calls", "semantic-kernel": "items", "sharegpt": "from, value",
-    "spring-ai": "messageType", "vapi": "message",
+    "spring-ai": "messageType", "vapi": "message", "ollama": "message, done",
+    "ollama-stream": "a stream of an unknown kind", "llama-index": "blocks",
+    "wrapped": "values, next", "wrapped-messages": "event",
 }  # fmt: skip
 FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}, {name: get_fare}]}"
 
