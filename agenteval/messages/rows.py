@@ -118,6 +118,7 @@ def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():
-        if isinstance(value, list) and any(isinstance(each, list) and each for each in value):
+        is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one
+        if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
             found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
     yield from found.values()

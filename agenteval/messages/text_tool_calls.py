@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable
 
 from agenteval.core.expressions import expression
+from agenteval.messages.calls import listed
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import Said, not_placed
+from agenteval.messages.without_calls import is_typed_call
 
 _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
@@ -48,6 +50,8 @@ def _notation_in(text: str) -> str:
     """How a text writes what looks like a call; empty if there is none in it."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
+    if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, listed(text))):
+        return "JSON"
     if "Action" in text and _LABELS.search(text):
         return "Action:"
     if text[-1] in ")]" and _LIKE_PYTHON.fullmatch(text):

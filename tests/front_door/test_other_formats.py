@@ -75,6 +75,7 @@ def test_every_such_form_is_tried() -> None:
 NOTATIONS = {
     "Action:": 'Thought: I cancel it.\nAction: cancel\nAction Input: {"id": "A-7"}',
     "<tool_call>": 'Sure.\n<tool_call>\n{"name": "cancel", "arguments": {"id": "A-7"}}\n</tool_call>',
+    "JSON": '[{"type": "tool_use", "id": "t", "name": "cancel", "input": {"id": "A-7"}}]',
     "[f()]": '[cancel(id="A-7")]',
     "<cancel_order>": "I cancel it.\n<cancel_order>\n<id>A-7</id>\n</cancel_order>",
 }
@@ -83,6 +84,7 @@ NOTHING = {
     "html": "Write <b>bold</b> as <strong>bold</strong>",
     "a list": "[see the terms](https://example.com/a(b))",
     "labels": "Action: none is needed.",
+    "an object": '{"name": "cancel", "status": "not possible"}',
 }
 
 
@@ -123,6 +125,36 @@ def test_who_makes_calls_shows_what_they_look_like(project: Project) -> None:
     record["messages"][1:1] = made
     project.write("log.jsonl", json.dumps(record))
     assert scored(project, "log.jsonl", FORBIDDEN, where="c").code == 0
+
+
+# ── lists that are no one conversation, people in one chat ───────────────────────────────────────
+
+ASKED, TOLD = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [
+        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "of 2 conversations (chat_id: 1, 2)"),
+        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], "the latest message stands first"),
+    ],
+)
+def test_a_list_that_is_no_one_conversation_is_refused(project: Project, messages: Any, why: str) -> None:
+    project.write("log.jsonl", json.dumps(messages))
+    done = project.call("score", "log.jsonl")
+    assert done.code == 2, done.all
+    assert why in words(done.all)
+    project.write("log.jsonl", json.dumps([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "1"}]))
+    assert project.call("score", "log.jsonl").code == 0
+
+
+def test_the_people_in_a_group_chat_are_told(project: Project) -> None:
+    chat = [{**ASKED, "name": "Ann"}, {**ASKED, "name": "Bob"}, TOLD]
+    project.write("log.jsonl", json.dumps(chat))
+    done = project.call("score", "log.jsonl")
+    assert "2 people write as the user (Ann, Bob): they are read as one (log.jsonl:1)" in words(done.all)
+    project.write("log.jsonl", json.dumps([chat[0], TOLD]))
+    assert "people" not in project.call("score", "log.jsonl").all
 
 
 # ── logs of Inspect ──────────────────────────────────────────────────────────────────────────────

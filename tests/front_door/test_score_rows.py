@@ -188,6 +188,31 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_scored(
     assert why in samples["log.csv:3"]["reason"]
 
 
+RUN = {
+    "id": "r", "run_type": "chain", "name": "agent", "inputs": {"input": Q}, "outputs": {"output": A},
+    "events": [{"name": "start", "time": "x"}, {"name": "end", "time": "y"}], "child_run_ids": [],
+    "extra": {"invocation_params": {"tools": [{"type": "function", "function": {"name": "cancel"}}]}},
+    "serialized": {"id": ["langchain", "x"], "kwargs": {"steps": "x"}}, "tools": ["cancel"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({}, 0),
+        ({"child_run_ids": ["r2"]}, 3),
+        ({"child_runs": [{"run_type": "tool", "name": "cancel", "inputs": {}}]}, 3),
+        ({"events": [{"name": "cancel", "time": "x"}]}, 3),
+        ({"outputs": {"output": A, "intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}}, 3),
+    ],
+)
+def test_what_stands_beside_a_run_of_langsmith_is_not_lost(project: Project, more: Any, code: int) -> None:
+    project.write("log.jsonl", json.dumps({**RUN, **more}))
+    done = score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}", of="r")
+    assert done.code == code, done.all
+    assert turns(project) == {"r": [(Q, A)]}
+
+
 # ── Langfuse ─────────────────────────────────────────────────────────────────────────────────────
 
 TRACE = json.loads((SAMPLES / "langfuse.json").read_text(encoding="utf-8"))
@@ -246,17 +271,23 @@ def test_a_tool_between_two_turns_is_of_the_turn_in_which_it_ran(project: Projec
 
 def test_a_trace_that_is_no_one_conversation_is_refused(project: Project) -> None:
     other = observation(4, "GENERATION", "write", "y", "z")
-    for trace, why in (
-        (
-            {**TRACE, "input": None, "output": None, "observations": [CALLING, other]},
-            "a trace of 2 generations",
-        ),
-        ({**TRACE, "observations": ["o1", "o2"]}, "only names its observations"),
-    ):
-        project.write("log.json", json.dumps(trace))
-        done = score(project, "log.json")
-        assert done.code == 2
-        assert why in words(done.all)
+    trace = {**TRACE, "input": None, "output": None, "observations": [CALLING, other]}
+    project.write("log.json", json.dumps(trace))
+    done = score(project, "log.json")
+    assert done.code == 2
+    assert "a trace of 2 generations" in words(done.all)
+
+
+@pytest.mark.parametrize("more", [{"observations": ["o1", "o2"]}, {"observations": []}, {}])
+def test_a_trace_without_its_observations_is_not_fully_seen(project: Project, more: Any) -> None:
+    """Another trace shows that this agent's calls are recorded."""
+    trace = {key: value for key, value in TRACE.items() if key != "observations"}
+    lines = [{**TRACE, "agent": "a"}, {**trace, "id": "t-2", "agent": "a", **more}]
+    project.write("log.jsonl", "".join(f"{json.dumps(each)}\n" for each in lines))
+    done = score(project, "log.jsonl", FORBIDDEN, of="t-2")
+    assert done.code == 3, done.all
+    assert "the observations of the trace, which are not in it" in words(done.all)
+    assert turns(project)["t-2"] == [(Q, A)]
 
 
 def test_traces_that_are_mixed_line_by_line_are_refused(project: Project) -> None:

@@ -64,10 +64,10 @@ class _Langfuse:
         if not isinstance(record, dict):
             return False
         inside = record.get(_PLACE)
-        if isinstance(inside, list) and inside:
-            return _are_ids(record, inside) or all(
-                isinstance(each, dict) and _kind(each) in _KINDS for each in inside
-            )
+        if isinstance(inside, list) and inside and all(isinstance(each, dict) for each in inside):
+            return all(_kind(each) in _KINDS for each in inside)
+        if _is_listed(record):
+            return True
         return _is_observation(record)
 
     def goes_on(self, held: Sequence[Any], record: Any) -> bool:
@@ -76,9 +76,11 @@ class _Langfuse:
         return not held or _trace_of(record) == _trace_of(held[0])
 
     def read(self, record: Any) -> list[dict[str, Any]]:
-        if isinstance(record, dict) and _are_ids(record, record.get(_PLACE)):
-            what = "a trace of Langfuse that only names its observations: its calls are in them"
-            raise AuthorError(Problem(what, "export it with them (GET /api/public/traces/ID)"))
+        if isinstance(record, dict) and _is_listed(record):
+            found = _conversation(record, ())
+            what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
+            left_out = marked(Unplaced(what, (_PLACE,), record.get(_PLACE) or None))
+            return [{**found, "messages": [*found["messages"], left_out]}]
         if isinstance(record, dict) and _PLACE in record:
             return [_conversation(record, record[_PLACE])]
         observations = [record] if isinstance(record, dict) else list(record)
@@ -92,13 +94,16 @@ class _Langfuse:
 importer = _Langfuse()
 
 
-def _are_ids(trace: Mapping[str, Any], listed: Any) -> bool:
-    """Whether a trace names its observations, as a list of traces does, and does not hold them."""
-    is_named = isinstance(listed, list) and bool(listed) and all(isinstance(each, str) for each in listed)
-    return is_named and "output" in trace and not _OF_LISTED.isdisjoint(trace)
+def _is_listed(trace: Mapping[str, Any]) -> bool:
+    """Whether a trace is as lists of traces have it: without its observations, and the calls in them."""
+    if not {"input", "output"} <= trace.keys() or _OF_LISTED.isdisjoint(trace) or "messages" in trace:
+        return False
+    inside = trace.get(_PLACE, [])
+    return isinstance(inside, list) and all(isinstance(each, str) for each in inside)
 
 
-_OF_LISTED = frozenset(("htmlPath", "sessionId", "projectId", "bookmarked"))
+_OF_LISTED = frozenset(("htmlPath", "bookmarked"))
+"""Fields that nothing but a trace of Langfuse has."""
 
 
 def _is_observation(value: Any) -> bool:
