@@ -26,8 +26,8 @@ def _show_entry_points() -> None:
     path = Path(__file__).parent.parent / "pyproject.toml"
     declared = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
     for group, names in declared["entry-points"].items():
-        found = {entry.name: entry.value for entry in entry_points(group=group)}
-        if names.items() <= found.items():
+        ours = (each for each in entry_points(group=group) if each.value.startswith("agenteval."))
+        if names == {entry.name: entry.value for entry in ours}:
             continue
         folder = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -113,7 +113,7 @@ def _reply_of(value: Any) -> AgentReply:
                 " pieces of its text themselves, or messages with role and content",
                 kind="protocol",
             )
-        return AgentReply(messages=answers_in(value))
+        return AgentReply(messages=_require_read(answers_in(value)))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
@@ -149,6 +149,18 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
     )
 
 
+def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages of a reply that is nothing else. Raises ``AgentError`` where none of them is known:
+    then it is not known what was answered, which is not that nothing was."""
+    if phrase := foreign.unread_list(messages):
+        what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
+        known = "OpenAI's, Anthropic's, Google's, LangChain's, pydantic-ai's or ADK's"
+        raise AgentError(
+            f"{what}; return the text of the answer, or messages in a form of {known}", kind="protocol"
+        )
+    return messages
+
+
 def _both(listed: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
     """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
     return listed if not more or list(more) == list(listed[-len(more) :]) else [*listed, *more]
@@ -179,6 +191,7 @@ def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
     reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
     if "content" not in beside:
+        _require_read(reply.messages)
         reply = replace(reply, unplaced=unplaced_around({"messages": (), **beside}))
     if isinstance(unknown := beside.get("unknown_tools"), list):  # our own word, of objects of frameworks
         evidence = CallEvidence.LISTED if beside.get("lists_tools") is True else None

@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 _LISTS = (
     "tool_calls", "toolCalls", "tool_call", "toolCall", "tool_invocations", "toolInvocations", "tool_uses",
-    "toolUses", "function_calls", "functionCalls", "tool_execution_requests", "toolExecutionRequests",
+    "toolUses", "function_calls", "functionCalls",
 )  # fmt: skip
 _BROKEN = "invalid_tool_calls"
 _OLDER = ("function_call", "functionCall")

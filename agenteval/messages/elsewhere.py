@@ -10,11 +10,11 @@ from agenteval.core.expressions import expression
 from agenteval.messages.calls import PLACES
 from agenteval.messages.texts import is_silent
 
-CONTENTS = ("content", "parts", "text", "message", "blocks", "contents", "items")
+CONTENTS = ("content", "parts", "text")
 """Where a message may have what it says; the first that holds something counts."""
 _SAID = expression(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
-    r"|content|message|display|segments|chunks",
+    r"|contents?|messages?|display|segments|chunks|blocks|items",
     re.IGNORECASE,
 )
 """What is in the name of a key beside an empty content if an answer stands there."""

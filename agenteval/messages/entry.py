@@ -8,6 +8,9 @@ from agenteval.core.trajectory import ToolCall
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.record_paths import MISSING
 
+IMPORT_IT = "write an importer of its format (docs/importers.md)"
+"""What to do about a form that is not built in."""
+
 
 class Record(NamedTuple):
     """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was

@@ -1,6 +1,6 @@
 """Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
 
-Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Ollama, as
+Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, as
 proxies and tracers log them: as objects or as JSON text, in a body or not.
 """
 
@@ -10,16 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.responses import (
     BODIES,
     Reply,
-    added_to,
     error_in,
     is_answer_in,
     read_json,
     reply_to,
 )
+from agenteval.messages.rows import ASKED, row_in
+from agenteval.messages.speakers import role_of, unwrapped
 
 MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
@@ -61,11 +63,28 @@ class Logged(NamedTuple):
 def logged_in(record: Mapping[str, Any]) -> Logged | None:
     """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
     a response that cannot be read."""
-    for key in MESSAGES:
-        found = _list_in(record.get(key))
-        if found is not None:
-            return _with_reply(record, key, found)
-    return _exchange_in(record) or _queried_in(record)
+    lists = {key: found for key in MESSAGES if (found := _list_in(record.get(key))) is not None}
+    if lists:
+        # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
+        key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
+        return _with_reply(record, key, [*lists[key], *_asked_after(record, key, lists[key])])
+    return _exchange_in(record) or _row_in(record)
+
+
+def _has_role(message: Any) -> bool:
+    return isinstance(message, dict) and role_of(unwrapped(message)) is not None
+
+
+def _asked_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
+    """The question that stands beside the history of a row."""
+    asked = next((record[each] for each in ASKED if isinstance(record.get(each), str) and record[each]), "")
+    if key != "history" or not asked or (history and _is_asked(history[-1], asked)):
+        return []
+    return [{"role": "user", "content": asked}]
+
+
+def _is_asked(message: Any, text: str) -> bool:
+    return isinstance(message, dict) and role_of(message) == "user" and message.get("content") == text
 
 
 def _around(logged: Logged, record: Mapping[str, Any], *read: str) -> Logged:
@@ -162,22 +181,23 @@ def _exchange(
         return Logged(messages, requests, notes=notes)
     reply = reply_to(messages, response)
     if not (reply.is_known or is_answered or lost):
-        raise AuthorError(Problem("the response holds no known message", "log the complete response"))
+        keys = ", ".join(map(str, list(_object(response))[:8]))
+        what = f"the response holds no known message{keys and f' (it has {keys})'}"
+        raise AuthorError(Problem(what, f"log the complete response; else {IMPORT_IT}"))
     lost = reply.lost or ("" if reply.messages else lost)
     return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
 
 
-def _queried_in(record: Mapping[str, Any]) -> Logged | None:
-    """A row of an evaluation: a ``query`` (a text, or the messages up to it) and its ``response`` (a text, or
-    the messages that followed)."""
-    query, response = record.get("query"), record.get("response")
-    if isinstance(query, str):
-        query = [{"role": "user", "content": query}]
-    if isinstance(response, str):
-        response = [{"role": "assistant", "content": response}]
-    if not (isinstance(query, list) and isinstance(response, list) and query and response):
+def _row_in(record: Mapping[str, Any]) -> Logged | None:
+    row = row_in(record)
+    if row is None:
         return None
-    return _around(Logged([*query, *added_to(query, response)]), record, "query", "response")
+    error = error_in(record) if not row.reply.messages else ""
+    lost = f"the record reports an error: {error}" if error else row.reply.lost
+    settings = tuple(_settings(record))
+    return Logged(
+        [*row.messages, *row.reply.messages], settings, row.reply.body, lost, row.reply.notes, row.unplaced
+    )
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -32,7 +32,6 @@ from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import (
     PASSAGES,
     RESULT_IDS,
-    RESULT_LISTS,
     UNPLACED,
     Role,
     Said,
@@ -41,7 +40,7 @@ from agenteval.messages.said import (
     result_said,
     unplaced_in,
 )
-from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
+from agenteval.messages.speakers import role_of, unwrapped
 from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in, unplaced_in_part
 from agenteval.messages.without_calls import GIVEN, WAITING, is_call_kind, is_typed_call
 
@@ -129,7 +128,6 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     if unplaced := unplaced_in(message):
         yield not_placed(unplaced)
         return
-    message = event_opened(message) if "message" in message else message
     message = unwrapped(message) if message.get("role") is None else message
     said = list(_opened(message, tell))
     agent, usage = agent_of(message), usage_in(message)
@@ -142,23 +140,19 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
 
 def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = message.get("role")
-    role = role.get("value", role.get("label")) if isinstance(role, dict) else role
     kind = word(message, "type") if role is None else ""
     if kind and (item := _item(message, kind)) is not None:
         yield from item
         return
-    role = written_role(message) if role is None else role
-    known = ROLES.get(str(role).lower())
+    known = role_of(message)
     if known is None:
-        of_role = f"a message with the unknown role '{str(role)[:40]}'"
-        yield not_placed(nobodys(message, NO_KIND if role is None else of_role), whole=True)
+        name = kind if role is None else str(role)
+        of_role = f"a message with the unknown role '{name[:40]}'" if name else NO_KIND
+        yield not_placed(nobodys(message, of_role), whole=True)
     elif known == "tool":
         yield from _tool_message(message)
     else:
-        said = list(_spoken(known, message, tell))
-        within = list(_results_within(message)) if known == "assistant" else []
-        yield from [each for each in said if each.text or each.calls or each.value or not within]
-        yield from within
+        yield from _spoken(known, message, tell)
 
 
 def _item(item: dict[str, Any], kind: str) -> Iterable[Said] | None:
@@ -181,13 +175,6 @@ _REFERENCE = "item_reference"
 _APPROVED_BY = "approval_request_id"
 
 
-def _results_within(message: Mapping[str, Any]) -> Iterator[Said]:
-    """Results that a message of the agent has beside its calls, or beside nothing."""
-    for inside in (message[key] for key in RESULT_LISTS if isinstance(message.get(key), list)):
-        for each in inside if all(map(_is_result, inside)) else ():
-            yield from (said._replace(is_beside=True) for said in _tool_message(each))
-
-
 def _served(item: Mapping[str, Any]) -> Iterator[Said]:
     call, result = served_call(item)
     yield Said("assistant", calls=(call,))
@@ -204,20 +191,17 @@ class _Content(NamedTuple):
 
 
 def _content(message: Mapping[str, Any]) -> _Content:
-    for key in ("parts", "blocks"):
-        parts, content = message.get(key), message.get("content")
-        # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-        if isinstance(parts, list) and (not content or any(map(_call_part, parts))):
-            parts = parts if not isinstance(content, str) or any(map(_says, parts)) else [*parts, content]
-            return _Content(key, list(map(_typed, parts)) if key == "blocks" else parts)
+    parts, content = message.get("parts"), message.get("content")
+    # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
+    if isinstance(parts, list) and (not content or any(map(_call_part, parts))):
+        parts = parts if not isinstance(content, str) or any(map(_says, parts)) else [*parts, content]
+        return _Content("parts", parts)
     keys = [key for key in CONTENTS if key in message]
     first = keys[0] if keys else "content"
     content = message.get(first)
     if content is None or content in ("", []):
         first = next((key for key in keys if message[key]), first)
         content = message.get(first, content)
-    if first == "items" and isinstance(content, list):
-        content = list(map(_typed, content))
     return _Content(first, content)
 
 
@@ -231,21 +215,11 @@ def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):
             continue
-        for part in map(_typed, content if isinstance(content, list) else [content]):
+        for part in content if isinstance(content, list) else [content]:
             if _result_part(part) or _call_part(part) is not None:
                 yield nobodys(part, f"what stands in '{other}' beside '{key}'")
             else:
                 yield from unplaced_in_part(part)
-
-
-def _typed(block: Any) -> Any:
-    """LlamaIndex and Semantic Kernel have names of their own for the kind of a block."""
-    kinds = [block[key] for key in ("block_type", "content_type") if key in block] if _is_dict(block) else []
-    return {"type": kinds[0], **block} if kinds else block
-
-
-def _is_dict(value: Any) -> bool:
-    return isinstance(value, dict)
 
 
 # ── text, calls and results of a message ─────────────────────────────────────────────────────────
@@ -275,10 +249,9 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
 def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
     """What of a message nobody read. ``key``: where its content stands."""
     places = PLACES if role == "assistant" else ()
-    listed = RESULT_LISTS if role == "assistant" and any(_results_within(message)) else ()
     # LangChain keeps the pieces of the calls, too.
     chunks = ("tool_call_chunks",) if role == "assistant" and calls_of(message) else ()
-    read = {key, *CONTENTS, "role", "type", *places, *listed, *chunks}
+    read = {key, *CONTENTS, "role", "type", *places, *chunks}
     yield from unplaced_fields(message, read, of="a message")
     yield from _unread_contents(message, key)
 
@@ -431,7 +404,7 @@ class _Reply:
             self._is_read = True
         else:
             self._is_unread = True
-        return f"[{kind}]"
+        return f"[{kind or 'part'}]"
 
     def said(self, *, even_blank: bool = True) -> Iterator[Said]:
         if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
@@ -440,7 +413,7 @@ class _Reply:
             yield from self.results
 
 
-_CALL_PARTS = ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call")
+_CALL_PARTS = ("functionCall", "function_call", "toolUse", "toolInvocation")
 _CODE = "executableCode"
 """What Google's own interpreter runs: a call of a tool of the provider's."""
 _SERVED = "toolCall"
@@ -473,7 +446,7 @@ def _result_part(part: Any) -> Said | None:
     if kind.endswith(_RESULT_PARTS) and "state" not in part:
         given = (part[key] for key in _GIVEN_BACK if part.get(key) is not None)
         # OpenTelemetry's parts have the id of their call as their own.
-        named = {"call_id": part.get("id")} if kind.endswith(("response", "function_result")) else {}
+        named = {"call_id": part.get("id")} if kind.endswith("response") else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
         return result_said({**named, **part, **failed}, next(given, None))
     for key in ("functionResponse", "function_response", "toolResult", "toolResponse"):
@@ -483,17 +456,12 @@ def _result_part(part: Any) -> Said | None:
     if isinstance(inner := part.get("codeExecutionResult"), dict):
         failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
         return result_said({"name": "code_execution", **failed}, inner.get("output"))
-    if isinstance(inner := part.get("tool_call_result"), dict):  # Haystack's, with the call that it is of
-        origin = inner["origin"] if isinstance(inner.get("origin"), dict) else {}
-        named = {"name": origin.get("tool_name"), "call_id": origin.get("id")}
-        return result_said({**named, "is_error": inner.get("error")}, inner.get("result"))
     return None
 
 
-_RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response",
-                 "function_result")  # fmt: skip
+_RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response")
 _GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs")
-_WRAPPINGS = ("functionResponse", "function_response", "toolResult", "toolResponse", "tool_call_result")
+_WRAPPINGS = ("functionResponse", "function_response", "toolResult", "toolResponse")
 _OF_RESULTS = frozenset(
     (
         *(
@@ -505,7 +473,7 @@ _OF_RESULTS = frozenset(
             "toolResult",
             "toolResponse",
         ),
-        *("codeExecutionResult", "tool_call_result", "items", "parts", "text", "data", "call", "origin"),
+        *("codeExecutionResult", "items", "parts", "text", "data"),
         *("artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
     )
 )
@@ -534,14 +502,6 @@ def _calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
-    for key in RESULT_LISTS:
-        inside = message.get(key)
-        if isinstance(inside, list) and inside and all(map(_is_result, inside)):
-            for each in inside:
-                yield from _tool_message(each)
-            yield from map(not_placed, unplaced_fields(message, {*_OF_TOOLS, key}, of="a message of a tool"))
-            return
-    message = _with_ids(message)
     _, content = _content(message)
     if content in _NOTHING:  # then the result may stand beside it
         content = next((message[key] for key in _GIVEN_BACK if message.get(key) not in _NOTHING), content)
@@ -553,7 +513,7 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
     yield from map(not_placed, unplaced_fields(message, _OF_TOOLS, of="a message of a tool"))
 
 
-_OF_TOOLS = frozenset((*_OF_RESULTS, *CONTENTS, *RESULT_LISTS, "role"))
+_OF_TOOLS = frozenset((*_OF_RESULTS, *CONTENTS, "role"))
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[Said]:
@@ -571,19 +531,6 @@ def _results_in(message: Mapping[str, Any], content: Any) -> list[Said]:
         for unplaced in (unplaced_in_part(part) if result is None else _unread_in_result(part))
     ]
     return [*filter(None, results), *map(not_placed, lost)]
-
-
-def _with_ids(message: dict[str, Any]) -> dict[str, Any]:
-    """LlamaIndex keeps the id of the call, and the name of the tool, apart."""
-    more = message.get("additional_kwargs")
-    if not isinstance(more, dict) or any(message.get(key) for key in RESULT_IDS):
-        return message
-    known = {key: more[key] for key in (*RESULT_IDS, "name") if more.get(key)}
-    return {**message, **known}
-
-
-def _is_result(value: Any) -> bool:
-    return isinstance(value, dict) and any(value.get(key) is not None for key in (*RESULT_IDS, *_GIVEN_BACK))
 
 
 _KINDS: dict[type, str] = {

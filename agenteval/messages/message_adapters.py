@@ -16,12 +16,12 @@ from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
 from agenteval.messages.agent_names import NAMED, name_of
 from agenteval.messages.calls import Call, Read, call_in, word
-from agenteval.messages.dialects import autogen, google_adk, pydantic_ai
+from agenteval.messages.dialects import google_adk, pydantic_ai
 from agenteval.messages.endings import refusal_in
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
-from agenteval.messages.said import PASSAGES, RESULT_LISTS, UNPLACED, Said
+from agenteval.messages.said import PASSAGES, UNPLACED, Said
 from agenteval.messages.speakers import unwrapped
 from agenteval.messages.texts import is_silent
 from agenteval.messages.without_calls import public_fields
@@ -163,7 +163,7 @@ def _part(part: Any, depth: int = 3) -> Any:
 # ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
-_LISTS_OF_FRAMEWORKS = (pydantic_ai.importer, autogen.importer, google_adk.importer)
+_LISTS_OF_FRAMEWORKS = (pydantic_ai.importer, google_adk.importer)
 
 
 def entries_in(listed: Sequence[Any]) -> list[Message]:
@@ -218,6 +218,14 @@ def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
         entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
         return list(map(_as_plain, said_in(entries, _mute)))
     return read
+
+
+def unread_list(messages: Sequence[Message]) -> str:
+    """How a list begins of which nobody knows any entry; empty if it holds one that is known."""
+    if not messages or any(each.get("role") in _USUAL_ROLES for each in messages):
+        return ""
+    read = plain(messages)
+    return "" if any(each.get("role") != UNPLACED for each in read) else next(iter(phrases_in(read)), "")
 
 
 def phrases_in(messages: Iterable[Message]) -> tuple[str, ...]:
@@ -296,7 +304,7 @@ def _is_usual(message: Message, said: Sequence[Said]) -> bool:
         return False
     if role == "tool":
         parts = content if isinstance(content, list) else ()
-        return message.keys().isdisjoint(RESULT_LISTS) and all(map(_is_usual_part, parts))
+        return all(map(_is_usual_part, parts))
     if role != "assistant":
         return role != "user" or all(each.role == "user" for each in said)
     given = chat.given_calls(message)

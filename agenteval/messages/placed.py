@@ -197,12 +197,27 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
             continue
         if (shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value):
             continue
-        known = _OF_RECORDS if key in SPEAKERS or key == "config" else _OF_A_TASK
+        is_run = _RUN in record
+        if is_run and key == "events" and isinstance(value, list) and all(map(_is_of_run, value)):
+            continue
+        is_known = key in SPEAKERS or key == "config" or (is_run and key in _OF_RUNS)
+        known = _OF_RECORDS if is_known else _OF_A_TASK
         if holds_entries(value, known) or is_call(value):
             yield _unknown(value, f"'{_short(key)}' of the record", str(key))
         elif calls := calls_in(value, is_typed_call, without=known):
             # Much that describes a record has a name and parameters: a model, an experiment.
             yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
+
+
+_RUN = "run_type"
+"""What a record of LangSmith's has: of a run of a chain, a model, a tool."""
+_OF_RUNS = ("extra", "serialized", "manifest", "invocation_params")
+_EVENTS_OF_RUNS = ("start", "end", "new_token", "error")
+
+
+def _is_of_run(event: Any) -> bool:
+    """Whether an event says when a run began, went on or ended."""
+    return isinstance(event, Mapping) and event.get("name") in _EVENTS_OF_RUNS and "time" in event
 
 
 NO_KIND = "an entry of no known kind"

@@ -13,11 +13,13 @@ from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
 from agenteval.messages.message import kind_of
+from agenteval.messages.one_conversation import require_one_conversation, users_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.record_paths import MISSING
-from agenteval.messages.speakers import is_event, is_message
+from agenteval.messages.speakers import is_message
 from agenteval.messages.traces import logged_in_trace
 from agenteval.messages.turns import Talk, talk_of
 
@@ -100,6 +102,10 @@ def read_conversation(
         notes.setdefault(text)
 
     logged = _logged(record, elsewhere)
+    require_one_conversation(logged.messages)
+    if len(users := users_in(logged.messages)) > 1:
+        names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
+        tell(f"{len(users)} people write as the user ({names}): they are read as one")
     fields = record if isinstance(record, dict) else {}
     outer = (fields, *logged.requests)
     inner = (each.get(key) for each in outer for key in _WITHIN)
@@ -128,8 +134,10 @@ def read_conversation(
 def _logged(record: Any, elsewhere: Sequence[ToolCall]) -> Logged:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
-        if record and not any(is_message(each) or is_event(each) for each in record):
-            raise AuthorError(Problem("a list without any message", "each message needs a role and content"))
+        if record and not any(map(is_message, record)):
+            keys = ", ".join(_keys_of(next((each for each in record if isinstance(each, dict)), {})))
+            what = f"a list without any message{keys and f' (its first object has {keys})'}"
+            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORT_IT}"))
         return Logged(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
@@ -159,17 +167,28 @@ _TEXTS = ("text", "content", "parts")
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
-    if is_event(record) or (is_message(record) and not _OF_MESSAGES.isdisjoint(record)):
+    if is_message(record) and not _OF_MESSAGES.isdisjoint(record):
         return 'it is one message: write all of a conversation in one record, {"messages": […]}'
     if found := next((key for key in MESSAGES if key in record), None):
-        return f"expected a list of them in '{found}', there is {kind_of(record[found])}"
-    keys = [str(key)[:40] for key in record][:12]
-    near = next((near for key in keys if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
+        others = ", ".join(key for key in _keys_of(record) if key != found)
+        beside = f" beside {others}" if others else ""
+        there = f"there is {kind_of(record[found])}{beside}"
+        return f"expected a list of them in '{found}', {there}; else {IMPORT_IT}"
+    keys = _keys_of(record)
+    lists = [key for key in keys if isinstance(record.get(key), list)]
+    near = next((near for key in lists if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
-    return f"expected a list of them in 'messages'; {there}" + (f"; {near}" if near else "")
+    return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORT_IT}"
 
 
-_OF_MESSAGES = frozenset(("role", "content", "from", "value"))
+def _keys_of(record: Mapping[str, Any]) -> list[str]:
+    return [str(key)[:40] for key in record][:_MOST_KEYS]
+
+
+_MOST_KEYS = 12
+
+
+_OF_MESSAGES = frozenset(("role", "content"))
 
 
 def _id(fields: Mapping[str, Any]) -> str:

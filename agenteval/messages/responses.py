@@ -1,6 +1,6 @@
 """What came back to a logged request: the messages of a response, or why there is none. Pure.
 
-Known are the responses of OpenAI (both of its interfaces), Anthropic, Google and Ollama, whole or streamed,
+Known are the responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, whole or streamed,
 as objects or as text, in a body or not.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 from agenteval.messages.said import UNPLACED, marked
@@ -133,7 +134,7 @@ def opened(value: Any) -> Any:
     except Unreadable as error:
         if error.error is not None:
             return {"error": error.error}
-        why = "the answer is unknown: log the complete response"
+        why = f"the answer is unknown: log the complete response; else {IMPORT_IT}"
         raise AuthorError(Problem(f"the response {error.what}", why)) from None
 
 
@@ -291,7 +292,7 @@ def _said_at(response: Mapping[str, Any]) -> list[Any]:
     listed = response.get("messages")
     if isinstance(listed, list) and listed and len(response) == 1:
         return listed if all(map(is_message, listed)) else []
-    for part in (_first(response, "choices"), _first(response, "generations"), response):
+    for part in (_first(response, "choices"), _first(response, "generations")):
         if isinstance(message := part.get("message"), dict):
             return [{"role": "assistant", **message} if "kwargs" not in message else message]
     if isinstance(content := _first(response, "candidates").get("content"), dict):

@@ -116,17 +116,7 @@ def result_said(message: Mapping[str, Any], content: Any) -> Said:
 
 
 _NAMES = ("name", "toolName", "tool_name")
-RESULT_LISTS = (
-    "tool_responses",
-    "toolResponses",
-    "tool_results",
-    "toolResults",
-    "tool_outputs",
-    "toolOutputs",
-)
-"""Where one message of a tool has the results of several calls, each with its own id: AutoGen writes all of
-them once more as its text."""
 PASSAGES = "passages"
 """The type of a tool's message with what was looked up before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")
-_OF_MORE = frozenset(("parts", "blocks", ADDITIONAL, *RESULT_LISTS, *PLACES))
+_OF_MORE = frozenset(("parts", ADDITIONAL, *PLACES))

@@ -1,6 +1,6 @@
 """A streamed response as it was logged, its pieces put together. Pure.
 
-Known are the streams of OpenAI (both of its interfaces), Anthropic, Google and Ollama: as server-sent events,
+Known are the streams of OpenAI (both of its interfaces), Anthropic and Google: as server-sent events,
 as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
 """
 
@@ -67,8 +67,6 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return _with_unknown(_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
         return _with_unknown(_candidate(pieces), pieces)
-    if any("done" in piece for piece in pieces):
-        return _with_unknown(_chat(pieces), pieces)
     raise Unreadable("is a stream of an unknown kind")
 
 
@@ -158,7 +156,7 @@ def _is_piece(value: Any) -> bool:
     known = isinstance(kind, str) and (
         kind.startswith(("response.", "message_", "content_block_")) or kind in ("ping", "error", DONE)
     )
-    return known or "candidates" in value or "done" in value or isinstance(value.get("choices"), list)
+    return known or "candidates" in value or isinstance(value.get("choices"), list)
 
 
 def _cut_off() -> Unreadable:
@@ -276,18 +274,6 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _is_bare(part: Any) -> bool:
     return isinstance(part, dict) and set(part) == {"text"}
-
-
-def _chat(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Ollama's lines."""
-    if not pieces[-1].get("done"):
-        raise _cut_off()
-    messages = [_object(piece, "message") for piece in pieces]
-    listed = (each.get("tool_calls") for each in messages)
-    calls = [call for each in listed if isinstance(each, list) for call in each]
-    text = "".join(str(each.get("content") or "") for each in messages)
-    rest = {key: value for each in messages for key, value in each.items()}
-    return {**pieces[-1], "message": {**rest, "role": "assistant", "content": text, "tool_calls": calls}}
 
 
 def _object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ _UNTYPED: Mapping[str, Shape] = {
     "guardContent": STATED,
     "json": ANYTHING,
 }
-"""What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
+"""What parts without a kind hold, by which they are known: Google's, Bedrock's."""
 _OF_PARTS: Mapping[str, Shape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
 _OF_MODELS = dict.fromkeys(("from", "to", "tool"), CONTROL)
 _OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
@@ -148,7 +148,7 @@ def text_in(part: Any) -> str | None:
             return text
     if kind:
         return "" if kind in _TEXTS and "text" in part and part["text"] is None else None
-    return json.dumps(part, ensure_ascii=False)
+    return None if _UNTYPED.keys().isdisjoint(part) else json.dumps(part, ensure_ascii=False)
 
 
 def _text_at(value: Any) -> str | None:

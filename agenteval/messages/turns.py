@@ -15,18 +15,20 @@ from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, 
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Read, Tell, handed_over
+from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import is_repeat, said_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
 from agenteval.messages.said import Said, unplaced_in
+from agenteval.messages.text_tool_calls import with_text_calls_unplaced
 from agenteval.messages.texts import joined
-from agenteval.messages.written import with_written_calls
 
 _NO_TOOLS: Mapping[str, Tool] = {}
 _NOWHERE = NoCallsIn()
 CUT_OFF = "the recording ends before an answer"
-READ_IT = "write an importer of its format; what holds neither calls nor answers, name with --no-calls-in"
+READ_IT = f"{IMPORT_IT}; what holds neither calls nor answers, name with --no-calls-in"
+_MOST_KEYS = 8
 
 
 class Talk(NamedTuple):
@@ -62,7 +64,7 @@ def talk_of(
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _Draft(no_calls_in)
-    for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw="choices" in logged.response):
+    for said in with_text_calls_unplaced(said_in(messages, tell)):
         draft.add(said)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
@@ -91,7 +93,9 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
     """Raises ``AuthorError`` for a record of which too little was read to be judged."""
     if coverage.read * 2 < coverage.messages:
         why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
-        what = f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}"
+        keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
+        named = f"; their keys are {keys}" if keys else ""
+        what = f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
         raise AuthorError(Problem(what, READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
@@ -99,7 +103,7 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
         parts = " ".join((unread.steps[-1].said.text or "").split())
         what = f"no part of an answer of the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, "its parts are of unknown kinds"))
+        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORT_IT}"))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(
             Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
@@ -195,7 +199,7 @@ def _unsure(step: Step, ids: Collection[str]) -> Step:
 
 class _Draft:
     """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
-    about it; ``unread``: of how many messages nothing was read."""
+    about it; ``unread``: of how many messages nothing was read, ``unread_keys``: the keys of these."""
 
     def __init__(self, no_calls_in: NoCallsIn) -> None:
         self.turns: list[_Turn] = []
@@ -205,6 +209,7 @@ class _Draft:
         self.notes: Counter[str] = Counter()
         self.remarks: dict[str, None] = {}
         self.unread = 0
+        self.unread_keys: dict[str, None] = {}
         self._no_calls_in = no_calls_in
         self._unpaired: list[_Step] = []
         self._ids: set[str] = set()
@@ -246,7 +251,12 @@ class _Draft:
         if self._no_calls_in.places(unplaced):
             return
         self._note(unplaced)
-        self.unread += whole
+        if whole:
+            self.unread += 1
+            entry = unplaced.entry
+            self.unread_keys |= (
+                dict.fromkeys(str(key)[:40] for key in entry) if isinstance(entry, Mapping) else {}
+            )
         if self.turns:
             self.turns[-1].unplaced.setdefault(unplaced.phrase)
         else:

@@ -31,7 +31,7 @@ ASKED, ANSWER, FOUND = (
     "The fare of RX4417 is $797.27.",
 )
 KEY = "AKIAIOSFODNN7EXAMPLQ"
-WITHOUT_TOOLS = ("dialogues", "openai-threads")
+OTHERS = ROOT / "tests/data/other_formats"
 
 
 def name_of(path: Path) -> str:
@@ -62,7 +62,7 @@ def told(conversation: Conversation) -> list[Any]:
 @pytest.mark.parametrize("path", SAMPLES, ids=name_of)
 def test_a_conversation_is_the_same_in_every_dialect(path: Path) -> None:
     conversations = read(path)
-    calls = [] if name_of(path) in WITHOUT_TOOLS else [("get_fare", {"flight": "RX4417"}, FOUND)]
+    calls = [("get_fare", {"flight": "RX4417"}, FOUND)]
     (found,) = [each for each in conversations if ASKED in told(each)]
     said = [each for each in told(found) if each not in ("Hello", "Hi!", "One moment.")]
     assert said == [ASKED, *calls, ANSWER]
@@ -72,7 +72,7 @@ def test_a_conversation_is_the_same_in_every_dialect(path: Path) -> None:
 @pytest.mark.parametrize("path", SAMPLES, ids=name_of)
 def test_the_bug_in_a_sample_is_red_and_its_fix_is_green(project: Project, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    wrong = f"{ANSWER} {KEY}" if name_of(path) in WITHOUT_TOOLS else ANSWER.replace("RX4417", "RX4471")
+    wrong = ANSWER.replace("RX4417", "RX4471")
     project.write("agenteval.yaml", "fail_on_severity: high\n")
     project.write(path.name, text)
     project.write(f"wrong.{path.name}", text.replace(ANSWER, wrong))
@@ -80,7 +80,7 @@ def test_the_bug_in_a_sample_is_red_and_its_fix_is_green(project: Project, path:
     assert done.code == 0, done.all
     done = project.call("score", f"wrong.{path.name}")
     assert done.code == 1, done.all
-    assert KEY in wrong or "false information" in done.out
+    assert "false information" in done.out
 
 
 def test_every_importer_of_ours_has_a_sample_that_no_other_matches() -> None:
@@ -111,9 +111,9 @@ def test_help_loads_no_importer() -> None:
 
 # ── another package's ────────────────────────────────────────────────────────────────────────────
 
-PAGE = (ROOT / "docs/score.md").read_text(encoding="utf-8")
-(OF_PAGE,) = re.findall(r"^```python\n(# ferry_logs.py\n.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-(REGISTERED,) = re.findall(r"^```toml\n\[project\.entry-points\.(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = (ROOT / "docs/importers.md").read_text(encoding="utf-8")
+OF_PAGE = re.findall(r"^```python\n# (\w+)_logs.py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+(REGISTERED,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PACKAGE = """
 class Ferry:
     name = "ferry"
@@ -169,19 +169,39 @@ def samples(project: Project) -> dict[str, Any]:
     return {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
 
 
-def test_the_package_of_the_page(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
-    assert REGISTERED == '"agenteval.importers"]\nferry = "ferry_logs:importer"\n'
-    env = installed_in(tmp_path_factory.mktemp("site"), OF_PAGE)
-    assert scored(project, env, trip("t-1"), trip("t-2")).code == 0
-    assert {name: each["turns"][0]["agent"] for name, each in samples(project).items()} == {
-        "t-1": "At nine.",
-        "t-2": "At nine.",
-    }
-    assert scored(project, env, trip("t-1"), trip("t-2", KEY)).code == 1
-    unread = {"trip": "t-3", "ferry_log": [["X", "?"]]}
-    done = scored(project, env, trip("t-1"), unread)
-    assert done.code == 3
-    assert "log.json:2: the importer 'ferry' failed: KeyError: 'X'" in " ".join(done.out.split())
+def test_the_package_of_the_page_is_about_thirty_lines_and_registered() -> None:
+    declared = tomllib.loads(REGISTERED)["project"]["entry-points"][GROUP]
+    assert declared == {"sharegpt": "sharegpt_logs:importer"}
+    assert [name for name, _ in OF_PAGE] == ["sharegpt", "codex"]
+    assert all(sum(map(bool, code.splitlines())) <= 31 for _, code in OF_PAGE)
+
+
+@pytest.mark.parametrize(("name", "code"), OF_PAGE, ids=[name for name, _ in OF_PAGE])
+def test_an_importer_of_the_page_reads_what_left(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, name: str, code: str
+) -> None:
+    env = installed_in(tmp_path_factory.mktemp("site"), code, name)
+    (path,) = OTHERS.glob(f"{name}.json*")
+    text = path.read_text(encoding="utf-8")
+    for wrong, code_of in ((ANSWER, 0), (f"{ANSWER} {KEY}", 1)):
+        project.write(path.name, text.replace(ANSWER, wrong))
+        done = project.call("score", path.name, "--report", "json=results.json", env=env)
+        assert done.code == code_of, done.all
+        (sample,) = samples(project).values()
+        (turn,) = sample["turns"]
+        (call,) = turn["tool_calls"]
+        assert (turn["user"], turn["agent"]) == (ASKED, wrong)
+        assert (call["name"], call["args"], call["result"]) == ("get_fare", {"flight": "RX4417"}, FOUND)
+
+
+def test_what_an_importer_of_the_page_does_not_know_is_not_fully_seen(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    env = installed_in(tmp_path_factory.mktemp("site"), OF_PAGE[0][1], "sharegpt")
+    record = json.loads((OTHERS / "sharegpt.json").read_text(encoding="utf-8"))
+    record["conversations"][-1]["actions"] = [{"do": "cancel"}]
+    done = scored(project, env, record)
+    assert "'actions' of a message was not read" in done.all
 
 
 @pytest.mark.parametrize("lines", [True, False])
@@ -245,7 +265,7 @@ class Importer:
 importer = Importer()
 """
     env = installed_in(tmp_path_factory.mktemp("site"), code, "zz")
-    sample = next(path for path in SAMPLES if name_of(path) == "letta")
+    sample = next(path for path in SAMPLES if name_of(path) == "pydantic-ai")
     project.write("log.json", sample.read_text(encoding="utf-8"))
     assert project.call("score", "log.json", "--report", "json=results.json", env=env).code == 0
     (found,) = samples(project).values()

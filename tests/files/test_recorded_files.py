@@ -299,15 +299,6 @@ EXPECTED = [("Weather?", "It is 25.", [("get_weather", {"city": "Rome"}, '{"temp
 ASKED_AND_TOLD = [agent(None, call("get_weather", '{"city": "Rome"}')), result('{"temp": 25}')]
 
 SHAPES: dict[str, Any] = {
-    "sharegpt": {
-        "conversations": [
-            {"from": "system", "value": "x"},
-            {"from": "human", "value": "Weather?"},
-            {"from": "function_call", "value": '{"name": "get_weather", "arguments": {"city": "Rome"}}'},
-            {"from": "observation", "value": '{"temp": 25}'},
-            {"from": "gpt", "value": "It is 25."},
-        ]
-    },
     "langchain": {
         "history": [
             {"type": "human", "content": "Weather?"},
@@ -566,7 +557,7 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
             "it is one message: write all of a conversation in one",
             "did you",
         ),
-        ({"from": "human", "value": "Hi"}, "it is one message", "did you"),
+        ({"from": "human", "value": "Hi"}, "there is from, value; write an importer", "did you"),
     ],
 )
 def test_what_is_wrong_with_messages_is_said(record: Any, said: str, unsaid: str) -> None:

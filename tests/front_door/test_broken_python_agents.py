@@ -178,7 +178,7 @@ EMPTY = {
     "empty text": "def agent(m): return ''",
     "blank text": "def agent(m): return ' \\n '",
     "empty list": "def agent(m): return []",
-    "no assistant in the list": "def agent(m): return [{'role': 'wizard', 'content': 'abra'}]",
+    "no assistant in the list": "def agent(m): return [{'role': 'system', 'content': 'abra'}]",
     "its own input": "def agent(m): return m",
 }
 

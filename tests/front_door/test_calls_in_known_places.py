@@ -105,15 +105,6 @@ def confirming(call: Any) -> Any:
     return {"functionCall": {"id": "g", "name": "adk_request_confirmation", "args": given}}
 
 
-def summary(name: str) -> list[Any]:
-    """AutoGen's last message of a turn, without the events before it."""
-    calls = [{"id": "1", "name": name, "arguments": "{}"}]
-    results = [{"call_id": "1", "name": name, "content": "ok", "is_error": False}]
-    spoken = {"type": "ToolCallSummaryMessage", "source": "a", "content": "Done."}
-    return [{**spoken, "tool_calls": calls, "results": results}]
-
-
-AUTOGEN = [{"type": "TextMessage", "source": "user", "content": "Hi"}]
 WAITS = {"type": "mcp_approval_request", "id": "a1", "name": "cancel", "arguments": "{}", "server_label": "s"}
 GRANTED = {"type": "mcp_call", "id": "m1", "name": "look", "arguments": "{}", "approval_request_id": "a1"}
 CODE = {"type": "code_interpreter_call", "id": "x", "code": "1"}
@@ -133,8 +124,6 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
         openai({"role": "assistant", "parts": [turned("look", state="output-available", output=1), TEXT]}),
         1,
     ),
-    "a summary of AutoGen's": ({"messages": [*AUTOGEN, *summary("cancel")]},
-                               {"messages": [*AUTOGEN, *summary("look")]}, 1),
     "a question of ADK's": (session(adk(confirming({"id": "f", **NAMED})), adk(BARE)),
                             session(adk(confirming({"id": "f", "name": "look", "args": {}})), adk(BARE)), 1),
     "a confirmation that waits": (
@@ -299,14 +288,6 @@ def of_adk(name: str) -> list[Any]:
     return [adk({"functionCall": call}), adk(given), adk(BARE)]
 
 
-def of_autogen(name: str) -> list[Any]:
-    asked = {"type": "ToolCallRequestEvent", "source": "a", "content": [{"id": "1", "name": name,
-             "arguments": "{}"}]}  # fmt: skip
-    done = {"type": "ToolCallExecutionEvent", "source": "a", "content": [{"call_id": "1", "name": name,
-            "content": "ok", "is_error": False}]}  # fmt: skip
-    return [*AUTOGEN, asked, done, {"type": "TextMessage", "source": "a", "content": "Done."}]
-
-
 def of_langchain(name: str) -> list[Any]:
     asked = {"content": "", "tool_calls": [{"id": "c", "name": name, "args": {}}]}
     given = {"content": "ok", "tool_call_id": "c", "name": name}
@@ -314,8 +295,7 @@ def of_langchain(name: str) -> list[Any]:
     return [{"type": "ai", "data": asked}, {"type": "tool", "data": given}, {"type": "ai", "data": said}]
 
 
-FORMS = {"pydantic-ai": of_pydantic, "adk": of_adk, "autogen": of_autogen, "langchain": of_langchain,
-         "autogen's summary": summary}  # fmt: skip
+FORMS = {"pydantic-ai": of_pydantic, "adk": of_adk, "langchain": of_langchain}
 
 
 def test_a_list_in_the_form_of_a_framework_is_read_as_its_log(project: Project) -> None:

@@ -255,13 +255,6 @@ def test_a_request_and_its_response_are_one_conversation(name: str) -> None:
             "Shipped.",
         ),
         (
-            {
-                "request": {"messages": [ASKED], "system": "Be brief."},
-                "response": {"message": {"role": "assistant", "content": "Shipped."}, "done": True},
-            },
-            "Shipped.",
-        ),
-        (
             {"request": {"messages": [ASKED], "system": "Be brief."}, "response": '{"status": "shipped"}'},
             '{"status": "shipped"}',
         ),

@@ -145,7 +145,7 @@ def test_what_a_tool_gives_is_no_hand_off() -> None:
     assert who(heard([asks(), given, says("Yes.")])) == ["", ""]
 
 
-def test_logs_of_adk_and_autogen_name_their_agents_and_their_usage() -> None:
+def test_logs_of_adk_name_their_agents_and_their_usage() -> None:
     took = {"promptTokenCount": 50, "candidatesTokenCount": 2}
     call = {"functionCall": {"id": "c", "name": "find", "args": {}}}
     given = {"functionResponse": {"id": "c", "name": "find", "response": "ok"}}
@@ -158,27 +158,9 @@ def test_logs_of_adk_and_autogen_name_their_agents_and_their_usage() -> None:
             ("billing", "model", {"text": "Yes."}, {"usageMetadata": took}),
         ]
     ]
-    request = {
-        "source": "triage",
-        "type": "ToolCallRequestEvent",
-        "content": [{"name": "find", "arguments": "{}", "id": "c"}],
-    }
-    done = {
-        "source": "triage",
-        "type": "ToolCallExecutionEvent",
-        "content": [{"call_id": "c", "content": "ok"}],
-    }
-    usage = {"prompt_tokens": 50, "completion_tokens": 2}
-    autogen = [
-        {"source": "user", "type": "TextMessage", "content": "Hi", "models_usage": None},
-        {**request, "models_usage": usage},
-        done,
-        {"source": "billing", "type": "TextMessage", "content": "Yes.", "models_usage": usage},
-    ]
-    for record in ({"id": "1", "events": events}, {"id": "2", "messages": autogen}):
-        (turn,) = read(record).talk.trajectory.turns
-        assert turn.spoken == ("triage", "billing")
-        assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.calls) == (100, 4, 2)
+    (turn,) = read({"id": "1", "events": events}).talk.trajectory.turns
+    assert turn.spoken == ("triage", "billing")
+    assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.calls) == (100, 4, 2)
 
 
 def test_programs_and_endpoints_name_the_agent_of_one_answer() -> None:

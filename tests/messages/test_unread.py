@@ -48,8 +48,6 @@ def results(*messages: Any) -> list[tuple[str, Any, Any]]:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"blocks": [{"block_type": "text", "text": "14 m"}]},
-        {"blocks": [{"block_type": "thinking", "content": "Hm"}, {"block_type": "text", "text": "14 m"}]},
         {"content": None, "audio": {"id": "x", "transcript": "14 m"}},
         {"content": None, "tool_calls": [], "audio": {"id": "x", "transcript": "14 m"}},
         {"content": [{"type": "output_audio", "transcript": "14 m"}]},
@@ -74,21 +72,6 @@ def test_what_stands_beside_calls_as_their_output_is_not_said() -> None:
     assert read(ASKED, {**CALLED, "output": "14 m"}, DONE).talk.trajectory.turns[0].steps[0].text is None
 
 
-def test_blocks_with_calls_and_their_results() -> None:
-    call = {"block_type": "tool_call", "tool_call_id": "a", "tool_name": "measure", "tool_kwargs": {"at": 1}}
-    texts = {name: [{"block_type": "text", "text": name}] for name in ("b", "a")}
-    given = [
-        {"role": "tool", "additional_kwargs": {"tool_call_id": name}, "blocks": blocks}
-        for name, blocks in texts.items()
-    ]
-    asked = {"role": "user", "blocks": [{"block_type": "text", "text": "How deep?"}]}
-    said = agent(blocks=[call, {**call, "tool_call_id": "b", "tool_kwargs": '{"at": 2}'}])
-    found = read(asked, said, *given, DONE).talk.trajectory.turns[0]
-    made = [(call.args, call.result.value if call.result else None) for call in found.tool_calls]
-    assert found.user == "How deep?"
-    assert made == [({"at": 1}, "a"), ({"at": 2}, "b")]
-
-
 @pytest.mark.parametrize(
     ("key", "fields"),
     [
@@ -99,6 +82,10 @@ def test_blocks_with_calls_and_their_results() -> None:
         ("output_text", {"content": "", "output_text": "14 m"}),
         ("finalAnswer", {"content": [], "finalAnswer": "14 m"}),
         ("reply", {"reply": {"text": "14 m"}}),
+        ("message", {"message": "14 m"}),
+        ("blocks", {"blocks": [{"block_type": "text", "text": "14 m"}]}),
+        ("contents", {"contents": [{"type": "text", "text": "14 m"}]}),
+        ("items", {"items": [{"content_type": "text", "text": "14 m"}]}),
     ],
 )
 def test_an_answer_in_an_unknown_place_is_not_known(key: str, fields: Any) -> None:
@@ -142,33 +129,6 @@ def test_an_answer_that_is_empty_stays_empty(project: Project, fields: Any) -> N
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"content": "5\n\n9", "tool_responses": [{"tool_call_id": "b", "role": "tool", "content": "9"},
-                                                 {"tool_call_id": "a", "role": "tool", "content": "5"}]},
-        {"tool_outputs": [{"tool_call_id": "b", "output": "9"}, {"tool_call_id": "a", "output": "5"}]},
-        {"toolResults": [{"toolCallId": "b", "result": "9"}, {"toolCallId": "a", "result": "5"}]},
-        {"tool_results": [{"result": "5"}, {"result": "9"}]},
-    ],
-)  # fmt: skip
-def test_several_results_in_one_message(message: Any) -> None:
-    found = results(CALLED, {"role": "tool", "name": "proxy", **message})
-    assert found == [("measure_a", "5", False), ("measure_b", "9", False)]
-
-
-def test_which_of_several_results_is_an_error() -> None:
-    given = [{"tool_call_id": "a", "content": "5"}, {"tool_call_id": "b", "content": "no", "is_error": True}]
-    found = results(CALLED, {"role": "tool", "content": "5\n\nno", "tool_responses": given})
-    assert [is_error for *_, is_error in found] == [False, True]
-
-
-@pytest.mark.parametrize("listed", [[], ["5"], None, "5", [{"note": "5"}]])
-def test_a_result_beside_what_is_no_list_of_results(listed: Any) -> None:
-    message = {"role": "tool", "tool_call_id": "b", "content": "9", "tool_responses": listed}
-    assert results(CALLED, message) == [("measure_a", None, None), ("measure_b", "9", False)]
 
 
 @pytest.mark.parametrize(("key", "value"), [("output", "9"), ("result", {"depth": 9}), ("response", [9])])

@@ -22,18 +22,20 @@ from agenteval.files.recorded.sources import (
     parse,
     raw_lines_of,
 )
+from agenteval.files.recorded.tables import is_table, rows_of
 from agenteval.messages.chat import whole_json
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES, is_exchange
 from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.rows import is_row
 from agenteval.messages.speakers import is_message
 from agenteval.messages.traces import whole_traces
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
 _OF_MESSAGES = tuple(key for key in MESSAGES if key not in ("contents", "items"))
-"""Without what frameworks have as the parts of one message."""
+"""Without what some libraries have as the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "samples", "results", "eval_cases")
 """Where a document may keep several conversations."""
 _GOES_ON = (b",", b"[", b"{", b":")
@@ -42,7 +44,7 @@ _GOES_ON = (b",", b"[", b"{", b":")
 
 def entries_of(source: Source) -> Iterator[Entry]:
     """The records of a file, in order; those of a document as if each stood in a line of its own."""
-    read = _document_read if is_document(source) else _lines_read
+    read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
     yield from whole_traces(imported(read(source)))
 
 
@@ -294,13 +296,13 @@ def _are_conversations(values: list[Any]) -> bool:
 
 
 def _has_role(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("role", value.get("from")), str)
+    return isinstance(value, dict) and isinstance(value.get("role"), str)
 
 
 def _is_conversation(value: Any) -> bool:
     if isinstance(value, dict):
         places = _OF_MESSAGES if "role" in value else MESSAGES
-        if any(isinstance(value.get(key), list) for key in places) or is_exchange(value):
+        if any(isinstance(value.get(key), list) for key in places) or is_exchange(value) or is_row(value):
             return True
     elif isinstance(value, list) and any(map(is_message, value)):
         return True

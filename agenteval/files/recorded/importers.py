@@ -19,6 +19,7 @@ from agenteval.messages.record_paths import MISSING
 
 GROUP = "agenteval.importers"
 _BESIDE = ("notes", "outcome")
+_INSTALL_AGAIN = "install agenteval again: what is installed was declared by another version of it"
 
 
 @cache
@@ -39,7 +40,8 @@ def _loaded(entry: EntryPoint) -> Importer:
         _ = importer.name, importer.matches, importer.read
     except Exception as error:
         what = f"the importer '{entry.name}' ({entry.value}) cannot be loaded: {_told(error)}"
-        raise AuthorError(Problem(what, "fix or uninstall the package that it comes with")) from error
+        remedy = _INSTALL_AGAIN if _is_own(entry) else "fix or uninstall the package that it comes with"
+        raise AuthorError(Problem(what, remedy)) from error
     return importer
 
 

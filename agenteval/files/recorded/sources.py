@@ -123,7 +123,14 @@ def _unopenable(source: Source) -> Iterator[Problem]:
     elif start == b"\x28\xb5\x2f\xfd":
         yield Problem("the file is compressed with zstd", "decompress it, or use gzip", Place(source.shown))
     elif start.startswith(b"PK\x03\x04"):
-        yield Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.shown))
+        yield _of_zip(source)
+
+
+def _of_zip(source: Source) -> Problem:
+    if source.shown.lower().endswith(".eval"):
+        remedy = "write it as JSON: inspect log convert --to json --output-dir logs FILE.eval; then name that"
+        return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.shown))
+    return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.shown))
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────

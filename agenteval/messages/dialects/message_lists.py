@@ -1,4 +1,4 @@
-"""What most dialects are: a list of messages that all have one shape, alone or below a key. Pure."""
+"""A dialect that is a list of messages, all of one shape, alone or below a key. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from agenteval.messages.calls import Tell
 from agenteval.messages.without_calls import calls_in, holds_objects
 
-_PLACES = ("conversation", "conversations", "events", "steps", "turns", "data")
+_PLACES = ("conversation", "conversations", "events", "turns", "data")
 """Where a record that has no ``messages`` may have them."""
 _OF_IMPORTERS = ("notes", "outcome")
 
@@ -41,15 +41,12 @@ def unread_of(entry: Mapping[str, Any], read: Collection[str], known: Collection
 @dataclass(frozen=True)
 class MessageList:
     """``is_one``: whether something may be a message of it, which all must be; ``in_openai``: the messages in
-    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out; ``names_role``: its
-    messages have a role; ``is_any``: what else has to be true of messages that might be of another dialect,
-    too; ``of_records``: the fields of its records that hold no calls."""
+    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out; ``of_records``: the
+    fields of its records that hold no calls."""
 
     name: str
     is_one: Callable[[Mapping[str, Any]], bool]
     in_openai: Callable[[Sequence[Any], Tell], Iterable[Any]]
-    names_role: bool = False
-    is_any: Callable[[Sequence[Any]], bool] = bool
     of_records: frozenset[str] = frozenset()
 
     def matches(self, record: Any) -> bool:
@@ -71,14 +68,10 @@ class MessageList:
 
     def _is_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
-        # Looked at first: nearly all messages name a role, and those of few dialects do.
-        if not isinstance(first, dict) or ("role" in first) is not self.names_role:
+        # Looked at first: nearly all messages name a role, and those of a dialect do not.
+        if not isinstance(first, dict) or "role" in first or not self.is_one(first):
             return False
-        if not self.is_one(first) or not all(
-            isinstance(each, dict) and self.is_one(each) for each in messages
-        ):
-            return False
-        return self.is_any(messages)
+        return all(isinstance(each, dict) and self.is_one(each) for each in messages)
 
 
 def _lists_in(record: Any) -> Iterator[Found]:

@@ -1,0 +1,124 @@
+"""A row of a data set: what was asked and what was answered, each in a field of its own. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.responses import Reply, added_to, read_json, reply_to
+
+ASKED = ("input", "prompt", "query", "question")
+ANSWERED = ("output", "completion", "response", "answer")
+_INSIDE = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
+"""Where traced runs keep the one and the other, each as an object."""
+_AROUND_TEXT = ("content", "text", "result")
+"""What else may hold the answer within an object of outputs."""
+
+
+class Row(NamedTuple):
+    """``messages``: the question, or what was said up to it; ``reply``: what came back; ``unplaced``: what
+    around them nobody could place."""
+
+    messages: list[Any]
+    reply: Reply
+    unplaced: tuple[Unplaced, ...]
+
+
+def row_in(record: Mapping[str, Any]) -> Row | None:
+    """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
+    response that cannot be put together."""
+    if (found := _row(record, record)) is not None:
+        return found
+    for asked, answered in _INSIDE:
+        inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
+        if isinstance(inputs, dict) and isinstance(outputs, dict | str):
+            outer = {key: value for key, value in record.items() if key not in (asked, answered)}
+            question = next(filter(None, map(inputs.get, ASKED)), None) or _only(inputs)
+            messages = _question(question)
+            if messages is not None:
+                within = {key: value for key, value in inputs.items() if value is not question}
+                answer, rest = _answer_in(messages, outputs)
+                around = (*_unread(outer), *_unread(within), *_unread(rest))
+                return Row(messages, _reply(messages, answer), around)
+    return None
+
+
+def is_row(record: Mapping[str, Any]) -> bool:
+    """Whether an object in a list is a row, and no message of a conversation."""
+    if "role" in record:
+        return False
+    asked = next((record[key] for key in ASKED if record.get(key) not in (None, "")), None)
+    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])
+    return is_run or (_question(asked) is not None and any(key in record for key in ANSWERED))
+
+
+def _row(record: Mapping[str, Any], outer: Mapping[str, Any]) -> Row | None:
+    asked = next((key for key in ASKED if record.get(key) not in (None, "")), "")
+    answered = next((key for key in ANSWERED if key in record), "")
+    messages = _question(record[asked]) if asked and answered else None
+    if messages is None:
+        return None
+    rest = {key: value for key, value in outer.items() if key not in (asked, answered)}
+    return Row(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+
+
+def _question(value: Any) -> list[Any] | None:
+    """A text or a number, or the messages up to the answer."""
+    if isinstance(value, str) and value.strip():
+        listed = read_json(value)
+        return listed if _are_messages(listed) else [{"role": "user", "content": value}]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return [{"role": "user", "content": json.dumps(value)}]
+    return value if _are_messages(value) else None
+
+
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _only(inputs: Mapping[str, Any]) -> Any:
+    """The only text of an object."""
+    texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
+    """The answer of a run, and what stands beside it in its outputs: of a model, its response; of a chain, a
+    text under a name for answers, or alone."""
+    if not isinstance(outputs, dict) or not outputs or reply_to(messages, outputs).is_known:
+        return outputs, {}
+    keys = [key for key in (*ANSWERED, *_AROUND_TEXT) if isinstance(outputs.get(key), str | int | float)]
+    keys = keys or (list(outputs) if len(outputs) == 1 else [])
+    if not keys:
+        return outputs, {}
+    return outputs[keys[0]], {key: value for key, value in outputs.items() if key != keys[0]}
+
+
+def _reply(messages: list[Any], answer: Any) -> Reply:
+    """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
+    JSON."""
+    if isinstance(answer, str):
+        if not answer.strip():
+            return Reply([], lost="the row has no answer")
+        return reply_to(messages, answer)
+    if isinstance(answer, list) and answer and _are_messages(answer):
+        added = added_to(messages, answer)
+        return Reply(added)
+    if answer is None:
+        return Reply([], lost="the row has no answer")
+    reply = reply_to(messages, answer) if isinstance(answer, dict) and answer else None
+    if reply is not None and (reply.is_known or reply.lost):
+        return reply
+    return reply_to(messages, json.dumps(answer, ensure_ascii=False))
+
+
+def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
+    found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
+    for key, value in record.items():
+        is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one
+        if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
+            found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
+    yield from found.values()
