@@ -62,6 +62,9 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
             continue
         request = {**request, **tree.read(span).request}
         error = tree.read(span).error
+    for span in [each for each in apart if depth[id(each)][0] == outermost[0]]:
+        if conversation.take_over(span):
+            apart.remove(span)
     request["tools"] = _tools_in(tree)
     conversation.put_in_turns()
     for span in sorted(around.values(), key=lambda each: -sum(1 for _ in tree.above(each))):
@@ -233,17 +236,29 @@ class _Conversation:
         self._before: RawSpan | None = None
 
     def hear(self, span: RawSpan) -> None:
-        read = self._tree.read(span)
-        asked = self._reader.items(read.asked or ())
+        asked = self._reader.items(self._tree.read(span).asked or ())
         start, gap = self._start_of([each.unit for each in asked if each.unit], span)
+        self._hear(span, asked, start, gap)
+
+    def _hear(self, span: RawSpan, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
         first = len(self._nodes)
+        read = self._tree.read(span)
+        answered = self._reader.items([*(read.asked or ()), *read.answered])[len(read.asked or ()) :]
         asked_last = self._follow(start, asked)
-        answered = self._reader.items([*(read.asked or ()), *read.answered])[len(asked) :]
         end = self._follow(asked_last, answered, is_new=True)
         end.is_end, end.is_open = True, end.is_open or end is asked_last
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
         self._ends[id(span)] = end
+
+    def take_over(self, span: RawSpan) -> bool:
+        """Whether another agent answers after all that was said, which its input puts in other words: the
+        outermost agent asked for a tool and said nothing more."""
+        is_open = bool(self._last.unit.calls) and not self._last.follows
+        goes_on = is_open and self._before is not None and is_before(self._before, span)
+        if goes_on:
+            self._hear(span, (), self._last, _missing(span))
+        return goes_on
 
     def hand_over(self, span: RawSpan) -> bool:
         """Whether another agent goes on with all that was said."""
