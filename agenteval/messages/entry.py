@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.core.trajectory import ToolCall
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.record_paths import MISSING
 
@@ -15,8 +14,7 @@ IMPORT_IT = "write an importer of its format (docs/importers.md)"
 class Record(NamedTuple):
     """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was
     made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it.
-    ``around``: what stands around it in its document and nobody could place; ``elsewhere``: the calls in
-    other conversations of the same trace."""
+    ``around``: what stands around it in its document and nobody could place."""
 
     value: Any
     where: str
@@ -24,7 +22,6 @@ class Record(NamedTuple):
     outcome: Any = MISSING
     notes: tuple[str, ...] = ()
     around: tuple[Unplaced, ...] = ()
-    elsewhere: tuple[ToolCall, ...] = ()
 
     @property
     def as_logged(self) -> Any:

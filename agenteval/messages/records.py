@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Tool
 from agenteval.core.tool_effects import marks_hinted
-from agenteval.core.trajectory import ToolCall
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
 from agenteval.messages.entry import IMPORT_IT
@@ -86,13 +85,11 @@ def read_conversation(
     tool_sets: ToolSets,
     *,
     around: Sequence[Unplaced] = (),
-    elsewhere: Sequence[ToolCall] = (),
     no_calls_in: NoCallsIn | None = None,
 ) -> Conversation:
     """A record in a form that is built in as a conversation: an object with messages, or a bare array of
     messages; a logged request with its response; a trace. ``around``: what stands around the record and
-    nobody could place; ``elsewhere``: the calls in other conversations of its trace; ``no_calls_in``: see
-    ``talk_of``.
+    nobody could place; ``no_calls_in``: see ``talk_of``.
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
@@ -101,7 +98,7 @@ def read_conversation(
     def tell(text: str) -> None:
         notes.setdefault(text)
 
-    logged = _logged(record, elsewhere)
+    logged = _logged(record)
     require_one_conversation(logged.messages)
     if len(users := users_in(logged.messages)) > 1:
         names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
@@ -131,7 +128,7 @@ def read_conversation(
     )
 
 
-def _logged(record: Any, elsewhere: Sequence[ToolCall]) -> Logged:
+def _logged(record: Any) -> Logged:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
@@ -142,7 +139,7 @@ def _logged(record: Any, elsewhere: Sequence[ToolCall]) -> Logged:
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
         raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
-    logged = logged_in(record) or logged_in_trace(record, elsewhere)
+    logged = logged_in(record) or logged_in_trace(record)
     if logged is None:
         raise AuthorError(Problem("no messages", _remedy(record)))
     return logged

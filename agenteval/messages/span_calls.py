@@ -11,6 +11,7 @@ import ast
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from agenteval.core.call_outcomes import key_of
@@ -21,7 +22,7 @@ from agenteval.messages.placed import Unplaced
 from agenteval.messages.reported_usage import read_usage
 from agenteval.messages.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
 from agenteval.messages.span_tree import INPUT_TOKENS, SpanTree
-from agenteval.messages.spans import Span, error_of, id_of, parent_of
+from agenteval.messages.spans import RawSpan, Span, error_of, id_of, parent_of
 from agenteval.messages.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
 
 _USAGE = {
@@ -48,6 +49,7 @@ _USAGE = {
 
 @dataclass
 class _Call:
+    span: RawSpan
     name: str
     args: dict[str, Any] | None
     id: str
@@ -58,7 +60,6 @@ class _Call:
     failed: bool = False
     ran: bool = False
     merged: bool = False
-    span: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,19 +74,19 @@ class TracedTurn:
     unplaced: tuple[str, ...] = ()
 
 
-def is_complete(spans: Sequence[Mapping[str, Any]], root: str) -> bool:
+def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
     """Whether every span hangs together with ``root``, the span that the trace began with: an exporter sends
     a span after those that ended before it, so none of them is missing."""
     known = {id_of(span) for span in spans} | {root}
     return bool(spans) and all(not parent_of(span) or parent_of(span) in known for span in spans)
 
 
-def has_served(spans: Iterable[Mapping[str, Any]], root: str) -> bool:
+def has_served(spans: Iterable[RawSpan], root: str) -> bool:
     """Whether the span of the server that got the request is there: all that it waited for has ended."""
     return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
 
 
-def turn_of(spans: Sequence[Mapping[str, Any]], without: Iterable[ToolCall] = ()) -> TracedTurn:
+def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
     """``without``: calls that are known otherwise, each of which is left out once."""
     tree, without = SpanTree(spans), list(without)
     calls, unread = _calls_in(tree)
@@ -95,7 +96,7 @@ def turn_of(spans: Sequence[Mapping[str, Any]], without: Iterable[ToolCall] = ()
     rest.sort(key=lambda call: call.start)
     unclear = dict.fromkeys(call.name for call in rest if call.args is None)
     if unseen := _unread(tree, [*calls, *without]):
-        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree)])
+        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
     unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
     unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
     messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
@@ -103,10 +104,10 @@ def turn_of(spans: Sequence[Mapping[str, Any]], without: Iterable[ToolCall] = ()
 
 
 class SpanCall(NamedTuple):
-    """A call that a tool's ``span`` shows and the messages do not hold. ``later``: the places of those calls
-    of the messages that were made after it."""
+    """A call that a ``span`` shows and the messages do not hold. ``later``: the places of those calls of the
+    messages that were made after it."""
 
-    span: Mapping[str, Any]
+    span: RawSpan
     name: str
     id: str
     messages: tuple[Message, ...]
@@ -114,47 +115,56 @@ class SpanCall(NamedTuple):
 
 
 class FromSpans(NamedTuple):
-    """What spans alone show: ``calls``, and what of them nobody could place, with its span. ``earlier``: the
-    same of turns before that of the span."""
+    """What spans alone show: ``calls``; ``results``, by the places of the calls in the messages that they are
+    of; and what of the spans nobody could place, with its span. ``earlier``: the same of turns before that of
+    the span."""
 
     calls: list[SpanCall]
-    unplaced: list[tuple[Mapping[str, Any], Unplaced]]
-    earlier: list[tuple[Mapping[str, Any], Unplaced]]
+    results: dict[int, Message]
+    unplaced: list[tuple[RawSpan, Unplaced]]
+    earlier: list[tuple[RawSpan, Unplaced]]
 
 
 def shown_by_spans_alone(
-    tree: SpanTree, known: Sequence[ToolCall], elsewhere: Sequence[IsCall] = ()
+    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[RawSpan]
 ) -> FromSpans:
-    """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
-    order of time; the spans, and what of them, that nobody could place. ``elsewhere``: the calls of other
-    conversations of the trace."""
+    """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
+    ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
+    among those of the trace."""
     calls, unread = _calls_in(tree)
     matched = _matched(calls, known)
+    results = {
+        at: _result_of(call, known[at].id or call.id)
+        for at, call in matched.places.items()
+        if call.has_result
+    }
     found = []
     for number, call in enumerate(sorted(matched.rest, key=lambda call: call.start)):
-        if call.span is not None:
-            later = tuple(at for at, each in matched.places.items() if each.start > call.start)
-            identity = call.id or f"span_{number}"
-            found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
+        later = tuple(at for at, each in matched.places.items() if each.start > call.start)
+        identity = call.id or f"span_{number}"
+        found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
     now = [*tree.unplaced(), *unread]
-    earlier: list[tuple[Mapping[str, Any], Unplaced]] = []
-    for span, unseen in _unread(tree, [*calls, *known, *elsewhere]):
+    earlier: list[tuple[RawSpan, Unplaced]] = []
+    for span, unseen in _unread(tree, [*calls, *known, *before], apart):
         (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
-    return FromSpans(found, now, earlier)
+    return FromSpans(found, results, now, earlier)
 
 
-def calls_shown_in(tree: SpanTree) -> Sequence[IsCall]:
-    """The calls of the tools and of the models in spans."""
-    return _calls_in(tree)[0]
-
-
-def _unread(tree: SpanTree, known: Iterable[IsCall]) -> list[tuple[Mapping[str, Any], UnreadCall]]:
-    """The first calls in each span, of its turn and of turns before, that stand in something unread and are
-    not among those that are known."""
-    read = ReadCalls(known)
+def _unread(
+    tree: SpanTree, known: Iterable[IsCall], apart: Sequence[RawSpan] = ()
+) -> list[tuple[RawSpan, UnreadCall]]:
+    """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
+    what a span ``apart`` was asked with, and are not among those that are known."""
+    known = list(known)
+    read, ids = ReadCalls(known), {call.id for call in known if call.id}
+    is_apart = set(map(id, apart))
     found = []
     for span in tree.ordered:
         calls = unread_calls(span, tree.read(span), is_tool=bool(tree.tool(span)))
+        if id(span) in is_apart:
+            # What is said again may have other ids.
+            asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
+            calls = chain(calls, (UnreadCall(call.name, call.args, "", within="its input") for call in asked))
         first: dict[bool, UnreadCall] = {}
         for call in calls:
             if len(first) < 2 and not read.holds(call):
@@ -163,36 +173,37 @@ def _unread(tree: SpanTree, known: Iterable[IsCall]) -> list[tuple[Mapping[str, 
     return found
 
 
-def _calls_asked_with(tree: SpanTree) -> Iterator[ToolCall]:
+def _calls_asked_with(tree: SpanTree, spans: Iterable[RawSpan]) -> Iterator[ToolCall]:
     """The calls in what models were sent."""
-    for span in tree.ordered:
+    for span in spans:
         for step in chat.steps_of(plain_as_far_as_read(tree.read(span).asked or ())):
             yield from step.tool_calls
 
 
-def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Mapping[str, Any], Unplaced]]]:
+def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[RawSpan, Unplaced]]]:
     """The calls of the spans, and what of the models' answers nobody could place."""
     calls: list[_Call] = []
-    unread: list[tuple[Mapping[str, Any], Unplaced]] = []
+    unread: list[tuple[RawSpan, Unplaced]] = []
     for span in tree.ordered:
         if (name := tree.tool(span)) and not tree.is_within_tool(span, name):
             _take(_tool_call(span, name, tree), calls)
-    for span in tree.models():
+    for span in tree.answers():
         answered = plain_as_far_as_read(tree.read(span).answered)
         unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(phrases_in(answered))]
         for step in chat.steps_of(answered):
             for call in step.tool_calls:
-                _merge(_Call(call.name, call.args, call.id, tree.agent(span), tree.start(span)), calls)
+                _merge(_Call(span, call.name, call.args, call.id, tree.agent(span), tree.start(span)), calls)
     return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: Mapping[str, Any], name: str, tree: SpanTree) -> _Call:
-    error = error_of(span)
+def _tool_call(span: RawSpan, name: str, tree: SpanTree) -> _Call:
+    error = error_of(span, tree.of(span))
     result = tree.first(span, RESULTS)
     return _Call(
+        span,
         name,
         _arguments(tree.first(span, ARGUMENTS)),
         str(tree.first(span, CALL_IDS) or ""),
@@ -202,7 +213,6 @@ def _tool_call(span: Mapping[str, Any], name: str, tree: SpanTree) -> _Call:
         result=_json(result) if result is not None else {"error": error},
         failed=bool(error),
         ran=True,
-        span=span,
     )
 
 
@@ -274,8 +284,12 @@ def _messages_of(call: _Call, number: int) -> Iterator[Message]:
     said = {"role": "assistant", "content": None, "tool_calls": [made]}
     yield {**said, "name": call.agent} if call.agent else said
     if call.has_result:
-        status = {"status": "error"} if call.failed else {}
-        yield {"role": "tool", "tool_call_id": identity, "content": call.result, **status}
+        yield _result_of(call, identity)
+
+
+def _result_of(call: _Call, identity: str) -> Message:
+    status = {"status": "error"} if call.failed else {}
+    return {"role": "tool", "tool_call_id": identity, "content": call.result, "name": call.name, **status}
 
 
 def _arguments(written: Any) -> dict[str, Any] | None:
@@ -288,13 +302,16 @@ def _arguments(written: Any) -> dict[str, Any] | None:
             return None
     if not isinstance(value, dict):
         return None
-    if value.keys() == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
+    if value.keys() - _OF_SMOLAGENTS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
         if value["args"]:
             return None  # nobody knows of which parameters they are
         value = value["kwargs"]
     elif "input_str" in value and isinstance(value.get("inputs"), dict):  # as LangChain's tools are traced
         value = value["inputs"]
     return chat.storable({str(key): each for key, each in value.items()})
+
+
+_OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
 
 
 def _json(value: Any) -> Any:

@@ -26,29 +26,18 @@ _MODELS = frozenset(
         "ai.streamobject.dostream",
     )
 )
+_AGENTS = frozenset(("agent", "invoke_agent"))
+_APART = frozenset(
+    ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
+)
+"""Steps of which the models are asked about a conversation, and not in it."""
 _WITHOUT_CALLS = frozenset(
     (
-        *("agent", "invoke_agent", "create_agent", "invoke_workflow", "workflow", "chain", "task", "session"),
-        *(
-            "retriever",
-            "retrieval",
-            "embedding",
-            "embeddings",
-            "reranker",
-            "guardrail",
-            "evaluator",
-            "prompt",
-        ),
-        *(
-            "execute_task",
-            "execute_event_loop_cycle",
-            "parser",
-            "memory",
-            "ai.generatetext",
-            "ai.streamtext",
-            "ai.generateobject",
-            "ai.streamobject",
-        ),
+        *_AGENTS,
+        *_APART,
+        *("create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt", "parser"),
+        *("memory", "execute_task", "execute_event_loop_cycle"),
+        *("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
         *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
     )
 )
@@ -64,7 +53,7 @@ _RUNNING = expression(r"running (?:\d+ )?tools?")
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
-CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
+CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
 _GIVEN = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args",
           "ai.toolCall.input", "tool_arguments", "gcp.vertex.agent.tool_call_args",
           "lk.function_tool.arguments")  # fmt: skip
@@ -88,9 +77,10 @@ _EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
 """How the events of spans begin that are known: of these, the attributes are read as those of the span."""
 
 
+EVENT_LISTS = ("events", "span_events")
 _OF_SPANS = frozenset(
     (
-        *("attributes", "events", "links", "status", "resource", "context", "parent", "scope"),
+        *("attributes", *EVENT_LISTS, "links", "status", "resource", "context", "parent", "scope"),
         *("instrumentationScope", "instrumentation_scope"),
     )
 )
@@ -126,7 +116,8 @@ def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
     named = next((attributes[key] for key in names if attributes.get(key)), None)
     if isinstance(named, str) or not is_tool:
         return named if isinstance(named, str) else ""
-    return name.removeprefix(before)
+    name = name.removeprefix(before)
+    return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -148,6 +139,15 @@ def is_model(attributes: Mapping[str, Any]) -> bool | None:
     return kind in _MODELS if kind else None
 
 
+def is_agent(attributes: Mapping[str, Any]) -> bool:
+    """Whether a span is of an agent's run."""
+    return kind_of(attributes) in _AGENTS
+
+
+def is_apart(attributes: Mapping[str, Any]) -> bool:
+    return kind_of(attributes) in _APART
+
+
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
     """Whether a model ended its answer to have a tool called."""
     ends = str([attributes.get(key) for key in _FINISHED])
@@ -166,16 +166,15 @@ def unplaced_span(
         of = f"the span '{name[:40]}'"
         own = {key: value for key, value in attributes.items() if not _is_of_convention(str(key))}
         return next(iter((*unplaced_fields(span, _OF_SPANS, of=of), *unplaced_fields(own, (), of=of))), None)
-    return Unplaced(
-        f"a span '{name[:40]}' of no known kind", (name, *filter(None, (kind,))), attributes or None
-    )
+    of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
+    return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
 
 
 def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str) -> bool:
     if tool_in(span, attributes):
         return True
     if kind:
-        return kind in _TOOLS or kind in _MODELS or kind in _WITHOUT_CALLS
+        return kind in _MODELS or kind in _WITHOUT_CALLS
     if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):
         return True
     return any(str(key).startswith(_CONVENTIONS) for key in attributes)
@@ -190,9 +189,12 @@ def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
     return bool(kind) or any(str(key).startswith(("gen_ai.", "llm.")) for key in attributes) or not attributes
 
 
+def name_of_event(event: Mapping[str, Any]) -> str:
+    return str(event.get("name") or event.get("event_name") or "")
+
+
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:
-    events = span.get("events")
-    for event in events if isinstance(events, list) else ():
-        name = str(event.get("name") or "") if isinstance(event, dict) else str(event)
+    for event in (event for key in EVENT_LISTS for event in span.get(key) or ()):
+        name = name_of_event(event) if isinstance(event, dict) else str(event)
         if not name.startswith(_EVENTS):
             yield name or "without a name"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Any
 
-from agenteval.messages.span_tree import SpanTree, moment_of
-from agenteval.messages.spans import start_of
+from agenteval.messages.span_tree import SpanTree
+from agenteval.messages.spans import RawSpan, start_of, trace_of
 
 
 class SpanTurns:
@@ -18,23 +17,24 @@ class SpanTurns:
     def __init__(self, tree: SpanTree, known: Mapping[int, int], last: int) -> None:
         self._tree = tree
         self._within: dict[int, set[int]] = {}
+        self._of_trace: dict[str, set[int]] = {}
         for span in tree.ordered:
             if (turn := known.get(id(span))) is not None:
+                self._of_trace.setdefault(trace_of(span), set()).add(turn)
                 for each in (span, *tree.above(span)):
                     self._within.setdefault(id(each), set()).add(turn)
-        self._all = sorted(set(known.values())) or [last]
+        self._all = set(known.values()) or {last}
         # A span around those of several turns began with the first, and shows the last.
-        inner = [
+        self._inner = [
             span for span in tree.ordered if len(self._within.get(id(span), ())) == 1 and id(span) in known
         ]
-        self._turns = [known[id(span)] for span in inner]
-        self._starts = [moment_of(start_of(span)) for span in inner]
+        self._known = known
 
     @property
     def first(self) -> int:
-        return self._all[0]
+        return min(self._all)
 
-    def of(self, span: Mapping[str, Any]) -> list[int]:
+    def of(self, span: RawSpan) -> list[int]:
         """The turns that a span may be of, in order: mostly one."""
         if within := self._within.get(id(span)):
             return sorted(within)
@@ -43,13 +43,15 @@ class SpanTurns:
                 if len(within) == 1:
                     return [*within]
                 break
-        return self._all if len(self._all) == 1 else self._by_time(span)
+        own = self._of_trace.get(trace_of(span), self._all)
+        return [*own] if len(own) == 1 else self._by_time(span, own)
 
-    def _by_time(self, span: Mapping[str, Any]) -> list[int]:
-        start = moment_of(start_of(span))
-        starts = [each for each in self._starts if each is not None]
-        if start is None or len(starts) < len(self._starts) or not starts:
-            return list(range(self._all[0], self._all[-1] + 1))
+    def _by_time(self, span: RawSpan, turns: set[int]) -> list[int]:
+        inner = [each for each in self._inner if self._known[id(each)] in turns]
+        starts = [moment for each in inner if (moment := start_of(each)) is not None]
+        start = start_of(span)
+        if start is None or len(starts) < len(inner) or not starts:
+            return list(range(min(turns), max(turns) + 1))
         at = bisect_right(starts, start)
-        near = self._turns[max(at - 1, 0) : at + 1]
+        near = [self._known[id(each)] for each in inner[max(at - 1, 0) : at + 1]]
         return list(range(min(near), max(near) + 1))

@@ -8,17 +8,25 @@ events.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
-from agenteval.messages.span_kinds import asks_for_tools
+from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, name_of_event, tool_in
 
-_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages")
-_BEFORE_HALVES = _ASKED[-1:]
-_ANSWERED = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output")
+_BEFORE_HALVES = ("ai.prompt.messages",)
+_OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
+_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", *_BEFORE_HALVES, _OF_ADK[0])
+_ANSWERED = (
+    "gen_ai.output.messages",
+    "llm.output_messages",
+    "gen_ai.completion",
+    "gen_ai.output",
+    _OF_ADK[1],
+)
 _TEXTS = ("gen_ai.completion", "gen_ai.output")
 """Those that may hold an answer's own text, of which ``[]`` is one."""
 _HALVES = ("ai.response.text", "ai.response.toolCalls")
@@ -33,39 +41,36 @@ EVENTS = "events"
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
-_TOOL = ("gen_ai.tool.name", "tool.name")
-_TOOL_CALL = ("gen_ai.tool.call.id", "tool_call.id")
-_RESULT = ("gen_ai.tool.call.result", "gen_ai.output", "output.value")
 _OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", "parts", "content"))
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
+_ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 _IDS = ("span_id", "spanId")
-_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, "span_id", "spanId", "context")
+_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+RawSpan: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``result``: the message
-    of a tool; ``None`` for a model's span. ``request``: what else was asked with. ``error``: why it ended, if
-    it failed. ``read``: the attributes that hold these messages, or the events."""
+    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
+    was asked with. ``error``: why it ended, if it failed. ``read``: the attributes that hold these messages,
+    or the events."""
 
     asked: list[Any] | None
     answered: list[Any]
-    result: Mapping[str, Any] | None
     request: Mapping[str, Any]
     error: str
-    parent: str
     read: frozenset[str] = frozenset()
 
 
 def is_span(value: Any) -> bool:
-    """Whether a value is one span, with its attributes."""
-    return (
-        isinstance(value, dict)
-        and isinstance(value.get("attributes"), dict | list)
-        and any(key in value for key in _OF_SPANS)
-    )
+    """Whether a value is one span. OpenTelemetry leaves attributes out where there are none."""
+    if not isinstance(value, dict) or value.keys().isdisjoint(_OF_SPANS):
+        return False
+    if "attributes" not in value:
+        return not any(value.keys().isdisjoint(keys) for keys in (_STARTS, _TRACES, _IDS, ("name",)))
+    return isinstance(value["attributes"], dict | list)
 
 
 def trace_of(span: Mapping[str, Any]) -> str:
@@ -83,33 +88,70 @@ def parent_of(span: Mapping[str, Any]) -> str:
     return str(own or _identity(span, _PARENTS, ""))
 
 
-def start_of(span: Mapping[str, Any]) -> Any:
-    """When a span began; ``None``: that is not known."""
-    start = next((span[key] for key in _STARTS if span.get(key)), None)
-    return start if isinstance(start, int | float | str) else None
+def start_of(span: RawSpan) -> float | None:
+    """When a span began, in nanoseconds, or as the trace counts; ``None``: that is not known."""
+    return _moment(span, _STARTS)
 
 
-def read_span(span: Mapping[str, Any], attributes: Mapping[str, Any] | None = None) -> Span:
+def is_before(one: RawSpan, other: RawSpan) -> bool:
+    """Whether a span is known to have ended before another one began."""
+    begin, end, start = _moment(other, _STARTS), _moment(one, _ENDS), _moment(one, _STARTS)
+    return begin is not None and start is not None and start < begin and (end is None or end <= begin)
+
+
+def is_during(one: RawSpan, other: RawSpan) -> bool:
+    """Whether a span is known to have begun and ended while another one went on."""
+    times = (_moment(other, _STARTS), _moment(one, _STARTS), _moment(one, _ENDS), _moment(other, _ENDS))
+    outer, begin, end, last = times
+    if outer is None or begin is None or end is None or last is None:
+        return False
+    return outer < begin and end < last
+
+
+def _moment(span: RawSpan, keys: Iterable[str]) -> float | None:
+    found: Any = next((span[key] for key in keys if span.get(key)), None)
+    try:
+        return int(found)
+    except (TypeError, ValueError):
+        pass
+    try:
+        return datetime.fromisoformat(found).timestamp() * 1e9
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_span(span: RawSpan, attributes: Mapping[str, Any] | None = None) -> Span:
     """``attributes``: its own and those of its events, where they are at hand."""
     attributes = attributes_of(span) if attributes is None else attributes
-    tool = _first(attributes, _TOOL)
     asked, asked_in = _messages(attributes, _ASKED)
+    if not asked and tool_in(span, attributes):
+        return Span(asked, [], _request(attributes), error_of(span, attributes))
     answered, answered_in = _messages(attributes, _ANSWERED)
     if answered is None and asked_in == _BEFORE_HALVES:
         answered, answered_in = _answer_of_halves(attributes)
-    if asked is None and answered is None and not isinstance(tool, str):
+    if asked is None and answered is None:
         asked, answered, asked_in = _messages_in_events(span)
+    if asked is None and answered:
+        asked = _asked_in_text(attributes)
     if asks_for_tools(attributes) and not any(map(_holds_anything, answered or ())):
         answered = None  # the tracer leaves its calls out
-    is_tool = isinstance(tool, str) and not asked
     return Span(
         asked=asked,
-        answered=[] if is_tool else answered or [],
-        result=_result(span, attributes, tool) if is_tool else None,
+        answered=answered or [],
         request=_request(attributes),
-        error=error_of(span),
-        parent=parent_of(span),
-        read=frozenset(() if is_tool else (*asked_in, *answered_in)),
+        error=error_of(span, attributes),
+        read=frozenset((*asked_in, *answered_in)),
+    )
+
+
+def _asked_in_text(attributes: Mapping[str, Any]) -> list[Any] | None:
+    """What a user asked, which OpenInference has as the text that an agent was given."""
+    text = attributes.get("input.value")
+    is_text = attributes.get("input.mime_type", "text/plain") == "text/plain" and isinstance(text, str)
+    return (
+        [{"role": "user", "content": text}]
+        if is_text and not isinstance(read_json(text), dict | list)
+        else None
     )
 
 
@@ -119,14 +161,15 @@ def _identity(span: Mapping[str, Any], keys: tuple[str, ...], below: str) -> str
     return str(next((place[key] for place in places for key in keys if place.get(key)), ""))
 
 
-def error_of(span: Mapping[str, Any]) -> str:
+def error_of(span: RawSpan, attributes: Mapping[str, Any]) -> str:
     """Why it ended, if it failed."""
     status = span.get("status")
     fields = status if isinstance(status, dict) else {"code": span.get("status_code", status)}
     code = str(fields.get("status_code", fields.get("code", "")))
     if not code.casefold().endswith("error") and code != "2":
         return ""
-    told = fields.get("description") or fields.get("message") or span.get("status_message") or "it failed"
+    told = fields.get("description") or fields.get("message") or span.get("status_message")
+    told = told or attributes.get("exception.message") or attributes.get("error.type") or "it failed"
     return " ".join(str(told).split())[:200]
 
 
@@ -148,11 +191,11 @@ def own_attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def events_of(span: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events of a span: the name and the attributes of each."""
-    events = span.get("events")
-    for event in events if isinstance(events, list) else ():
+    """The events of a span: the name and the attributes of each, and the body that records of a log have."""
+    for event in (event for key in EVENT_LISTS for event in span.get(key) or ()):
         if isinstance(event, dict):
-            yield str(event.get("name") or ""), dict(_pairs(event.get("attributes")))
+            body = {"body": event["body"]} if event.get("body") else {}
+            yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
 
 
 def _pairs(given: Any) -> list[tuple[str, Any]]:
@@ -229,17 +272,24 @@ def _messages(
     name, written = _named(attributes, names)
     found = read_json(written)
     if isinstance(found, dict):
-        found = found.get("messages", [found])
+        found = _listed(found)
     if isinstance(found, list) and found and all(map(_is_bare_call, found)):
         return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}], (name,)
     if _are_messages(found):
         return [{"role": role, **_message(each)} if _is_message(each) else each for each in found], (name,)
-    if written is None or written == "":
+    if written is None or written == "" or (name in _OF_ADK and not found):
         return None, ()
     if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
         return [], (name,)
     text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
     return [{"role": role, "content": text}], ()
+
+
+def _listed(found: Mapping[str, Any]) -> list[Any]:
+    """The messages of an object: of a request or, as Google's client has them, of a response."""
+    listed = next((found[key] for key in ("messages", "contents") if isinstance(found.get(key), list)), None)
+    inner = found.get("content")
+    return listed if listed is not None else [inner if isinstance(inner, dict) else found] if found else []
 
 
 def _answer_of_halves(attributes: Mapping[str, Any]) -> tuple[list[Any] | None, tuple[str, ...]]:
@@ -346,17 +396,6 @@ def _part(part: Any) -> Any:
     return part
 
 
-def _result(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    value = _first(attributes, _RESULT)
-    error = error_of(span)
-    if value is None and not error:
-        return None
-    given = value if value is not None else {"error": error}
-    status = "error" if error else "ok"
-    identity = _first(attributes, _TOOL_CALL)
-    return {"role": "tool", "name": name, "tool_call_id": identity, "content": given, "status": status}
-
-
 def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     system = read_json(_first(attributes, _SYSTEM))
     if isinstance(system, list):
@@ -364,6 +403,10 @@ def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     tools = read_json(_first(attributes, _TOOLS))
     if isinstance(tools, list):
         tools = [_declaration(read_json(each)) for each in tools]
+    adk = read_json(attributes.get(_OF_ADK[0]))
+    config = adk.get("config") if isinstance(adk, dict) else None
+    if isinstance(config, dict):
+        system, tools = system or config.get("system_instruction"), tools or config.get("tools")
     found = {"model": _first(attributes, _MODEL), "system": system, "tools": tools}
     return {key: value for key, value in found.items() if value}
 

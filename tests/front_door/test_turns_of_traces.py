@@ -163,8 +163,8 @@ def test_spans_of_one_conversation_are_its_turns(project: Project) -> None:
     assert [score(project, joined, second=rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
     assert [score(project, joined, first=rule).code for rule in (CANCEL, FORBIDDEN)] == [1, 0]
     assert len(project.sample("x")["turns"]) == 2
-    # Where no id says that they are one, neither is known to be whole.
-    assert [score(project, apart, rule).code for rule in (CANCEL, FORBIDDEN)] == [3, 1]
+    # Where no id says that the second is the next turn, it is not known what was said between them.
+    assert [score(project, apart, rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
     assert [score(project, apart[:-1], rule).code for rule in (CANCEL, FORBIDDEN)] == [3, 3]
     assert "gen_ai.conversation.id" in score(project, apart, CANCEL).all
 
@@ -181,16 +181,16 @@ def test_traces_of_one_conversation_are_its_turns(project: Project) -> None:
         assert len(scenario["samples"][0]["turns"]) == 2
 
 
-def test_agents_that_are_others_are_not_joined(project: Project) -> None:
-    """Another conversation, a sub-agent, an agent that ran meanwhile."""
+def test_agents_that_are_others_are_no_turns(project: Project) -> None:
+    """A sub-agent, be it of the same name; of another conversation in the trace nobody knows what it is."""
     one, other = whole(2, *_texts(HELLO, HI), **_id("c-1")), whole(5, *_texts(PLEASE, DONE), **_id("c-2"))
     inner = {**other, "parentSpanId": f"{2:016x}", "attributes": {**other["attributes"], **TALK}}
     assistant = {**inner, "attributes": {**inner["attributes"], "gen_ai.agent.name": "helper"}}
     for second in (other, inner, assistant):
-        done = score(project, [ROOT, one, second, cancel(6, 5)], FORBIDDEN)
-        assert done.code == 1
-        assert "not fully seen" not in done.all
-        assert len(project.results()["scenarios"][0]["samples"]) == 2
+        assert score(project, [ROOT, one, second, cancel(6, 5)], FORBIDDEN).code == 1
+        (sample,) = project.results()["scenarios"][0]["samples"]
+        assert len(sample["turns"]) == (2 if second is other else 1)
+        assert score(project, [ROOT, one, second], FORBIDDEN).code == (3 if second is other else 0)
 
 
 def _texts(*said: tuple[str, str]) -> list[str]:

@@ -148,18 +148,31 @@ def test_a_list_of_spans_of_several_traces(tmp_path: Path) -> None:
     assert found == [TALK, TALK]
 
 
-def test_another_agent_in_a_trace_is_a_record_of_its_own(tmp_path: Path) -> None:
+def test_what_another_agent_was_asked_is_no_conversation_with_the_user(tmp_path: Path) -> None:
+    """It stands below a tool, is named, or is a guardrail's."""
     inner = model(
         2, [{"role": "user", "content": "Weather?"}], [{"role": "assistant", "content": "31 degrees."}]
     )
-    found = talks(tmp_path, {"name": "run", "spans": [FIRST, inner, LAST]})
-    assert sorted(found) == sorted([TALK, [("Weather?", "31 degrees.", [])]])
+    tool = {**TOOL, "span_id": "tool"}
+    guardrail = span(2, span_id="g", attributes={"openinference.span.kind": "GUARDRAIL"})
+    root = span(0, span_id="p", parent="", attributes={"gen_ai.agent.name": "shop"})
+    named = {**inner, "attributes": {**inner["attributes"], "gen_ai.agent.name": "helper"}}
+    for around, asked in (
+        ([tool], {**inner, "parent_id": "tool"}), ([guardrail], {**inner, "parent_id": "g"}), ([root], named),
+    ):  # fmt: skip
+        for spans in ([*around, FIRST, asked, LAST], [asked, LAST, FIRST, *around]):
+            found = talks(tmp_path, {"name": "run", "spans": spans})
+            assert found == [TALK], asked
 
 
 def test_an_answer_that_was_tried_again_is_not_lost(tmp_path: Path) -> None:
     worse = model(1, [SYSTEM, ASKED], [{"role": "assistant", "content": "I do not know."}])
-    found = talks(tmp_path, {"spans": [worse, LAST]})
-    assert [each[0][1] for each in found] == ["I do not know.", "It is 12 degrees."]
+    for spans in ([worse, LAST], [worse, FIRST, LAST]):
+        (record,) = records(tmp_path, json.dumps({"spans": spans}))
+        turn = read_conversation(record.value, ToolSets()).talk.trajectory.turns[0]
+        texts = [step.text for step in turn.steps if step.text]
+        assert texts == ["I do not know.", "It is 12 degrees."]
+        assert bool(turn.unplaced) == (FIRST not in spans)  # what led to the second one is in no span
 
 
 def test_a_trace_that_failed_and_one_without_messages() -> None:
@@ -170,7 +183,8 @@ def test_a_trace_that_failed_and_one_without_messages() -> None:
 
 
 def test_the_command_does_not_pass_over_a_trace_without_messages(project: Project) -> None:
-    project.write("log.jsonl", f"{json.dumps({'spans': [LAST]})}\n{json.dumps({'spans': [span(1)]})}\n")
+    lines = [{"spans": [LAST]}, {"spans": [span(1, trace="t2")]}]
+    project.write("log.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
     done = project.call("score", "log.jsonl", "--no-judge")
     assert done.code == 3
     assert "log.jsonl:2" in done.all

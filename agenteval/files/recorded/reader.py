@@ -148,9 +148,7 @@ class Reader:
 
 def conversation_of(entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None) -> Conversation:
     """Raises ``AuthorError`` (without a place)."""
-    read = read_conversation(
-        entry.value, tool_sets, around=entry.around, elsewhere=entry.elsewhere, no_calls_in=no_calls_in
-    )
+    read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return read
     notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))

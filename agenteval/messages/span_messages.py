@@ -1,0 +1,398 @@
+"""The messages of a trace, or of the traces of one session, each once and in its turn. Pure.
+
+A model's span holds what was said before it and its answer; an agent's, what its user asked and got. All of
+it is laid into one tree of messages: a span whose input is known walks along it, and adds what follows. So it
+does not matter in which order spans come, and a question that was asked twice has two answers in one turn.
+
+- A message is known again by the ids of its calls; where it has none, by its role, text and calls.
+- The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
+  are ``apart`` from it, unless they begin with all that was said so far: a handoff.
+- A span around others of its agent says again what they say; what it says besides is put among it.
+- A span whose input does not begin with what was said before is put behind it, and what may be missing is
+  not fully seen. It is known to be the next turn if it is of another invocation and names the same
+  conversation, or if a span around them says all that users said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from agenteval.core.call_outcomes import key_of
+from agenteval.messages.message import said_in
+from agenteval.messages.placed import Unplaced
+from agenteval.messages.said import UNPLACED, Said, marked
+from agenteval.messages.span_tree import SpanTree
+from agenteval.messages.spans import RawSpan, is_before, trace_of
+
+
+class SpanMessages(NamedTuple):
+    """``turns``: by the identity of a span, how many messages users had written when it ended. ``apart``: the
+    spans whose messages are none of the user's conversation. ``request``: what else models were asked with;
+    ``error``: why the last of them failed."""
+
+    messages: list[Any]
+    turns: Mapping[int, int]
+    apart: Sequence[RawSpan]
+    request: Mapping[str, Any]
+    error: str
+
+
+def messages_of(tree: SpanTree) -> SpanMessages | None:
+    """``None``: no span holds a message."""
+    holding = [span for span in tree.ordered if tree.holds_messages(span)]
+    if not holding:
+        return None
+    depth = {id(span): tree.depth(span) for span in holding}
+    outermost = min(depth.values())
+    reader = _ItemReader()
+    own = {id(span): span for span in holding if depth[id(span)] == outermost}
+    around = _around(own, tree, reader)
+    conversation = _Conversation(tree, reader)
+    apart, request, error = [], dict[str, Any](), ""
+    for span in holding:
+        if id(span) in around:
+            continue
+        if id(span) in own:
+            conversation.hear(span)
+        elif depth[id(span)][0] > outermost[0] or not conversation.hand_over(span):
+            apart.append(span)
+            continue
+        request = {**request, **tree.read(span).request}
+        error = tree.read(span).error
+    for span in [each for each in apart if depth[id(each)][0] == outermost[0]]:
+        if conversation.take_over(span):
+            apart.remove(span)
+    request["tools"] = _tools_in(tree)
+    conversation.put_in_turns()
+    for span in sorted(around.values(), key=lambda each: -sum(1 for _ in tree.above(each))):
+        conversation.hear_again(span)
+        request = {**tree.read(span).request, **request}
+    return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+
+
+def _tools_in(tree: SpanTree) -> list[Any]:
+    """The tools that any span declares, and those that ran."""
+    tools: list[Any] = []
+    for span in tree.ordered:
+        declared = tree.read(span).request.get("tools")
+        tools += [each for each in (declared if isinstance(declared, list) else ()) if each not in tools]
+    ran = {tree.tool(span) for span in tree.ordered if tree.tool(span) and not tree.read(span).error}
+    return [*sorted(ran), *tools] if tools else []
+
+
+def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dict[int, RawSpan]:
+    """The spans around others that say what these say; those that they hold and that say nothing of it are
+    taken out of the ``own``."""
+    inner: dict[int, list[RawSpan]] = {}
+    for span in own.values():
+        for each in tree.above(span):
+            if id(each) in own:
+                inner.setdefault(id(each), []).append(span)
+    units = {key: _asked_by(reader.units(span, tree)) for key, span in own.items() if inner}
+    found = {}
+    for key, spans in inner.items():
+        if not units[key] or any(
+            _is_same(one, other) for span in spans for one in units[id(span)] for other in units[key]
+        ):
+            found[key] = own[key]
+        else:
+            for span in spans:
+                own.pop(id(span), None)
+    return {key: span for key, span in found.items() if key in own}
+
+
+def _asked_by(units: list[_Unit]) -> list[_Unit]:
+    """The messages of users; where there are none, all."""
+    return [each for each in units if each.role == "user"] or units
+
+
+# ── one message ──────────────────────────────────────────────────────────────────────────────────
+
+
+class _Unit(NamedTuple):
+    """What a user or an agent says in one message. ``ids``: of its calls; ``calls``: their names and
+    arguments."""
+
+    role: str
+    text: str
+    ids: frozenset[str]
+    calls: tuple[Any, ...]
+
+
+class _Item(NamedTuple):
+    """A message. ``unit``: ``None`` for instructions, results, what nobody can place, and answers that are
+    empty or whose calls are not recorded (``is_silent``): no history has them."""
+
+    unit: _Unit | None
+    message: Any
+    is_system: bool = False
+    is_silent: bool = False
+
+
+def _item(message: Any) -> _Item:
+    said = [each for each in said_in([message], lambda _: None) if each.role not in (UNPLACED, "tool")]
+    spoken = [each for each in said if each.calls or (each.role != "system" and _has_text(each))]
+    if not spoken:
+        return _Item(
+            None,
+            message,
+            bool(said) and said[0].role == "system",
+            any(each.role == "assistant" for each in said),
+        )
+    calls = [call for each in spoken for call in each.calls]
+    ids = frozenset(call.id for call in calls if call.id)
+    named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
+    text = "\n".join((each.text or "").strip() for each in spoken)
+    return _Item(_Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named), message)
+
+
+def _has_text(said: Said) -> bool:
+    return bool(said.text and said.text.strip())
+
+
+def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
+    """By the ids of the calls. What is said again may have others, and has the same content at the same
+    place; what is new (``is_new``) has ids of its own."""
+    if one.ids and other.ids and (is_new or not one.ids.isdisjoint(other.ids)):
+        return not one.ids.isdisjoint(other.ids)
+    return (one.role, one.calls) == (other.role, other.calls) and one.text == other.text
+
+
+class _ItemReader:
+    """Spans repeat what was said before: what the one before said in the same words is not read again."""
+
+    def __init__(self) -> None:
+        self._last: list[_Item] = []
+
+    def items(self, messages: Sequence[Any]) -> list[_Item]:
+        last, same = self._last, 0
+        while same < min(len(last), len(messages)) and last[same].message == messages[same]:
+            same += 1
+        self._last = [*last[:same], *map(_item, messages[same:])]
+        return self._last
+
+    def units(self, span: RawSpan, tree: SpanTree) -> list[_Unit]:
+        read = tree.read(span)
+        return [each.unit for each in self.items([*(read.asked or ()), *read.answered]) if each.unit]
+
+
+# ── the tree of messages ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
+    nothing. ``is_end``: a span's messages end with it; ``is_open``: its answer is not recorded. ``gap``: what
+    may be missing before it."""
+
+    unit: _Unit
+    message: Any
+    parent: _Node | None
+    turn: int
+    follows: list[_Node] = field(default_factory=list)
+    systems: list[Any] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    silent: list[Any] = field(default_factory=list)
+    is_end: bool = False
+    is_open: bool = False
+    gap: Unplaced | None = None
+
+    def next(self, unit: _Unit, *, is_new: bool = False) -> _Node | None:
+        """The message that says this after it: some write the calls of one answer as several messages."""
+        if unit.ids and unit.ids <= self.unit.ids:
+            return self
+        found = next(
+            (each for each in reversed(self.follows) if _is_same(each.unit, unit, is_new=is_new)), None
+        )
+        left = frozenset[str]()
+        if found and not found.unit.ids.isdisjoint(unit.ids):
+            left = unit.ids - found.unit.ids
+        while left and found:
+            found = next((each for each in found.follows if not left.isdisjoint(each.unit.ids)), None)
+            left = left - found.unit.ids if found else left
+        return found
+
+    def attach(self, items: Sequence[_Item]) -> None:
+        self.systems += [e.message for e in items if e.is_system and e.message not in self.systems]
+        self.silent = [each.message for each in items if each.is_silent] or self.silent
+        after = [each.message for each in items if not (each.is_system or each.is_silent)]
+        self.after = max(self.after, after, key=len)
+
+
+class _Conversation:
+    """``_starts``: where spans began that do not say what was said before."""
+
+    def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
+        self._tree = tree
+        self._reader = reader
+        self._root = _Node(_Unit("", "", frozenset(), ()), None, None, 0)
+        self._starts = [self._root]
+        self._last = self._root
+        self._nodes: list[_Node] = []
+        self._ends: dict[int, _Node] = {}
+        self._before: RawSpan | None = None
+
+    def hear(self, span: RawSpan) -> None:
+        asked = self._reader.items(self._tree.read(span).asked or ())
+        start, gap = self._start_of([each.unit for each in asked if each.unit], span)
+        self._hear(span, asked, start, gap)
+
+    def _hear(self, span: RawSpan, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
+        first = len(self._nodes)
+        read = self._tree.read(span)
+        answered = self._reader.items([*(read.asked or ()), *read.answered])[len(read.asked or ()) :]
+        asked_last = self._follow(start, asked)
+        end = self._follow(asked_last, answered, is_new=True)
+        end.is_end, end.is_open = True, end.is_open or end is asked_last
+        (self._nodes[first] if first < len(self._nodes) else end).gap = gap
+        self._last, self._before = end, span
+        self._ends[id(span)] = end
+
+    def take_over(self, span: RawSpan) -> bool:
+        """Whether another agent answers after all that was said, which its input puts in other words: the
+        outermost agent asked for a tool and said nothing more."""
+        is_open = bool(self._last.unit.calls) and not self._last.follows
+        goes_on = is_open and self._before is not None and is_before(self._before, span)
+        if goes_on:
+            self._hear(span, (), self._last, _missing(span))
+        return goes_on
+
+    def hand_over(self, span: RawSpan) -> bool:
+        """Whether another agent goes on with all that was said."""
+        units = [each.unit for each in self._reader.items(self._tree.read(span).asked or ()) if each.unit]
+        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
+        if goes_on:
+            self.hear(span)
+        return goes_on
+
+    def _start_of(self, units: Sequence[_Unit], span: RawSpan) -> tuple[_Node, Unplaced | None]:
+        """Where the messages of a span begin, and what may be missing before them."""
+        if not self._nodes:
+            return self._root, None
+        if not units:
+            return self._last, None
+        start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
+        node, known = self._reach(start, units)
+        if known:
+            left = units[known:]
+            is_whole = node.is_open or (node.is_end and all(each.role == "user" for each in left))
+            is_known = is_whole if left else not self._is_asked_again(span)
+            return start, None if is_known else _missing(span)
+        for each in _path_to(self._last):
+            if self._reach(each, units)[0] is self._last:
+                return each, _missing(span)  # only the end of what was said is repeated
+        self._starts.append(self._last)
+        return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
+
+    def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
+        """How far messages are known from here: the last of them, and how many."""
+        for known, unit in enumerate(units):
+            found = node.next(unit)
+            if found is None:
+                return node, known
+            node = found
+        return node, len(units)
+
+    def _follow(self, node: _Node, items: Sequence[_Item], *, is_new: bool = False) -> _Node:
+        between: list[_Item] = []
+        for item in items:
+            if item.unit is None:
+                between.append(item)
+                continue
+            node.attach(between)
+            between = []
+            found = node.next(item.unit, is_new=is_new)
+            if found is None:
+                found = _Node(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
+                node.follows.append(found)
+                self._nodes.append(found)
+            node = found
+        node.attach(between)
+        return node
+
+    def _is_asked_again(self, span: RawSpan) -> bool:
+        """Whether an agent is invoked once more with what is known: users may say the same twice."""
+        before, tree = self._before, self._tree
+        if before is None or tree.agent(before) != tree.agent(span):
+            return False
+        return trace_of(before) != trace_of(span) or tree.invocation(before) is not tree.invocation(span)
+
+    def _is_next(self, span: RawSpan) -> bool:
+        """Whether it is known to be the turn after what was said."""
+        before, tree = self._before, self._tree
+        if before is None or not tree.conversation(span) or not is_before(before, span):
+            return False
+        invocation = tree.invocation(span)
+        return (
+            tree.conversation(span) == tree.conversation(before)
+            and tree.agent(span) == tree.agent(before)
+            and (invocation is None or invocation is not tree.invocation(before))
+        )
+
+    # ── what it comes to ──
+
+    def put_in_turns(self) -> None:
+        self._nodes.sort(key=lambda node: node.turn)
+
+    def hear_again(self, span: RawSpan) -> None:
+        """What a span around others says: known, or one more message at its place."""
+        read, node, at, users = self._tree.read(span), self._root, 0, 0
+        ids = frozenset(key for each in self._nodes for key in each.unit.ids)
+        for item in self._reader.items([*(read.asked or ()), *read.answered]):
+            if item.unit is None:
+                node.attach([item] if item.is_system else [])
+                continue
+            is_new = not item.unit.ids <= ids
+            same = (
+                n
+                for n in range(at, len(self._nodes))
+                if not is_new and _is_same(self._nodes[n].unit, item.unit)
+            )
+            place = next(same, None)
+            if place is None and item.unit.ids and not is_new:
+                continue  # one of several messages that are one answer
+            if place is None:
+                place = at
+                self._nodes.insert(at, _Node(item.unit, item.message, node, node.turn))
+            elif item.unit.role == "user":
+                users += 1
+            node, at = self._nodes[place], place + 1
+        self._ends[id(span)] = node
+        if users == sum(each.unit.role == "user" for each in self._nodes):
+            for each in self._nodes:
+                each.gap = None
+
+    def messages(self) -> list[Any]:
+        written = [*self._root.systems, *self._root.after]
+        for node in self._nodes:
+            mark = [marked(node.gap)] if node.gap else []
+            written += [*mark, node.message, *mark, *node.systems, *node.after]
+        last = self._nodes[-1] if self._nodes else self._root
+        return [*written, *last.silent]
+
+    def turns(self) -> dict[int, int]:
+        users = accumulate(node.unit.role == "user" for node in self._nodes)
+        at = {id(node): count for node, count in zip(self._nodes, users, strict=True)}
+        return {span: at.get(id(node), 0) for span, node in self._ends.items()}
+
+
+def _path_to(node: _Node) -> list[_Node]:
+    """The messages before it, from the first on."""
+    path = []
+    while node.parent:
+        node = node.parent
+        path.append(node)
+    return path[::-1]
+
+
+_BY_AN_ID = " (gen_ai.conversation.id would join them)"
+
+
+def _missing(span: RawSpan, hint: str = "") -> Unplaced:
+    name = str(span.get("name") or "")[:40]
+    return Unplaced(
+        f"what may have been said before the span '{name}', whose input does not go on from it{hint}"
+    )
