@@ -40,7 +40,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {
             (f"{at}.command.run" for at in _AGENTS),
             "write a program that answers in JSON lines, command: [node, bot.js]",
         ),
-        **dict.fromkeys((f"{at}.secrets" for at in _AGENTS), "write them into not_contains of the scenarios"),
         "thresholds.*.votes": "write at_least alone",
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
         "judge.calls=review": "write separate or shared",

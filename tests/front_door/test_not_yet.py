@@ -199,13 +199,10 @@ OF_CONFIGURATIONS = {
     "judge: {models: [openai/x]}": "judge.models",
     "judge: {cascade: openai/x}": "judge.cascade",
     "gates: {require_calibrated: true}": "gates.require_calibrated",
-    "agents: {x: {target: 'agent.py:agent', secrets: [PIN 4711]}}": "agents.*.secrets",
     "agents: {x: {command: {run: [./bot, '${message}']}}}": "agents.*.command.run",
-    "compare: [{name: x, secrets: [PIN 4711]}]": "compare.*.secrets",
     "compare: [{name: x, command: {run: [./bot, '${message}']}}]": "compare.*.command.run",
 }
 OF_AGENTS = {
-    "{target: 'agent.py:agent', secrets: ['${KEY}']}": "agent.secrets",
     "{command: {run: [./bot, '${message}', '${session}', '${messages_file}']}}": "agent.command.run",
     "{type: command, command: {run: [./bot]}}": "agent.command.run",
 }

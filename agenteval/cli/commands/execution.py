@@ -88,7 +88,10 @@ def execute(
         secrets = prepared.resources.secrets
         fixed = stand_in_files(secrets, prepared.config, prepared.suite)
         emit = redacting(
-            Fan(sinks), secrets, StableNames(secret for secret in secrets if secret not in fixed)
+            Fan(sinks),
+            secrets,
+            StableNames(secret for secret in secrets if secret not in fixed),
+            marked=prepared.resources.marked.all,
         )
         with few_collections():
             _execute(prepared, begin, emit, control, events, again)

@@ -120,7 +120,9 @@ def _prepared(run: RunStarted, request: Request) -> Prepared:
     prepared = prepare(wanted)
     known: list[Event] = []
     # The journal knows no secret, and here they must not make a difference.
-    redacting(known.append, prepared.resources.secrets)(started_of(prepared, prepared.request))
+    resources = prepared.resources
+    emit = redacting(known.append, resources.secrets, marked=resources.marked.all)
+    emit(started_of(prepared, prepared.request))
     (now_started,) = known
     assert isinstance(now_started, RunStarted)
     reasons = changes(run, now_started)
