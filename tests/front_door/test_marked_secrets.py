@@ -196,7 +196,7 @@ def agent(messages, ctx):
     return f"I found {found}." if len(users) == 2 else "Hello."
 """
 STANDS = f"""
-id: stands
+id: stands {SECRET}
 turns:
   - "Hi, I know {SECRET}."
   - user: Is it so?
@@ -220,8 +220,18 @@ def test_it_may_stand_in_a_scenario_a_mock_and_an_expectation(project: Project) 
         assert again.code == 1, again.all
         assert leaks(project) == [(1, "unsafe state", "critical")], words
         assert holding(everything(project, again)) == []
-    for words in ("show stands", "show stands --json", "diff latest latest", "list", "plan", "validate"):
+    for words in ("show stands", "show-prompts", "diff latest latest", "list", "plan", "validate"):
         assert holding(everything(project, project.call(*words.split()))) == [], words
+
+
+def test_two_runs_are_compared_whatever_stands_in_their_scenarios(project: Project) -> None:
+    guarded(project, ECHO)
+    project.scenarios(STANDS)
+    assert project.run().code == 1
+    done = project.run("--baseline", "latest")
+    assert done.code == 1, done.all
+    assert "differ" not in done.all
+    assert holding(everything(project, done)) == []
 
 
 def test_given_by_variable_nothing_needs_it_afterwards(project: Project) -> None:

@@ -205,6 +205,10 @@ class Player:
         """Those of today, with the placeholders of the recording."""
         self._unmarked = _unmarking(marked)
 
+    def _place(self, spot: Spot) -> Spot:
+        """As it is called in the recording."""
+        return spot._replace(sample=self._unmarked(spot.sample))
+
     def _digest(self, request: Any) -> str:
         return _digest_of(within(request, self._unmarked), self._mask)
 
@@ -214,18 +218,18 @@ class Player:
 
     def has(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there."""
-        digest = self._digest(request)
+        spot, digest = self._place(spot), self._digest(request)
         return any(entry["hash"] == digest for entry in self._at.get(spot, ()))
 
     def has_next(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there once more than it has been answered by now."""
-        digest = self._digest(request)
+        spot, digest = self._place(spot), self._digest(request)
         number = self._asked.get((spot, digest), 0)
         return any(entry["hash"] == digest and entry["n"] == number for entry in self._at.get(spot, ()))
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
         """What was answered there. Raises ``AuthorError`` if that was not asked, or less often."""
-        digest = self._digest(request)
+        spot, digest = self._place(spot), self._digest(request)
         number = self._asked.get((spot, digest), 0)
         self._asked[spot, digest] = number + 1
         for entry in self._at.get(spot, ()):
