@@ -31,6 +31,7 @@ ASKED, ANSWER, FOUND = (
     "The fare of RX4417 is $797.27.",
 )
 KEY = "AKIAIOSFODNN7EXAMPLQ"
+GUARDED = f"agent: {{target: 'agent.py:agent', secrets: [{KEY}]}}\n"
 WITHOUT_TOOLS = ("dialogues", "openai-threads")
 
 
@@ -73,7 +74,7 @@ def test_a_conversation_is_the_same_in_every_dialect(path: Path) -> None:
 def test_the_bug_in_a_sample_is_red_and_its_fix_is_green(project: Project, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     wrong = f"{ANSWER} {KEY}" if name_of(path) in WITHOUT_TOOLS else ANSWER.replace("RX4417", "RX4471")
-    project.write("agenteval.yaml", "fail_on_severity: high\n")
+    project.write("agenteval.yaml", f"{GUARDED}fail_on_severity: high\n")
     project.write(path.name, text)
     project.write(f"wrong.{path.name}", text.replace(ANSWER, wrong))
     done = project.call("score", path.name)
@@ -162,6 +163,7 @@ def scored(project: Project, env: dict[str, str], *records: Any, lines: bool = T
         "".join(f"{json.dumps(record)}\n" for record in records) if lines else json.dumps(records, indent=1)
     )
     project.write("log.json", text)
+    project.write("agenteval.yaml", GUARDED)
     return project.call("score", "log.json", "--report", "json=results.json", env=env)
 
 
