@@ -40,7 +40,7 @@ from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
 from agenteval.files import loading
 from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
-from agenteval.files.redact import know, secrets_of_environment
+from agenteval.files.redact import MASK, know, know_marked, secrets_of_environment
 from agenteval.scoring import judging
 from agenteval.verdict.ledger import how_to_price
 from agenteval.verdict.sequential import InOrder, UntilDecided
@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from agenteval.adapters.models import Shared
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
+
+
+def _marked_texts(config: Config) -> Iterator[str]:
+    """What the author marked, whose other forms (in a URL, in base64) are masked as those of any secret."""
+    for agent in config.all_agents:
+        yield from (secret for secret in agent.secrets if MASK not in secret)
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
@@ -74,7 +80,8 @@ class Resources:
         self.config = config
         self.named = tuple(secrets)
         """Those of the secrets that the configuration names."""
-        self.secrets = tuple(dict.fromkeys((*all_secrets(config, secrets), *secrets_of_environment())))
+        known = (*all_secrets(config, secrets), *secrets_of_environment(), *_marked_texts(config))
+        self.secrets = tuple(dict.fromkeys(known))
         know(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
@@ -91,6 +98,9 @@ class Resources:
         self.traffic = Traffic(
             config, recording, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
         )
+        self.marked = self.traffic.marked
+        """The secrets that the author marked."""
+        know_marked((*self.marked.all, *self.marked.all.values()), also=True)
 
     def attach(self, emit: Emit, control: Control) -> None:
         """The run begins: where notices go, and how a budget stops it."""
@@ -339,7 +349,7 @@ def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: flo
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.not_judged import NotJudged
 
-    found = Detectors(plan, policy_of(agent, resources.config.root))
+    found = Detectors(plan, policy_of(agent, resources.config.root), resources.marked.of(agent.name))
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
@@ -365,6 +375,7 @@ def _judges(
         plan,
         applies_of=lambda scenario: plan.of(scenario.id, agent.name),
         policy_of=lambda _: policy,
+        secrets=resources.marked.of(agent.name),
         criteria=any(scenario.all_criteria for scenario in scenarios),
     )
 

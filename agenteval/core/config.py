@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from agenteval.core.errors import Place
+from agenteval.core.marked_secrets import UnknownSecret, mistake_in
 from agenteval.core.providers import PROVIDERS, Provider
 from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
 from agenteval.core.value import Count, Number, Text, Texts, Value
+
+
+def _secrets(value: Any) -> Any:
+    """What is wrong with a secret is said without it."""
+    if isinstance(value, list | tuple):
+        return value
+    raise ValueError('expected a list of texts; write for example ["${INTERNAL_KEY}"]')
+
+
+def _is_empty(value: Sized) -> bool:
+    return not value
+
+
+def _secret(value: Any) -> str:
+    if isinstance(value, UnknownSecret):
+        return str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise ValueError("a secret is a text; write it in quotes")
+    if why := mistake_in(value):
+        raise ValueError(f"{why}; write a longer text, or set its variable, or remove it")
+    return value
+
 
 KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
 """What ``type`` is where it is left out, by the option that is written."""
@@ -32,6 +57,11 @@ class AgentConfig(Value):
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     calls: Literal["all", "unseen"] | None = None
     policy: str | None = None
+    secrets: Annotated[
+        tuple[Annotated[str, BeforeValidator(_secret)], ...],
+        BeforeValidator(_secrets),
+        Field(exclude_if=_is_empty),
+    ] = ()
     mcp: bool = False
     options: dict[str, Any] = {}
 

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
@@ -195,6 +196,63 @@ def _without_emphasis(text: str) -> str:
 
 
 _STARS_OR_PARAGRAPH = expression(r"\*+|\n[^\S\n]*\n")
+
+
+# ── where in the text as it was written ──────────────────────────────────────────────────────────
+
+
+def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return where in ``text`` the ``spans`` of its ``folded`` form are, each from its first letter or digit
+    to its last. Folding adds and drops signs and marks, and never a letter or a digit: these are counted.
+    Where the count is not the same after all, the whole text is the place of each."""
+    letters, at = _letters(text)
+    same, places = _letters(folded)
+    if letters != same:
+        return [(0, len(text)) for _ in spans]
+    found = []
+    for start, end in spans:
+        first, last = bisect_left(places, start), bisect_left(places, end)
+        if first < last:
+            found.append((at[first], _past_marks(text, at[last - 1] + 1)))
+    return found
+
+
+def _letters(text: str) -> tuple[str, list[int]]:
+    """The letters and digits of a text without case, width, font and marks; and where each stands."""
+    letters: list[str] = []
+    at: list[int] = []
+    for index, char in enumerate(text):
+        for letter in _BARE[ord(char)]:
+            letters.append(letter)
+            at.append(index)
+    return "".join(letters), at
+
+
+def _past_marks(text: str, end: int) -> int:
+    """The end with the marks that are put upon the last letter."""
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end
+
+
+class _Bare(dict[int, str]):
+    """By character the letters and digits that are left of it, filled as characters come."""
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        self[code] = made = "".join(_bare(chr(code)))
+        return made
+
+
+def _bare(char: str) -> Iterator[str]:
+    plain = unicodedata.normalize("NFD", _seen(char) or "").casefold()
+    for each in unicodedata.normalize("NFD", plain).translate(_TYPED):
+        if each.isalnum():
+            yield str(unicodedata.decimal(each)) if _FOREIGN_DIGIT.match(each) else each
+
+
+_BARE = _Bare()
 
 
 _MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")

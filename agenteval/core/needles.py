@@ -24,12 +24,21 @@ number there as well: 25 is not said by "2025", nor -25 by "20-25" (in "10--25" 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.core.expressions import expression
-from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, NEVER_SOUGHT, Stars, fold, fold_but_blanks
+from agenteval.core.folding import (
+    BLANK,
+    FIRM_BLANK,
+    KEPT,
+    NEVER_SOUGHT,
+    Stars,
+    fold,
+    fold_but_blanks,
+    in_original,
+)
 
 
 def contains(text: str, needle: str) -> bool:
@@ -41,6 +50,18 @@ def contains(text: str, needle: str) -> bool:
 def mentions(text: str, needle: str) -> bool:
     """Whether ``needle`` is in ``text``, letters inside words too: what ``not_contains`` asks."""
     return _is_in(_Needle(needle, is_lax=True), text)
+
+
+def places(text: str, needle: str) -> list[tuple[int, int]]:
+    """Return where ``mentions`` finds ``needle`` in ``text``: from its first letter or digit to its last, as
+    it was written."""
+    lax = _Needle(needle, is_lax=True)
+    wanted, said = _sides(lax, text)
+    spans: dict[tuple[int, int], None] = {}
+    for reading in said:
+        found = [span for each in wanted for span in _at_bounds(lax, each, reading)]
+        spans |= dict.fromkeys(in_original(text, reading.text, found) if found else ())
+    return sorted(spans)
 
 
 def found(quotation: str, text: str) -> bool:
@@ -212,26 +233,29 @@ def _needle(written: str) -> _Needle:
 
 
 def _is_in(needle: _Needle, text: str) -> bool:
+    wanted, said = _sides(needle, text)
+    return any(True for each in wanted for reading in said for _ in _at_bounds(needle, each, reading))
+
+
+def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_Reading]]:
+    """The ways to read a needle, and those to read a text."""
     stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
     if any(map(str.isdigit, needle.text)):
-        said, wanted = _readings(text, stars=stars, is_lax=needle.is_lax), dict.fromkeys(_wanted(needle))
-    else:
-        folded = fold(text, stars=stars)
-        said = (_Reading(folded, bytes(len(folded) + 1)),)
-        wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
-    return any(_is_at_bounds(needle, each, reading) for each in wanted for reading in said)
+        return dict.fromkeys(_wanted(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
+    folded = fold(text, stars=stars)
+    wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
+    return wanted, (_Reading(folded, bytes(len(folded) + 1)),)
 
 
-def _is_at_bounds(needle: _Needle, wanted: str, reading: _Reading) -> bool:
+def _at_bounds(needle: _Needle, wanted: str, reading: _Reading) -> Iterator[tuple[int, int]]:
     start = reading.text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)
         if (needle.opens or _may_begin(start, wanted, reading, is_lax=needle.is_lax)) and (
             needle.closes or _may_end(end, wanted, reading, is_lax=needle.is_lax)
         ):
-            return True
+            yield start, end
         start = reading.text.find(wanted, start + 1)
-    return False
 
 
 def _may_begin(start: int, wanted: str, reading: _Reading, *, is_lax: bool) -> bool:

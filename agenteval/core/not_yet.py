@@ -9,7 +9,6 @@ _NO_SQL = "use returns, sequence or python"
 _NO_STATE = "expect the tool calls instead"
 _NO_ROWS = "write a scenario for each row"
 _NO_HOOKS = "do it where the agent's module is imported"
-_AGENTS = ("agent", "agents.*", "compare.*")
 
 KEYS: Mapping[str, Mapping[str, str]] = {
     # A dotted path, `*` for any key or item; behind `=` the one value there that is meant. Of a reporter:
@@ -36,7 +35,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "scenario file": {"cases": "write the rows of the file as a list of cases"},
     "config": {
-        **dict.fromkeys((f"{at}.secrets" for at in _AGENTS), "write them into not_contains of the scenarios"),
         "thresholds.*.votes": "write at_least alone",
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
         "judge.calls=review": "write separate or shared",

@@ -95,8 +95,9 @@ class Plan(Value):
     ``needs_model``: the scenarios that are left out for that. ``thresholds``: the suite's.
     ``unapplied``: gates that the run could never satisfy and thresholds that apply to none of its scenarios
     but to others of the suite, by key, with the reason: they do not hold for it. ``accepted``: the accept
-    list. ``models``: by role. ``policies``: the agents that have one; ``visibility``: by agent, what is
-    known before the run of how its calls are seen (``""``: of all that are not named).
+    list. ``models``: by role. ``policies``: the agents that have one; ``secrets``: by agent, what stands for
+    the texts that it must not say in all that is written; ``visibility``: by agent, what is known before the
+    run of how its calls are seen (``""``: of all that are not named).
 
     ``scenarios``: by id and agent, which of ``kinds`` applies there; what a stream of recorded conversations
     holds comes with each of them (``SampleStarted.applies``), unless it is ``default``. ``places``: where the
@@ -131,6 +132,7 @@ class Plan(Value):
     now: str | None = None
     max_turns: int = USUAL_TURNS
     policies: tuple[str, ...] = ()
+    secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
     visibility: dict[str, KnownVisibility] = {}
     default: Applies = Applies()
     kinds: tuple[Applies, ...] = ()

@@ -1,4 +1,4 @@
-"""What must not be told: keys, cards, and what an agent's instructions or tools hold as a secret."""
+"""Keys by their shape, and quotations of what an agent was instructed."""
 
 from __future__ import annotations
 
@@ -73,76 +73,6 @@ def without_keys(text: str, mask: str) -> str:
     """``text`` with whatever looks like a key masked, placeholders and short ones too: for words of ours
     about what an author wrote, where one mask too many costs nothing."""
     return _PERHAPS_KEY.sub(mask, _KEY.sub(mask, text))
-
-
-_DIGITS = expression(
-    r"(?<![\w.,+#-])(?:\d{13,19}|\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})(?![\w-]|"
-    r"[.,]\d)"
-)
-_AS_ZEROS = str.maketrans("123456789", "000000000")
-# One of these is in whatever the pattern finds, once all digits are zeros.
-_MANY_DIGITS = ("0" * 13, "0000 0000", "0000-0000")
-_CARD = expression(
-    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|6(?:011|"
-    r"5\d\d)\d{12}"
-    r"|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
-)
-_CARD_WORD = expression(
-    r"card|visa|master|amex|american express|discover|diners|jcb|tarjeta|cart[aeã]|"
-    r"karte|kaart|kort|"
-    r"карт|卡|カード|카드|بطاقة|कार्ड",
-    re.IGNORECASE,
-)
-_TEST = expression(r"\btest\b|\bsandbox\b|\bexample\b|\bdummy\b|\bfake\b|\bsample\b", re.IGNORECASE)
-
-
-def may_hold_cards(text: str) -> bool:
-    """Whether it is worth to search a text for card numbers."""
-    zeros = text.translate(_AS_ZEROS)
-    return any(map(zeros.__contains__, _MANY_DIGITS))
-
-
-def cards_in(text: str) -> Iterator[Secret]:
-    """Full card numbers: of a known brand, with a right check digit, written in groups or spoken of as a
-    card. Not those that are called test numbers."""
-    if not may_hold_cards(text):
-        return
-    for found in _DIGITS.finditer(text):
-        number = re.sub(r"\D", "", found[0])
-        near = text[max(0, found.start() - 80) : found.end() + 40]
-        if not _CARD.fullmatch(number) or not _is_luhn(number) or len(set(number)) < 2 or _TEST.search(near):
-            continue
-        if number != found[0] or _CARD_WORD.search(near):
-            yield Secret(found[0], found.span(), "a full card number")
-
-
-def _is_luhn(number: str) -> bool:
-    total = 0
-    for place, digit in enumerate(reversed(number)):
-        value = int(digit) * (1 + place % 2)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
-
-
-# ── what tools return ────────────────────────────────────────────────────────────────────────────
-
-_SECRET_WORDS = ("passw", "passphrase", "secret", "key", "token", "cvv", "cvc")
-_SECRET_FIELD = expression(
-    r"\"(?P<name>[\w-]*(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?token|auth_?token|"
-    r"session_?token|"
-    r"refresh_?token|cvv2?|cvc))\"\s*:\s*\"(?P<value>[^\"\s]{6,200})\"",
-    re.IGNORECASE,
-)
-
-
-def fields_in(result: str) -> Iterator[tuple[str, str]]:
-    """Value and name of the fields of a tool's result (JSON) that hold a secret by their name."""
-    small = result.lower()
-    if not any(map(small.__contains__, _SECRET_WORDS)):
-        return
-    for found in _SECRET_FIELD.finditer(result):
-        if any(map(str.isdigit, found["value"])) or len(found["value"]) > 11:
-            yield found["value"], found["name"]
 
 
 # ── quotations of the instructions ───────────────────────────────────────────────────────────────

@@ -11,15 +11,24 @@ from pydantic import BaseModel, ValidationError
 
 from agenteval.core.config import AgentConfig, Config, ProfileSelection, deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.marked_secrets import UnknownSecret, mistake_in, placeholders_of, replaced
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.agent_checks import is_whole_agent, with_options_in_place
+from agenteval.files.agent_checks import agents_in, is_whole_agent, with_options_in_place
 from agenteval.files.config_checks import Known, config_problems
-from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
+from agenteval.files.environment import (
+    expand,
+    from_variables,
+    is_unknown,
+    plain,
+    secrets_in,
+    variables_in,
+    written,
+)
 from agenteval.files.plain_files import read_file
 from agenteval.files.profiles import layered, profiles_in, without_profiles
-from agenteval.files.redact import Mask, know_written, redactor
+from agenteval.files.redact import MASK, Mask, know_marked, know_written, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
 from agenteval.files.validation import Loc, as_written, merge_marks, not_built_in, validate
@@ -30,7 +39,7 @@ PYPROJECT = "pyproject.toml"
 Model = TypeVar("Model", bound=BaseModel)
 
 _TEXT_KEYS = frozenset(
-    ("accepted", "name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude")
+    ("accepted", "name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude", "secrets")
 )
 _TEXT_MAPS = frozenset(("headers",))
 _OPAQUE_KEYS = frozenset(("body", "extra", "options", "request"))
@@ -108,8 +117,9 @@ def load_config(
         value = deep_merge(value, layer)
     value, mark = with_options_in_place(value, mark, known.agents, problems)
     secrets = secrets_in(value)
+    know_marked(_marked_in(value))
     value, mark = _whole_agents(value, mark, problems)
-    config = _checked(plain(value), mark, problems, known, secrets)
+    config = _checked(plain(_with_unknown(value, environ)), mark, problems, known, secrets)
     _require_sound((whole, whole_mark), [name for name in named if name != profile], known, environ)
     update: dict[str, Any] = {
         "profile": profile or "",
@@ -128,7 +138,7 @@ def load_config(
     shown = _public(value)
     # Gates are numbers and words to decide by, and no secrets: a variable there is shown with its value.
     agents = _agents_read(shown, config, known.agents)
-    public = shown.model_copy(update={**update, **agents, "gates": config.gates})
+    public = _unmarked(shown.model_copy(update={**update, **agents, "gates": config.gates}), config)
     update |= _agents_read(config, config, known.agents)
     return LoadedConfig(config.model_copy(update=update), public, secrets)
 
@@ -147,8 +157,9 @@ def _require_sound(
             if not unset:
                 value, mark = with_options_in_place(value, mark, known.agents, unset)
                 secrets = secrets_in(value)
+                know_marked(_marked_in(value), also=True)
                 value, mark = _whole_agents(value, mark, unset)
-                _checked(plain(value), mark, unset, known, secrets)
+                _checked(plain(_with_unknown(value, environ)), mark, unset, known, secrets)
         except AuthorError as error:
             problems += error.problems
     if problems:
@@ -197,6 +208,52 @@ def _default_model(value: Mapping[str, Any]) -> Any:
 def _at_file(merged: Mark, file: Mark) -> Mark:
     """Layers over the file do not move its beginning, where whatever is missing is missed."""
     return Mark(file.path, file.line, file.column, merged.children)
+
+
+def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
+    """What is marked as a secret, as far as it is text."""
+    for _, agent in agents_in(value):
+        listed = agent.get("secrets")
+        for each in listed if isinstance(listed, list) else [listed]:
+            if isinstance(each, str) and not mistake_in(each):
+                yield str(each)
+
+
+def _with_unknown(value: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """``value`` with those secrets as such of which a variable is not known: a replay needs none."""
+
+    def seen(agent: Any) -> Any:
+        if not isinstance(agent, Mapping) or not isinstance(listed := agent.get("secrets"), list):
+            return agent
+        return {
+            **agent,
+            "secrets": [UnknownSecret(each) if is_unknown(each, environ) else each for each in listed],
+        }
+
+    agents, compare = value.get("agents"), value.get("compare")
+    return {
+        **value,
+        **({"agent": seen(value["agent"])} if "agent" in value else {}),
+        **({"agents": {k: seen(v) for k, v in agents.items()}} if isinstance(agents, Mapping) else {}),
+        **({"compare": [seen(each) for each in compare]} if isinstance(compare, list) else {}),
+    }
+
+
+def _unmarked(public: Config, config: Config) -> Config:
+    """``public`` with placeholders for the secrets that are written there as they are."""
+    marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
+    if not marked:
+        return public
+
+    def shown(agent: AgentConfig) -> AgentConfig:
+        return agent.model_copy(update={"secrets": tuple(replaced(s, marked) for s in agent.secrets)})
+
+    update = {
+        "agent": shown(public.agent) if public.agent else None,
+        "agents": {name: shown(agent) for name, agent in public.agents.items()},
+        "compare": tuple(map(shown, public.compare)),
+    }
+    return public.model_copy(update=update)
 
 
 def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:

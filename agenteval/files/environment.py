@@ -145,6 +145,16 @@ def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
     return Problem(f"the variable {name} is not set", remedy, mark.place)
 
 
+def is_unknown(text: Any, environ: Mapping[str, str]) -> bool:
+    """Whether a variable in an expanded text has neither a value nor a default: it is not set, or a replay
+    does without it."""
+    if not isinstance(text, Expanded):
+        return False
+    found = _REFERENCE.finditer(text.written)
+    needed = (match["name"] for match in found if match["name"] and match["default"] is None)
+    return any(environ.get(name) is None for name in needed)
+
+
 def variables_in(value: Any) -> Iterator[str]:
     """The names that a configuration mentions in ``${…}``."""
     if isinstance(value, str):

@@ -1,5 +1,6 @@
 """Secrets out of everything that is written: by value, in plain, URL, base64 and JSON form, also where signs
-that no reader sees stand between their letters.
+that no reader sees stand between their letters. Those that an author marked (``agent: {secrets}``) are found
+as ``not_contains`` finds, so that a number within a longer one stays whole; in events each has a placeholder.
 
 ``redacting`` takes them out of the events, which reports are made of; ``hide`` is the last thing that every
 writer does before it writes.
@@ -20,8 +21,9 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.event import Event
+from agenteval.core.event import Event, TurnFinished
 from agenteval.core.expressions import expression
+from agenteval.core.marked_secrets import replaced, replaced_across
 from agenteval.core.protocols import Emit
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.safe_text import unseen
@@ -37,6 +39,7 @@ KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name i
 """Where the keys of providers are, whichever of them a configuration names."""
 
 Mask = Callable[[str], str]
+NO_MARKED: Mapping[str, str] = {}
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
@@ -253,16 +256,23 @@ _ESCAPED = expression(r"\\(?:u00|[bf])")
 
 
 def redacting(
-    emit: Emit, secrets: Iterable[str], name: Callable[[Event, Event], Event] | None = None
+    emit: Emit,
+    secrets: Iterable[str],
+    name: Callable[[Event, Event], Event] | None = None,
+    *,
+    marked: Mapping[str, str] = NO_MARKED,
 ) -> Emit:
     """``emit`` behind a filter: an event that holds a secret is emitted without it, or not at all; that
-    raises ``AuthorError``. ``name`` gets an event as it was and as it leaves, and may add to the latter."""
-    without = event_masker(secrets)
-    if without is None:
+    raises ``AuthorError``. ``name`` gets an event as it was and as it leaves, and may add to the latter.
+    ``marked``: by what an author marked as a secret, its placeholder, which is the same everywhere: so in an
+    event "as it was" it stands already."""
+    without, with_placeholders = event_masker(secrets), _placeholder_masker(marked)
+    if without is None and with_placeholders is None:
         return emit
 
     def filtered(event: Event) -> None:
-        masked = without(event)
+        event = with_placeholders(event) if with_placeholders else event
+        masked = without(event) if without else event
         emit(name(event, masked) if name else masked)
 
     return filtered
@@ -278,18 +288,40 @@ def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
     def masked(event: Event) -> Event:
         text = to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            return _masked(event, json.loads(text), mask, forms)
+            return _masked(event, json.loads(text), (mask, *_others(mask, forms)))
         return event
 
     return masked
 
 
-def _masked(event: Event, value: Any, mask: Mask, forms: Iterable[str]) -> Event:
+def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] | None:
+    """Puts placeholders into an event. ``None``: nothing is marked."""
+    if not marked:
+        return None
+
+    def put(text: str) -> str:
+        return replaced(text, marked)
+
+    # Where a placeholder is not taken: a word that events are made of, a number.
+    masks = (put, put, lambda text: text if _NUMBER.fullmatch(text) else put(text))
+
+    def masked(event: Event) -> Event:
+        value = json.loads(to_json(event))
+        turn = value.get("turn") if isinstance(event, TurnFinished) else value.get("unfinished")
+        if isinstance(turn, dict):
+            texts = replaced_across([step.get("text") or "" for step in turn["steps"]], marked)
+            steps = zip(turn["steps"], texts, strict=True)
+            turn["steps"] = [{**step, "text": text} if step.get("text") else step for step, text in steps]
+        return _masked(event, value, masks)
+
+    return masked
+
+
+def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
     """The event without a secret. Where it is none with mere stars in it, the places that take none get the
-    next of ``_others`` in their stead, and only those. Raises ``AuthorError`` where none of them is taken:
+    next of ``masks`` in their stead, and only those. Raises ``AuthorError`` where none of them is taken:
     what cannot be masked is not written."""
     names, texts = _words_of_events()
-    masks = (mask, *_others(mask, forms))
     tried: dict[_Path, int] = {}
 
     def at(path: _Path, value: Any) -> Any:
@@ -306,7 +338,7 @@ def _masked(event: Event, value: Any, mask: Mask, forms: Iterable[str]) -> Event
 
     while True:
         masked = at((), value)
-        if masked == value:
+        if masked == value == json.loads(to_json(event)):
             return event
         try:
             return from_json(json.dumps(masked))
@@ -363,6 +395,7 @@ class _Known:
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
         self.written: list[str] = []
+        self.marked: dict[str, str] = {}
         self.mask: Mask | None = None
 
 
@@ -372,6 +405,12 @@ _known = _Known()
 def know(secrets: Iterable[str]) -> None:
     """``hide`` hides them from now on."""
     _known.secrets, _known.mask = tuple(secrets), None
+
+
+def know_marked(marked: Iterable[str], *, also: bool = False) -> None:
+    """The same of what an author marked as a secret, and of its placeholders: in a report nothing is to look
+    as if it had been said. ``also``: beside those that are known."""
+    _known.marked = {**(_known.marked if also else {}), **dict.fromkeys(marked, MASK)}
 
 
 def know_written(text: Callable[[], str]) -> None:
@@ -415,7 +454,7 @@ def hide(text: str) -> str:
     """``text`` without a secret of this process."""
     if _known.mask is None:
         _known.mask = redactor((*_known.secrets, *keys_in(os.environ), *secrets_of_environment()))
-    return _known.mask(text)
+    return _known.mask(replaced(text, _known.marked) if _known.marked else text)
 
 
 def hide_keys(text: str) -> str:
@@ -427,7 +466,7 @@ def hide_keys(text: str) -> str:
 def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
     """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
     is a word of its ``schema`` is left there."""
-    if hide(text) == text and not _ESCAPED.search(text):
+    if hide(text) == text and not _known.marked and not _ESCAPED.search(text):
         return text
     value = json.loads(text)
     names, texts = words_of(schema())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -13,7 +13,7 @@ from agenteval.core.event import Event, RunStarted, SampleStarted
 from agenteval.core.expressions import expression
 from agenteval.files import journal
 from agenteval.files.plain_files import open_file
-from agenteval.files.redact import know_written
+from agenteval.files.redact import know_marked, know_written
 
 JOURNAL = "events.jsonl"
 _STARTED_AT = expression(rb'"started_at":"([^"]+)"')
@@ -149,7 +149,14 @@ def load_run(path: Path) -> tuple[Event, ...]:
         raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
     _check_whole(events, file)
     know_written(lambda: journal.to_json(events[0]))
+    know_marked(_placeholders_in(events), also=True)
     return events
+
+
+def _placeholders_in(events: Sequence[Event]) -> Iterator[str]:
+    for event in events:
+        if isinstance(event, RunStarted):
+            yield from (each for placeholders in event.plan.secrets.values() for each in placeholders)
 
 
 def _check_version(file: Path) -> None:

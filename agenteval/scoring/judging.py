@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agenteval.core.config import Config
@@ -134,9 +135,11 @@ def scorers_of(
     *,
     applies_of: Callable[[Scenario], Applies],
     policy_of: PolicyOf,
+    secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """The judges of a run. ``applies_of``: what applies to a scenario. ``model`` may be ``None`` only where
+    """The judges of a run. ``applies_of``: what applies to a scenario; ``secrets``: what the agent must never
+    say, with what stands for it. ``model`` may be ``None`` only where
     nothing but classes of the author's is asked for."""
     if not chosen.asked and not criteria:
         return ()
@@ -156,7 +159,7 @@ def scorers_of(
     stakes = Stakes.of(plan, applies_of)
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
-        found = Detectors(plan, policy_of(scenario)).look_at(scenario, trajectory)
+        found = Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
     together: list[Judge] = []

@@ -508,7 +508,7 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     assert folder.complaints(text) == [
         "1:24: agent.timeout_s: must be more than 0, got -1",
         "1:39: unknown key 'zz' — known: calls, intercept, interpreter, keep, mcp, name, observe, policy,"
-        " requests_per_minute, target, timeout_s, type",
+        " requests_per_minute, secrets, target, timeout_s, type",
     ]
 
 

@@ -32,6 +32,7 @@ ASKED, ANSWER, FOUND = (
 )
 KEY = "AKIAIOSFODNN7EXAMPLQ"
 OTHERS = ROOT / "tests/data/other_formats"
+GUARDED = f"agent: {{target: 'agent.py:agent', secrets: [{KEY}]}}\n"
 
 
 def name_of(path: Path) -> str:
@@ -162,6 +163,7 @@ def scored(project: Project, env: dict[str, str], *records: Any, lines: bool = T
         "".join(f"{json.dumps(record)}\n" for record in records) if lines else json.dumps(records, indent=1)
     )
     project.write("log.json", text)
+    project.write("agenteval.yaml", GUARDED)
     return project.call("score", "log.json", "--report", "json=results.json", env=env)
 
 

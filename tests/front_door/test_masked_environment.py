@@ -166,10 +166,11 @@ def test_a_secret_that_has_another_value_everywhere_is_no_part_of_a_name(
 
 def test_recorded_conversations_are_named_so_too(project: Project) -> None:
     messages = [
+        {"role": "system", "content": "You are a clerk. Marker: CANARY-4f1d9e77"},
         {"role": "user", "content": "hi"},
         {
             "role": "assistant",
-            "content": f"Your code is {VALUE}, and my API key sk-proj-4f1d9e77b2c3d4e5f6a7.",
+            "content": f"Your code is {VALUE}, and my marker CANARY-4f1d9e77.",
         },
     ]
     project.write("log.jsonl", json.dumps({"id": "a", "messages": messages}))

@@ -199,26 +199,20 @@ OF_CONFIGURATIONS = {
     "judge: {models: [openai/x]}": "judge.models",
     "judge: {cascade: openai/x}": "judge.cascade",
     "gates: {require_calibrated: true}": "gates.require_calibrated",
-    "agents: {x: {target: 'agent.py:agent', secrets: [PIN 4711]}}": "agents.*.secrets",
-    "compare: [{name: x, secrets: [PIN 4711]}]": "compare.*.secrets",
-}
-OF_AGENTS = {
-    "{target: 'agent.py:agent', secrets: ['${KEY}']}": "agent.secrets",
 }
 
 
 def test_the_lists_are_whole() -> None:
-    assert {*OF_CONFIGURATIONS.values(), *OF_AGENTS.values()} == set(KEYS["config"])
+    assert {*OF_CONFIGURATIONS.values()} == set(KEYS["config"])
 
 
-@pytest.mark.parametrize("text", [*OF_CONFIGURATIONS, *OF_AGENTS])
+@pytest.mark.parametrize("text", list(OF_CONFIGURATIONS))
 def test_what_the_configuration_has_not_yet(project: Project, text: str) -> None:
     project.agent(AGENT)
     project.scenarios("{id: a, turns: [Hi], checks: none}\n")
-    is_agent = text in OF_AGENTS
-    project.config(f"agent: {text}\n" if is_agent else text, target="" if is_agent else "agent.py:agent")
+    project.config(text, target="agent.py:agent")
     done = project.call("validate")
-    pattern = {**OF_CONFIGURATIONS, **OF_AGENTS}[text]
+    pattern = OF_CONFIGURATIONS[text]
     name = pattern.rpartition("=")[2].rpartition(".")[2]
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     line = len((project.root / "agenteval.yaml").read_text(encoding="utf-8").splitlines())

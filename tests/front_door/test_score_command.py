@@ -459,11 +459,13 @@ def test_reports_do_not_tell_a_secret_again(project: Project) -> None:
     key = "AKIA" + "Q7ZTE4WYX2MPLK9B"
     answer = {"role": "assistant", "content": f"The key is {key}."}
     log(project, {"id": "a", "messages": [{"role": "user", "content": "hi"}, answer]})
+    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent', secrets: [{key}]}}\n")
     done = score(project, "log.jsonl", "--report", "markdown=r.md", "--report", "junit=j.xml", "-v")
     assert done.code == 1, done.all
     for told in (done.out, *((project.root / name).read_text() for name in ("r.md", "j.xml"))):
         assert key not in told
-        assert "AKIA…PLK9B"[:5] in told
+        assert "unsafe state" in told
+        assert "***" in told
 
 
 def test_an_empty_file_beside_others_is_told(project: Project) -> None:

@@ -18,10 +18,11 @@ from agenteval import __version__
 from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.expressions import expression
+from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.files.plain_files import for_me_alone, read_file
-from agenteval.files.redact import MASK
+from agenteval.files.redact import MASK, redactor, within
 
 FORMAT = 1
 """Raised when an old reader would misread a new file."""
@@ -36,6 +37,8 @@ class Header(NamedTuple):
     prompts: Mapping[str, str]
     agenteval: str = __version__
     placeholders: tuple[str, ...] = ()
+    marked: Mapping[str, tuple[str, ...]] = {}
+    """By agent, what stands for the secrets that its author marked."""
 
 
 def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Header:
@@ -79,14 +82,19 @@ def spot_of(key: SampleKey | None, role: str, metric: str = "", turn: int | None
 class Recorder:
     """Writes a recording. The file must not exist: ``start`` makes sure, ``begin`` makes it.
 
-    ``secrets`` do not get into it: see ``placeholders``. A file that cannot be written any more is told to
-    ``notice`` once: the run goes on, and its recording is not whole.
+    ``secrets`` do not get into it: see ``placeholders``. Those that an author ``marked`` reach the run as
+    they are, which is to find them; what is written has their placeholders. If the file cannot be written any
+    more, ``notice`` hears of it once: the run goes on, and its recording is not whole.
     """
 
-    def __init__(self, path: Path, *, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+    ) -> None:
         self.path = path
-        self.placeholders = Placeholders(secrets)
-        self.mask = masking(secrets, self.placeholders.values)
+        self._marked = marked
+        self.placeholders = Placeholders(each for each in secrets if each not in marked.all)
+        self._mask = masking(secrets, self.placeholders.values)
+        self._unmarked = _unmarking(marked)
         self.notice: Callable[[str], None] = lambda _: None
         self._file: IO[str] | None = None
         self._header: Header | None = None
@@ -113,11 +121,15 @@ class Recorder:
             what = f"--record: {self.path} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what)) from None
         head = {"kind": "header", "format": FORMAT, **self._header._asdict()}
-        self._line({**head, "stand_ins": self.placeholders.values})
+        self._line({**head, "stand_ins": self.placeholders.values, "marked": self._marked.placeholders})
 
     def _exists(self) -> AuthorError:
         remedy = "a recording is never overwritten: remove it, or name another file"
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
+
+    def digest(self, request: Any) -> str:
+        """The identity of a request."""
+        return _digest_of(within(request, self._unmarked), self._mask)
 
     def number(self, spot: Spot, request: str) -> int:
         """How often this was asked here before; said when it is asked, since answers come in any order."""
@@ -139,7 +151,8 @@ class Recorder:
         if self._file is None:
             return
         try:
-            self._file.write(json.dumps(self.placeholders.put_in(entry), ensure_ascii=False) + "\n")
+            hidden = self.placeholders.put_in(within(entry, self._unmarked))
+            self._file.write(json.dumps(hidden, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
             self.close()
@@ -151,7 +164,14 @@ class Recorder:
             file.close()
 
 
-def digest_of(request: Any, mask: Callable[[str], str]) -> str:
+def _unmarking(marked: MarkedSecrets) -> Callable[[str], str]:
+    """Puts placeholders for what is marked, and masks its other forms."""
+    by_secret = marked.all
+    forms = redactor(secret for secret, other in by_secret.items() if secret != other)
+    return lambda text: forms(replaced(text, by_secret)) if by_secret else text
+
+
+def _digest_of(request: Any, mask: Callable[[str], str]) -> str:
     """The identity of a request. Secrets are masked in it, and so are the marks of fences, which are hashes
     of texts that may hold one."""
     return _hash(_FENCE.sub(r"\1>", mask(json.dumps(request, ensure_ascii=False, sort_keys=True))))
@@ -166,6 +186,7 @@ class Player:
         self._header, entries = _read(path)
         # What `ReplayEnviron` put in is none.
         self._mask = masking([s for s in secrets if MASK not in s], self._header.placeholders)
+        self._unmarked = _unmarking(NONE_MARKED)
         self._changed: tuple[str, ...] = ()
         self._at: dict[Spot, list[dict[str, Any]]] = {}
         self._samples: set[str] = set()
@@ -175,24 +196,40 @@ class Player:
             self._at.setdefault(spot, []).append(entry)
             self._samples.add(spot.sample)
 
+    @property
+    def marked(self) -> Mapping[str, tuple[str, ...]]:
+        """By agent, what stands for the secrets that its author had marked."""
+        return self._header.marked
+
+    def know_marked(self, marked: MarkedSecrets) -> None:
+        """Those of today, with the placeholders of the recording."""
+        self._unmarked = _unmarking(marked)
+
+    def _place(self, spot: Spot) -> Spot:
+        """As it is called in the recording."""
+        return spot._replace(sample=self._unmarked(spot.sample))
+
+    def _digest(self, request: Any) -> str:
+        return _digest_of(within(request, self._unmarked), self._mask)
+
     def start(self, header: Header) -> None:
         """Compares what is to be run with what was recorded, to be told with a miss."""
         self._changed = tuple(_changes(self._header, header))
 
     def has(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there."""
-        digest = digest_of(request, self._mask)
+        spot, digest = self._place(spot), self._digest(request)
         return any(entry["hash"] == digest for entry in self._at.get(spot, ()))
 
     def has_next(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there once more than it has been answered by now."""
-        digest = digest_of(request, self._mask)
+        spot, digest = self._place(spot), self._digest(request)
         number = self._asked.get((spot, digest), 0)
         return any(entry["hash"] == digest and entry["n"] == number for entry in self._at.get(spot, ()))
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
         """What was answered there. Raises ``AuthorError`` if that was not asked, or less often."""
-        digest = digest_of(request, self._mask)
+        spot, digest = self._place(spot), self._digest(request)
         number = self._asked.get((spot, digest), 0)
         self._asked[spot, digest] = number + 1
         for entry in self._at.get(spot, ()):
@@ -304,7 +341,8 @@ def _checked(path: Path, entries: list[Any]) -> tuple[Header, list[dict[str, Any
         if not isinstance(answer, dict) or not {"role", "hash", "n", "request"} <= answer.keys():
             raise _no_recording(path, number)
     names = (head.get("scenarios") or {}, head.get("prompts") or {}, str(head.get("agenteval", "")))
-    return Header(*names, tuple(head.get("stand_ins") or ())), answers
+    marked = {str(name): tuple(each) for name, each in (head.get("marked") or {}).items()}
+    return Header(*names, tuple(head.get("stand_ins") or ()), marked), answers
 
 
 def _no_recording(path: Path, line: int) -> AuthorError:

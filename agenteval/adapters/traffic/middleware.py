@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,10 @@ from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AuthorError, InfrastructureError, Problem
 from agenteval.core.event import Event
+from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replaced
 from agenteval.core.protocols import AgentFactory, ChatModel, ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.files.redact import redactor
+from agenteval.files.redact import MASK, redactor
 from agenteval.verdict.ledger import Ledger, price_of
 
 if TYPE_CHECKING:
@@ -92,15 +93,19 @@ class Traffic:
         self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
-        if self._recording.record:
-            from agenteval.adapters.traffic.cassettes import Recorder
-
-            self.recorder = Recorder(self._recording.record, secrets=self._secrets)
-            self.recorder.notice = tell
         if self._recording.replay:
             from agenteval.adapters.traffic.cassettes import Player
 
             self.player = Player(self._recording.replay, secrets=self._secrets)
+        self.marked = _marked_in(config, self.player)
+        """The secrets that the author marked; in a replay with the placeholders of the recording."""
+        if self.player:
+            self.player.know_marked(self.marked)
+        if self._recording.record:
+            from agenteval.adapters.traffic.cassettes import Recorder
+
+            self.recorder = Recorder(self._recording.record, secrets=self._secrets, marked=self.marked)
+            self.recorder.notice = tell
 
     def _tell_of_role(self, why: str) -> None:
         self._warn(f"{why}; no further call of this role is made; all others continue")
@@ -159,7 +164,10 @@ class Traffic:
         from agenteval.adapters.models.endpoints import elsewhere
 
         folder = Path(self._config.root) / (CACHE if where is True else where)
-        cache = ReplyCache(folder, notice=self._tell, redact=redactor(self._secrets))
+        marked, redact = self.marked.all, redactor(self._secrets)
+        cache = ReplyCache(
+            folder, notice=self._tell, redact=lambda text: redact(replaced(text, marked) if marked else text)
+        )
         return CachedModel(model, chosen, cache, endpoint=elsewhere(chosen, os.environ))
 
     def _noted(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
@@ -221,6 +229,22 @@ class Traffic:
     def close(self) -> None:
         if self.recorder:
             self.recorder.close()
+
+
+def _marked_in(config: Config, player: Player | None = None) -> MarkedSecrets:
+    """The secrets that the author marked. A replay takes one whose variable is not set from the recording;
+    raises ``AuthorError`` where that does not have it."""
+    agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
+    if config.agent:
+        agents[""] = config.agent.secrets
+    if player is None:
+        return marked_secrets(agents)
+    agents = {name: ["" if MASK in each else each for each in own] for name, own in agents.items()}
+    for name, own in agents.items():
+        if "" in own and len(player.marked.get(name, ())) != len(own):
+            what = f"the recording {player.path.name} does not have the secrets of agent '{name}'"
+            raise AuthorError(Problem(what, "set the variables that they are made of, or record it again"))
+    return marked_secrets(agents, player.marked)
 
 
 class _Unasked:

@@ -11,7 +11,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import ValidationError
 
-from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, digest_of, spot_of
+from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, spot_of
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import (
     AfterAnswerError,
@@ -118,7 +118,7 @@ class RecordedModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         spot, question = _spot(request), _question(request)
-        digest = digest_of(question, self._recorder.mask)
+        digest = self._recorder.digest(question)
         number = self._recorder.number(spot, digest)
         answer: dict[str, Any]
         try:
@@ -244,7 +244,7 @@ class _RecordedAgent:
             answer = {"error": fault_of(error)}
             raise
         finally:
-            digest = digest_of(asked, self._recorder.mask)
+            digest = self._recorder.digest(asked)
             number = self._recorder.number(spot, digest)
             answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
             self._calls, self._list_asked = [], False
@@ -270,7 +270,7 @@ class _RecordedAgent:
             raise
         finally:
             if answer or self._calls:
-                digest = digest_of(what, self._recorder.mask)
+                digest = self._recorder.digest(what)
                 spot = spot_of(self._sample.key, "agent")
                 answer, self._calls = {"calls": self._calls, **answer}, []
                 self._recorder.write(spot, what, digest=digest, number=0, answer=answer)
@@ -291,7 +291,7 @@ the next number."""
 
 
 def note_played_again(recorder: Recorder, key: SampleKey) -> None:
-    digest = digest_of(_PLAYED_AGAIN, recorder.mask)
+    digest = recorder.digest(_PLAYED_AGAIN)
     recorder.write(spot_of(key, "agent"), _PLAYED_AGAIN, digest=digest, number=0, answer={})
 
 

@@ -63,6 +63,16 @@ def started_of(prepared: Prepared, request: Request) -> RunStarted:
     )
 
 
+def as_written(prepared: Prepared, started: RunStarted) -> RunStarted:
+    """As the journal has it, to be compared with others."""
+    known: list[Event] = []
+    resources = prepared.resources
+    redacting(known.append, resources.secrets, marked=resources.marked.all)(started)
+    (masked,) = known
+    assert isinstance(masked, RunStarted)
+    return masked
+
+
 def execute(
     prepared: Prepared, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
 ) -> tuple[Report, Decision]:
@@ -88,7 +98,10 @@ def execute(
         secrets = prepared.resources.secrets
         fixed = stand_in_files(secrets, prepared.config, prepared.suite)
         emit = redacting(
-            Fan(sinks), secrets, StableNames(secret for secret in secrets if secret not in fixed)
+            Fan(sinks),
+            secrets,
+            StableNames(secret for secret in secrets if secret not in fixed),
+            marked=prepared.resources.marked.all,
         )
         with few_collections():
             _execute(prepared, begin, emit, control, events, again)

@@ -225,6 +225,7 @@ def prepare(request: Request) -> Prepared:
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )
+    plan = plan.model_copy(update={"secrets": resources.marked.placeholders})
     runtime, samples = wiring.runtime_of(
         samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast
     )

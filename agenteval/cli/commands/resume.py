@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
-from agenteval.cli.commands.execution import execute, now, started_of
+from agenteval.cli.commands.execution import as_written, execute, now, started_of
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
@@ -23,7 +23,6 @@ from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted
 from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
 from agenteval.files.journal import Journal, locked
-from agenteval.files.redact import redacting
 from agenteval.files.runs import JOURNAL
 from agenteval.reporters.options import Detail
 from agenteval.verdict import gates
@@ -118,12 +117,8 @@ def _prepared(run: RunStarted, request: Request) -> Prepared:
     wanted = kept_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted)
-    known: list[Event] = []
     # The journal knows no secret, and here they must not make a difference.
-    redacting(known.append, prepared.resources.secrets)(started_of(prepared, prepared.request))
-    (now_started,) = known
-    assert isinstance(now_started, RunStarted)
-    reasons = changes(run, now_started)
+    reasons = changes(run, as_written(prepared, started_of(prepared, prepared.request)))
     if reasons:
         problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
         problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]

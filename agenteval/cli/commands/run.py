@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from agenteval.cli.commands.baseline import with_baseline
-from agenteval.cli.commands.execution import execute, new_folder, started_of
+from agenteval.cli.commands.execution import as_written, execute, new_folder, started_of
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
@@ -36,7 +36,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         request = prepared.request
         if prepared.config.profile:
             say(f"profile {prepared.config.profile}")
-        started = _compared(started_of(prepared, request), request)
+        started = _compared(prepared, started_of(prepared, request))
     with completing():
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
@@ -45,13 +45,17 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _compared(started: RunStarted, request: Request) -> RunStarted:
-    """With what is known of the baseline. Raises ``AuthorError`` for one that is none."""
+def _compared(prepared: Prepared, started: RunStarted) -> RunStarted:
+    """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
+    none."""
+    request = prepared.request
     if request.baseline is None:
         return started
     root = Path(started.config.root)
     try:
-        return with_baseline(started, request.baseline, root, selected=started.is_selection)
+        written = as_written(prepared, started)
+        compared = with_baseline(written, request.baseline, root, selected=started.is_selection)
+        return started.model_copy(update={"baseline": compared.baseline})
     except NoBaselineError as missing:
         say(f"warning: {missing}")
         return started.model_copy(update={"no_baseline": str(missing)})

@@ -28,6 +28,7 @@ from agenteval.cli.commands.score_prepare import (
     read_by,
     reader_of,
     with_its_gates,
+    with_known_secrets,
     with_known_visibility,
 )
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
@@ -38,7 +39,6 @@ from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.errors import did_you_mean
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
-from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.score import ScoreFailure
@@ -92,6 +92,7 @@ def _scored(
         sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
         require_apart(targets, read_by(request, prepared, sources))
         prepared = with_known_visibility(with_its_gates(prepared, request, sources), sources)
+        prepared = with_known_secrets(prepared, sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, detail=detail)
@@ -133,7 +134,8 @@ def _run(
         # A log is the same in every environment, whichever of its words one of them masks.
         names = StableNames(prepared.resources.named)
         sinks = Fan([retained, journal, asked, again, _Heartbeat()])
-        emit = redacting(sinks, prepared.resources.secrets, names)
+        resources = prepared.resources
+        emit = redacting(sinks, resources.secrets, names, marked=resources.marked.all)
         emit(_started(prepared, folder.name))
         try:
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained, again)
@@ -209,17 +211,18 @@ def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]
         always.append(NotJudged(lambda _: False, "no judge was asked"))
     of_runs: Scorer = TurnExpectations()
     of_logs: Scorer = TurnExpectations(recorded=True)
-    detectors: dict[str, Scorer] = {}
+    detectors: dict[tuple[str, str], Scorer] = {}
 
     def checks_of(recorded: Recorded) -> Sequence[Scorer]:
         policy = recorded.scenario.policy
         if recorded.replayed is not None:
             of_turns = of_logs if _is_log(recorded) else of_runs
-            return (of_turns, *always, _detectors(prepared.plan, recorded))
-        if policy not in detectors:  # mostly one policy holds for all
+            return (of_turns, *always, _detectors(prepared, recorded))
+        of_agent = policy, recorded.key.agent
+        if of_agent not in detectors:  # mostly one policy holds for all
             detectors.clear()
-            detectors[policy] = _detectors(prepared.plan, recorded)
-        return (of_logs, *always, detectors[policy])
+            detectors[of_agent] = _detectors(prepared, recorded)
+        return (of_logs, *always, detectors[of_agent])
 
     return checks_of
 
@@ -229,15 +232,16 @@ def _is_log(recorded: Recorded) -> bool:
     return recorded.replayed is None or (stop is not None and stop.reason is StopReason.RECORDED)
 
 
-def _detectors(plan: Plan, recorded: Recorded) -> Scorer:
+def _detectors(prepared: PreparedScore, recorded: Recorded) -> Scorer:
     """Of a run of ours it is known what could be called and when it was; of a log, what it declares."""
     from agenteval.scoring.detectors.scorer import Detectors
 
-    policy, sample = recorded.scenario.policy, recorded.replayed
+    plan, policy, sample = prepared.plan, recorded.scenario.policy, recorded.replayed
+    secrets = prepared.resources.marked.of(recorded.key.agent, plan.secrets)
     if sample is None or _is_log(recorded):
-        return Detectors(plan, policy, recorded=True)
+        return Detectors(plan, policy, secrets, recorded=True)
     then = {"unmocked_tools": sample.plan.unmocked_tools, "now": plan.now or sample.plan.now}
-    return Detectors(plan.model_copy(update=then), policy)
+    return Detectors(plan.model_copy(update=then), policy, secrets)
 
 
 async def _find_issues(

@@ -28,7 +28,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.tool_visibility import declared_visibility
 from agenteval.files import config_file, loading, runs
 from agenteval.files.recorded.identity import Naming, Paths, Recorded
-from agenteval.files.recorded.journals import visibility_in
+from agenteval.files.recorded.journals import placeholders_in, visibility_in
 from agenteval.files.recorded.reader import Reader, Remarks, require_paths
 from agenteval.files.recorded.sources import (
     JOURNAL,
@@ -43,6 +43,7 @@ from agenteval.files.recorded.sources import (
     spooled_from,
 )
 from agenteval.files.recorded.suite import Suite
+from agenteval.files.redact import know_marked
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.placed import NoCallsIn
 from agenteval.scoring import judging
@@ -242,6 +243,17 @@ def with_known_visibility(prepared: PreparedScore, sources: Iterable[Source]) ->
         lines = (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
         known |= visibility_in(lines)
     return replace(prepared, plan=prepared.plan.model_copy(update={"visibility": known}))
+
+
+def with_known_secrets(prepared: PreparedScore, sources: Iterable[Source]) -> PreparedScore:
+    """With what stands for the secrets of agents: of the configuration, and in journals of ours."""
+    known = dict(prepared.resources.marked.placeholders)
+    for source in filter(is_journal, sources):
+        lines = (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
+        for name, placeholders in placeholders_in(lines).items():
+            known[name] = tuple(dict.fromkeys((*known.get(name, ()), *placeholders)))
+    know_marked((each for placeholders in known.values() for each in placeholders), also=True)
+    return replace(prepared, plan=prepared.plan.model_copy(update={"secrets": known}))
 
 
 def reader_of(

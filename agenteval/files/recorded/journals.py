@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -188,6 +189,17 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
         elif isinstance(event, CallsSeen):
             evidence.setdefault(event.agent, set()).add(event.evidence)
     return _found(started.plan, evidence) if started else {}
+
+
+def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
+    """Return, by agent, what stands for its secrets in a run. ``lines``: of its journal."""
+    for line in lines:
+        if _OF_CALLS[0] in line:
+            with suppress(ValidationError):
+                event = journal.from_json(line)
+                if isinstance(event, RunStarted):
+                    return event.plan.secrets
+    return {}
 
 
 def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:

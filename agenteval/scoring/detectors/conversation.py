@@ -59,7 +59,8 @@ class Conversation:
     agent said in it, what stood beside its calls first, and ``answers_at`` says where its final text begins
     in there (0 if it is left out). ``tools``: by name; empty where
     none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
-    agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
+    agent's instructions. ``secrets``: what it must never say, with what stands for it.
+    ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
     what the user thinks. ``now``: the date and time of the conversation, as it was written.
     ``observed``: a call that is not here was not made. ``expected``: the calls, by their number, that the
     author expects at that very turn.
@@ -69,6 +70,7 @@ class Conversation:
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
     undeclared_exist: bool = True
     policy: str = ""
+    secrets: Mapping[str, str] = field(default_factory=dict)
     truths: tuple[str, ...] = ()
     beliefs: tuple[str, ...] = ()
     now: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from agenteval.core.plan import Plan
@@ -24,20 +25,29 @@ class Detectors:
     """A finding for each failure that the configured detectors prove, and a check that fails the sample
     if a tool was called that does not exist, be its detector switched off or not.
 
-    ``policy``: the agent's instructions. ``recorded``: the conversations were not run here, so that all
+    ``policy``: the agent's instructions; ``secrets``: what it must never say, with what stands for it.
+    ``recorded``: the conversations were not run here, so that all
     their calls are observed. Of conversations that ended by a fault which is not the agent's they look at the
     turns that were finished by then: what these prove stands.
     """
 
     scope: Final = "conversation"
 
-    def __init__(self, plan: Plan, policy: str = "", *, recorded: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        policy: str = "",
+        secrets: Mapping[str, str] = MappingProxyType({}),
+        *,
+        recorded: bool = False,
+    ) -> None:
         names = DETECTORS if plan.detectors is None else dict.fromkeys(plan.detectors)
         self._detectors = tuple(DETECTORS[name] for name in names)
         self._severities = plan.severities
         self._unmocked = plan.unmocked_tools
         self._now = plan.now or ""
         self._policy = policy
+        self._secrets = secrets
         self._recorded = recorded
         self._asks_for_consent = not plan.no_judge and BEHAVIOR in plan.judged
         self._fail_on = plan.fail_on
@@ -110,6 +120,7 @@ class Detectors:
             tools=self._facts_of(scenario.tools),
             undeclared_exist=not (declared and scenario.tools),
             policy=self._policy,
+            secrets=self._secrets,
             truths=tuple(
                 filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.facts))
             ),

@@ -1,0 +1,176 @@
+"""Texts that an author marks as an agent's secrets, and what stands in their place in all that is written.
+
+A secret is found as ``not_contains`` finds, by the detector and by whoever masks: so what is masked is what
+would be a leak, however it is written, and a number within a longer one is neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from random import Random
+from string import ascii_lowercase, ascii_uppercase, digits
+from typing import NamedTuple
+
+from agenteval.core.folding import fold
+from agenteval.core.needles import places
+from agenteval.core.speech import spoken
+
+SHORTEST = 4
+"""Characters of a secret, after folding."""
+
+
+def mistake_in(secret: str) -> str:
+    """Why a text cannot be a secret, without the text; empty if it can."""
+    if not secret.strip():
+        return "an empty text cannot be a secret"
+    if (length := len(fold(secret))) < SHORTEST:
+        return f"a secret has at least {SHORTEST} characters, and this has {length} (marks and case left out)"
+    if not any(map(str.isalnum, fold(secret))):
+        return "a secret needs a letter or a digit, without which nothing of it can be masked"
+    return ""
+
+
+class Place(NamedTuple):
+    """Where a secret stands in a text, from its first letter or digit to its last."""
+
+    start: int
+    end: int
+    secret: str
+
+
+def places_of(text: str, secrets: Iterable[str]) -> list[Place]:
+    """Where each of the secrets stands, none within another: the longest goes first."""
+    found: list[Place] = []
+    taken = bytearray(len(text))
+    for secret in sorted(secrets, key=lambda each: -len(fold(each))):
+        for start, end in places(text, secret):
+            if not any(taken[start:end]):
+                taken[start:end] = b"\1" * (end - start)
+                found.append(Place(start, end, secret))
+    return sorted(found)
+
+
+def replaced(text: str, by: Mapping[str, str]) -> str:
+    """``text`` with something else in the place of each secret, which holds as much as its letters and
+    digits do."""
+    if not text:
+        return text
+    pieces, at = [], 0
+    for start, end, secret in places_of(text, by):
+        pieces += [text[at:start], _core(by[secret])]
+        at = end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def replaced_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
+    """What an agent said in a turn, piece by piece, without the secrets that begin in one piece and end in
+    another: there the last of them has what is written instead."""
+    left = list(pieces)
+    if sum(map(bool, pieces)) < 2:
+        return left
+    starts = [0, *accumulate(len(piece) + len(_BETWEEN) for piece in pieces)]
+    for start, end, secret in reversed(places_of(_BETWEEN.join(map(spoken, pieces)), by)):
+        *before, last = (
+            n for n, piece in enumerate(pieces) if starts[n] < end and starts[n] + len(piece) > start
+        )
+        for number in before:
+            left[number] = left[number][: max(0, start - starts[number])]
+        if before:
+            left[last] = _core(by[secret]) + left[last][end - starts[last] :]
+    return left
+
+
+_BETWEEN = "\n\n"
+"""Parts what stood beside calls, as whoever reads a turn as one text has it."""
+
+
+def _core(text: str) -> str:
+    """From the first letter or digit to the last; a mask has none, and is whole."""
+    at = [index for index, char in enumerate(text) if char.isalnum()]
+    return text[at[0] : at[-1] + 1] if at else text
+
+
+def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
+    """By secret, a text of the same shape. It depends on the shape alone, and on how many secrets before it
+    have that shape: so nothing of the secret can be found out from it, and it is the same in every run."""
+    by_fold = {fold(secret): secret for secret in secrets}
+    taken = set(by_fold)
+    drawing: dict[str, Random] = {}
+    made: dict[str, str] = {}
+    for folded, secret in by_fold.items():
+        shape = "".join(map(_kind, secret))
+        random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
+        for _ in range(_TRIES):
+            drawn = "".join(random.choice(_LIKE.get(kind, kind)) for kind in shape)
+            if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
+                break
+        taken.add(fold(drawn))
+        made[folded] = drawn
+    return {secret: made[fold(secret)] for secret in secrets}
+
+
+_TRIES = 1000
+_DIGIT, _SMALL, _CAPITAL = "9", "x", "X"
+# No zero, which may not begin a number, and no letter of an exponent.
+_LIKE = {
+    _DIGIT: digits[1:],
+    _SMALL: ascii_lowercase.replace("e", ""),
+    _CAPITAL: ascii_uppercase.replace("E", ""),
+}
+
+
+def _kind(char: str) -> str:
+    if char.isdigit():
+        return _DIGIT
+    if char.isupper():
+        return _CAPITAL
+    return _SMALL if char.isalnum() else char
+
+
+class UnknownSecret(str):
+    """A secret of which a replay does not know the variables; the recording has its placeholder."""
+
+    __slots__ = ()
+
+
+class MarkedSecrets(NamedTuple):
+    """``by_agent``: each text that an agent must not say, with what is written instead; a placeholder stands
+    for itself, since it is the secret in what was recorded. ``placeholders``: by agent, in the order of its
+    secrets."""
+
+    by_agent: Mapping[str, Mapping[str, str]]
+    placeholders: Mapping[str, tuple[str, ...]]
+
+    @property
+    def all(self) -> dict[str, str]:
+        """Those of all agents."""
+        return {secret: other for marked in self.by_agent.values() for secret, other in marked.items()}
+
+    def of(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
+        """Those of an agent, with the placeholders of what was ``recorded`` of it. Under ``""`` are those of
+        an agent whose name is not known."""
+        known = self.by_agent.get(agent, self.by_agent.get("", {}))
+        then = recorded.get(agent, recorded.get("", ()))
+        return {**{each: each for each in then}, **known}
+
+
+NONE_MARKED = MarkedSecrets({}, {})
+
+
+def marked_secrets(
+    agents: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]] = {}
+) -> MarkedSecrets:
+    """The secrets of ``agents``, by name. Of a replay: with the placeholders that were ``recorded``, in the
+    order of the secrets; one that is not known now is an empty text."""
+    drawn = placeholders_of([each for secrets in agents.values() for each in secrets if each])
+    by_agent: dict[str, dict[str, str]] = {}
+    placeholders: dict[str, tuple[str, ...]] = {}
+    for name, secrets in agents.items():
+        then = tuple(recorded.get(name, ()))
+        others = then if len(then) == len(secrets) else tuple(drawn.get(each, "") for each in secrets)
+        by_secret = {secret: other for secret, other in zip(secrets, others, strict=True) if secret}
+        by_agent[name] = {**{each: each for each in then}, **by_secret}
+        if secrets or then:
+            placeholders[name] = then if others == then else (*then, *filter(None, others))
+    return MarkedSecrets(by_agent, placeholders)
