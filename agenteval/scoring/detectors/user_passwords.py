@@ -6,7 +6,10 @@ from enum import Enum
 
 from agenteval.core.expressions import expression
 from agenteval.core.tool_effects import words_of
-from agenteval.scoring.detectors.verbs import word_set
+
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 class Meant(Enum):
