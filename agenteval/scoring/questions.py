@@ -5,22 +5,21 @@ that judge answered settles it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agenteval.core.plan import Plan
-from agenteval.core.scenario import Scenario, Tool
+from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, Score
 from agenteval.core.severity import FALSE_CLAIM
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.effects import tool_cited
+from agenteval.scoring.effects import rated, tool_cited
 from agenteval.scoring.metrics import BEHAVIOR
 
 JUDGE_RAISED = "judge_raised"
 """The prompt that shows a judge what was raised about its turn."""
-_MOST_TOOLS = 40
 
 
 def asks_judge(plan: Plan) -> bool:
@@ -62,15 +61,11 @@ def tools_of_unseen_calls(scenario: Scenario, trajectory: Trajectory) -> Sequenc
     not take the agent's word for it."""
     if trajectory.all_calls_seen or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ()
-    return writing_tools(scenario.tools)
-
-
-def writing_tools(tools: Mapping[str, Tool]) -> Sequence[str]:
-    return [name for name, tool in tools.items() if effect_of(name, tool) is ToolEffect.WRITES]
+    return [name for name, tool in scenario.tools.items() if effect_of(name, tool) is ToolEffect.WRITES]
 
 
 def _of_unseen_calls(tools: Sequence[str], unsure: str) -> str:
-    listed = json.dumps(list(tools[:_MOST_TOOLS]), ensure_ascii=False)
+    listed = json.dumps(list(tools), ensure_ascii=False)
     return (
         "Calls may have been made that the record does not show. These tools of the agent change something:\n"
         f"{fence(listed)}\n"
@@ -106,14 +101,24 @@ def _is_answered(finding: Finding, scores: Mapping[int, Iterable[Score]]) -> boo
     return any(label is not None and label not in unanswered for label in labels)
 
 
-def undecided(finding: Finding, trajectory: Trajectory, scenario: Scenario, *, was_judged: bool) -> Check:
-    """That an open question leaves a sample undecided, and what would settle it."""
-    tool = tool_cited(finding, trajectory)
-    why = "the judge gave no clear answer" if was_judged else f"no judge was asked: have {BEHAVIOR} judged"
-    at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
-    detail = (
-        f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}. If the call is"
-        f" right, expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
-    )
-    where = scenario.where("tools")
-    return Check(name=finding.detector, passed=None, detail=detail, where=where, turn=finding.turn)
+def open_checks(
+    findings: Iterable[Finding], trajectory: Trajectory, scenario: Scenario, plan: Plan
+) -> Iterator[Check]:
+    """The open questions whose answer could have failed the sample: each leaves it undecided, and says what
+    would settle it."""
+    why = f"no judge was asked: have {BEHAVIOR} judged"
+    if asks_judge(plan):
+        why = "the judge gave no clear answer"
+    for finding in findings:
+        if not is_open(finding) or plan.fail_on is None:
+            continue
+        confirmed = rated(finding, trajectory, scenario.tools, plan.severities).severity
+        if confirmed.rank >= plan.fail_on.rank:
+            at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
+            tool = tool_cited(finding, trajectory)
+            detail = (
+                f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}. If the call"
+                f" is right, expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
+            )
+            where = scenario.where("tools")
+            yield Check(name=finding.detector, passed=None, detail=detail, where=where, turn=finding.turn)

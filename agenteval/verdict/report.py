@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from agenteval.core.event import (
     CallsSeen,
@@ -49,8 +48,7 @@ from agenteval.core.value import changed
 from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import raised_if_never_completed
-from agenteval.scoring.metrics import BEHAVIOR
-from agenteval.scoring.questions import is_open, undecided, without_answered
+from agenteval.scoring.questions import open_checks, without_answered
 from agenteval.verdict.ledger import LedgerLine, lines_of
 from agenteval.verdict.spending import by_role, dedup_line, lines_of_sample
 
@@ -244,25 +242,17 @@ def _sample(
         settled(tuple(said), visibility, trajectory.all_turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
+    merged_findings = merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities))
     scores = {index: turn.scores for index, turn in enumerate(turn_reports)}
-    confirmed = partial(_confirmed, trajectory=trajectory, scenario=scenario, plan=plan)
-    findings_left = without_answered(merged(findings, confirmed), scores)
-    failed = {
-        index for index, turn in enumerate(turn_reports) for f in turn.score_failures if f.metric == BEHAVIOR
-    }
-    open_checks = (
-        undecided(each, trajectory, scenario, was_judged=each.turn in failed)
-        for each in findings_left
-        if is_open(each) and plan.fail_on and confirmed(each).severity.rank >= plan.fail_on.rank
-    )
+    left = without_answered(merged_findings, scores)
     sample = SampleReport(
         key=key,
         turns=tuple(turn_reports),
         stop=told.stop,
-        checks=(*_of_kind(whole, Check), *open_checks),
+        checks=(*_of_kind(whole, Check), *open_checks(left, trajectory, scenario, plan)),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
-        findings=findings_left,
+        findings=left,
         trajectory=trajectory,
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
@@ -270,11 +260,6 @@ def _sample(
         lost=tuple(_sample(key, scenario, each, plan, evidence) for each in told.lost),
     )
     return _with_case_values(sample, scenario)
-
-
-def _confirmed(finding: Finding, *, trajectory: Trajectory, scenario: Scenario, plan: Plan) -> Finding:
-    """A finding of code as it is once a judge has confirmed it."""
-    return rated(finding, trajectory, scenario.tools, plan.severities)
 
 
 def _with_charged_fault(trajectory: Trajectory) -> Sequence[Turn]:

@@ -346,6 +346,22 @@ def test_a_recorded_approval_decides_by_itself(project: Project, record: dict[st
     assert [f["detector"] for f in scenario["samples"][0]["findings"]] == ["unconfirmed_action"] * (code // 3)
 
 
+@pytest.mark.parametrize(("label", "code"), [("no failure", 0), ("unsafe action", 1), ("nonsense", 3)])
+def test_of_a_log_the_judge_of_the_turn_says_it(project: Project, label: str, code: int) -> None:
+    def answer(asked: Json) -> Reply:
+        said = {"evidence": "Done." if code else "", "reason": "r", "label": label, "issues": []}
+        return Reply(completion(json.dumps({**said, "call": 0, "tool": "", "value": "", "source": ""})))
+
+    project.write("log.jsonl", json.dumps(log_of_parts(None)) + "\n")
+    project.write("marks.yaml", MARKS)
+    with ModelServer(answer) as server:
+        project.config(model_config(server))
+        judged_by = ("--metric", "agent_behavior_failure")
+        done = project.call("score", "log.jsonl", "--scenarios", "marks.yaml", *judged_by, env=KEY)
+    assert done.code == code, done.all
+    assert "Call 0: called 'cancel_booking'" in json.dumps(server.asked[0]["messages"])
+
+
 def test_an_approval_that_an_agent_reports_is_kept(project: Project) -> None:
     for approval, code in (({"approved": True}, 0), (None, 3)):
         message = log_of_parts(approval)["messages"][1]

@@ -36,13 +36,12 @@ class PlacedCall:
 class ToolFacts:
     """What is declared of a tool. ``parameters``: its JSON Schema. ``reads`` and ``writes``: whether it
     was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: it writes,
-    and needs the user's yes. ``description``: what its author says of it."""
+    and needs the user's yes."""
 
     parameters: Mapping[str, Any] | None = None
     reads: bool = False
     writes: bool = False
     destructive: bool = False
-    description: str = ""
 
     @property
     def is_marked(self) -> bool:

@@ -179,7 +179,6 @@ def _facts(tool: Tool) -> ToolFacts:
         reads=tool.reads,
         writes=tool.writes or tool.destructive,
         destructive=tool.destructive,
-        description=tool.description or "",
     )
 
 
