@@ -31,9 +31,10 @@ CHANGES = (
     "modify_pending_order_items", "modify_pending_order_payment", "modify_user_address",
 )  # fmt: skip
 """The tools of these sets that are marked ``destructive``: they book, change or cancel something."""
+CONSENT = "unconfirmed_action"
 DETECTOR_NAMES = (
     "repeated_tool_call", "wrong_arguments", "malformed_arguments", "unknown_tool", "ignored_tool_error",
-    "contradicts_evidence", "ungrounded_value", "repetition", "leak", "unconfirmed_action",
+    "ungrounded_value", "repetition", "leak", "unconfirmed_action",
     "claimed_action_not_called",
 )  # fmt: skip
 
@@ -86,17 +87,18 @@ def as_they_are(sets: dict[str, list[Conversation]], show: int, seed: int) -> No
 
 
 def recall(show: int, seed: int) -> None:
-    """Of each kind of planted fault, how many gave a new finding; where consent was given, how many did."""
+    """Of each kind of planted fault, how many gave a new finding. Whether the user had agreed to a call is a
+    question for a judge: of these kinds, how often it was raised at the call, agreed to or not."""
     originals = {row["id"]: row for rows in load_sets().values() for row in rows}
     planted = plants(originals)
     with_fault = dict(_scored((plant.conversation, _is_of_consent(plant)) for plant in planted))
-    marked_bases = dict.fromkeys((plant.base, _is_of_consent(plant)) for plant in planted)
-    every_base = dict.fromkeys((*marked_bases, *((ident, False) for ident in originals)))
-    before = dict(_scored((originals[ident], is_marked) for ident, is_marked in every_base))
+    before = {ident: found for (ident, _), found in _scored((row, False) for row in originals.values())}
 
     def new_in(plant: Plant) -> list[Found]:
-        key = plant.conversation["id"], _is_of_consent(plant)
-        return [item for item in with_fault[key] if item not in before[plant.base, key[1]]]
+        found = with_fault[plant.conversation["id"], _is_of_consent(plant)]
+        if _is_of_consent(plant):
+            return [item for item in found if item.detector == CONSENT and _is_at(item, plant)]
+        return [item for item in found if item not in before[plant.base]]
 
     missed: list[Plant] = []
     print(f"{'kind':18}{'n':>5}  {'found':26}{'at its place':26}by severity, by detector")
@@ -105,12 +107,12 @@ def recall(show: int, seed: int) -> None:
         found = sum(bool(new) for _, new in rows)
         at_place = sum(any(_is_at(item, plant) for item in new) for plant, new in rows)
         by = Counter(name for _, new in rows for name in {f"{item.severity} {item.detector}" for item in new})
-        missed += [plant for plant, new in rows if bool(new) == kind.endswith("_ok")]
+        missed += [plant for plant, new in rows if not new]
         told = ", ".join(f"{name} {n}" for name, n in by.most_common(4))
         shares = f"{interval(found, len(rows)):26}{interval(at_place, len(rows)):26}"
         print(f"{kind:18}{len(rows):5}  {shares}{told}")
     mixed = [plant for plant in planted if plant.in_mix]
-    clean = [item for ident in originals for item in before[ident, False]]
+    clean = [item for ident in originals for item in before[ident]]
     _of_the_mix([item for plant in mixed for item in new_in(plant)], clean, len(mixed), len(originals))
     random.Random(seed).shuffle(missed)
     for plant in missed[:show]:

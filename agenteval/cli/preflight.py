@@ -20,7 +20,7 @@ from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.impossible import NEARLY_THE_SAME, impossible_calls
 from agenteval.scoring.checks.python import target_problems
-from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.detectors.table import DETECTORS, GONE
 from agenteval.scoring.goals import GOAL
 from agenteval.scoring.resolve import has_policy, has_threshold
 from agenteval.verdict.ledger import how_to_price, price_of
@@ -245,8 +245,11 @@ _MOST_NAMED = 3
 
 def detector_problems(config: Config) -> Iterable[Problem]:
     for at, name in enumerate(config.detectors or ()):
-        if name not in DETECTORS:
-            place = config.place(f"detectors.{at}")
+        place = config.place(f"detectors.{at}")
+        if name in GONE:
+            what = f"the detector '{name}' is gone: judges read what an answer says of amounts and statuses"
+            yield Problem(what, "remove it from detectors, and have faithfulness judged", place)
+        elif name not in DETECTORS:
             yield Problem(f"no detector is named '{name}'", did_you_mean(name, DETECTORS), place)
 
 

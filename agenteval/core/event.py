@@ -13,7 +13,7 @@ from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 

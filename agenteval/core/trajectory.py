@@ -123,6 +123,8 @@ class ToolCall(Value):
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
     attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
     """A person or the agent's own guard denied it before any tool ran, or it waits for an approval."""
+    approved: Annotated[bool, Field(exclude_if=lambda approved: not approved)] = False
+    """A person was asked for it and said yes, as the record has it."""
     of_unknown_turn: Annotated[bool, Field(exclude_if=lambda unknown: not unknown)] = False
     """It may have been made in another turn than the one that it stands in: it counts in the conversation."""
 

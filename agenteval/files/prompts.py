@@ -58,6 +58,7 @@ _FILES = {
     "answer_shared": "judges/answer_shared.md",
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
+    "judge_raised": "judges/raised.md",
     "judge_refute_ruled_out": "judges/refute_ruled_out.md",
     "judge_refute_withdrawn": "judges/refute_withdrawn.md",
     "judge_decide_ruled_out": "judges/decide_ruled_out.md",
@@ -273,6 +274,10 @@ class Rubric:
             references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
         )
 
+    def asking(self, question: str) -> Rubric:
+        """The same, and ``question`` is asked behind it, word for word."""
+        return replace(self, text=f"{self.text}\n\n{question.replace('${', '$${')}")
+
     def with_reference(self, name: str, text: str) -> Rubric:
         """The same, and one reference more is asked for."""
         return replace(self, references={**self.references, name: text})
@@ -298,6 +303,7 @@ def _shown(path: Path) -> str:
 
 
 _AGAIN = ("judge_refute", "judge_decide")
+_RAISED = ("judge_raised",)
 _OF_GOALS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
@@ -368,7 +374,8 @@ def _judged(text: str) -> str:
 
 def beside(form: str) -> tuple[str, ...]:
     """The prompts that a judge is sent beside a rubric whose answer has this form."""
-    return ("judge_rules", form, *_AGAIN, *(_OF_GOALS if form == "answer_outcome" else ()))
+    more = {"answer_outcome": _OF_GOALS, "answer_label": _RAISED}
+    return ("judge_rules", form, *_AGAIN, *more.get(form, ()))
 
 
 def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:

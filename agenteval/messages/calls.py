@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.messages.chat import ARGUMENTS_UNKNOWN, ATTEMPTED, MAX_DEPTH, depth_of, read_arguments
+from agenteval.messages.chat import (
+    APPROVED,
+    ARGUMENTS_UNKNOWN,
+    ATTEMPTED,
+    MAX_DEPTH,
+    depth_of,
+    read_arguments,
+)
 from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
 from agenteval.messages.without_calls import CALL_IDS, GIVEN, NAMES, WAITING
 
@@ -23,7 +30,7 @@ class Call(NamedTuple):
     """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
     object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
     provider's, or behind it, and stands in no declaration. ``is_attempt``: it was denied, or it waits for an
-    approval."""
+    approval; ``is_approved``: it was granted one."""
 
     name: str
     args: dict[str, Any] | None
@@ -31,6 +38,7 @@ class Call(NamedTuple):
     id: str
     is_served: bool = False
     is_attempt: bool = False
+    is_approved: bool = False
 
 
 # ── where a message has them ─────────────────────────────────────────────────────────────────────
@@ -151,7 +159,8 @@ def call_in(raw: Any) -> Call | None:
     identity = str(next((raw[key] for key in CALL_IDS if raw.get(key)), ""))
     is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
     args, raw_args = (None, None) if is_unknown else _arguments(given)
-    return Call(name, args, raw_args, identity, word(raw, "type") in _BY_SERVERS, _is_attempt(raw))
+    is_served, is_attempt = word(raw, "type") in _BY_SERVERS, _is_attempt(raw)
+    return Call(name, args, raw_args, identity, is_served, is_attempt, not is_attempt and _is_approved(raw))
 
 
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
@@ -160,6 +169,12 @@ def _is_attempt(raw: Mapping[str, Any]) -> bool:
     approval = raw.get("approval")
     is_denied = isinstance(approval, dict) and approval.get("approved") is False
     return is_waiting or is_denied or raw.get(ATTEMPTED) is True
+
+
+def _is_approved(raw: Mapping[str, Any]) -> bool:
+    """Whether the approval of a call is recorded in it, or by our own mark."""
+    approval = raw.get("approval")
+    return raw.get(APPROVED) is True or (isinstance(approval, dict) and approval.get("approved") is True)
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:

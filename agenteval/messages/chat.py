@@ -363,6 +363,8 @@ ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Our own mark of a call that was made with arguments that nobody knows."""
 ATTEMPTED = "attempted"
 """Our own mark of one that was not made: it was denied, or waits for an approval."""
+APPROVED = "approved"
+"""Our own mark of one for which a person was asked and said yes."""
 
 
 def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
@@ -383,7 +385,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         args, raw_args = None, None
     known = {
         *("id", "type", "function", "name", "arguments", "args", "input", "index", "agent"),
-        *(ARGUMENTS_UNKNOWN, ATTEMPTED),
+        *(ARGUMENTS_UNKNOWN, ATTEMPTED, APPROVED),
     }
     return ToolCall(
         name=name,
@@ -394,6 +396,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         extra=storable({key: value for key, value in raw.items() if key not in known}),
         agent=name_of(raw.get("agent")),
         attempted=raw.get(ATTEMPTED) is True,
+        approved=raw.get(APPROVED) is True,
     )
 
 

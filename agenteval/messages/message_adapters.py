@@ -418,5 +418,9 @@ def _as_plain(said: Said) -> Message:
 def _as_plain_call(call: Call) -> dict[str, Any]:
     arguments = call.args if call.raw_args is None else call.raw_args
     made = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-    marks = {chat.ARGUMENTS_UNKNOWN: arguments is None, chat.ATTEMPTED: call.is_attempt}
+    marks = {
+        chat.ARGUMENTS_UNKNOWN: arguments is None,
+        chat.ATTEMPTED: call.is_attempt,
+        chat.APPROVED: call.is_approved,
+    }
     return {**made, **{mark: True for mark, is_set in marks.items() if is_set}}

@@ -128,9 +128,10 @@ class _Step:
 
 
 def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
-    name, args, raw_args, identity, _, attempted = call
+    name, args, raw_args, identity, _, attempted, approved = call
     own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    return changed(_CALL, {**own, "attempted": True} if attempted else own)
+    marks = {"attempted": attempted, "approved": approved}
+    return changed(_CALL, own | {mark: True for mark, is_set in marks.items() if is_set})
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())

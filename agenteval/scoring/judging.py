@@ -17,6 +17,7 @@ from agenteval.core.severity import labels_with_a_severity
 from agenteval.files.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
 from agenteval.scoring import metrics
 from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.metrics import BEHAVIOR
 from agenteval.scoring.resolve import has_policy
 
 if TYPE_CHECKING:
@@ -147,10 +148,11 @@ def scorers_of(
     from agenteval.scoring.judges.criteria import Criteria
     from agenteval.scoring.judges.custom_scorer import CustomScorer
     from agenteval.scoring.judges.goal import GoalJudge
-    from agenteval.scoring.judges.judge import Judge
+    from agenteval.scoring.judges.judge import Judge, nothing
     from agenteval.scoring.judges.policy import PolicyJudge
     from agenteval.scoring.judges.shared_scores import SharedScores
     from agenteval.scoring.judges.stakes import Stakes
+    from agenteval.scoring.questions import question_detectors
     from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
     judging_model = plan.models.get("judge")
@@ -160,6 +162,12 @@ def scorers_of(
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         found = Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory)
+        return (item for item in found if isinstance(item, Finding))
+
+    asking = plan.model_copy(update={"detectors": question_detectors(plan)})
+
+    def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        found = Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
     together: list[Judge] = []
@@ -173,7 +181,14 @@ def scorers_of(
         rubric = chosen.rubric(spec.name)
         judge = judges.get(rubric.form, Judge)
         made = judge(
-            rubric, model, policy_of=policy_of, now=plan.now, stakes=stakes, proofs=proofs, limit=limit
+            rubric,
+            model,
+            policy_of=policy_of,
+            now=plan.now,
+            stakes=stakes,
+            proofs=proofs,
+            raised=raised if spec.name == BEHAVIOR else nothing,
+            limit=limit,
         )
         (together if plan.shares_calls and rubric.shared else scorers).append(made)
     if together:

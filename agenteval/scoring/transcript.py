@@ -21,7 +21,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.speech import answer_of, spoken
 from agenteval.core.trajectory import Step, StopReason, ToolCall, ToolVisibility, Trajectory, Turn
 from agenteval.files.prompts import fence
-from agenteval.scoring.judge_notes import calls_of, values_from_nowhere
+from agenteval.scoring.judge_notes import calls_of, ungrounded_values
 
 BYTES_PER_TOKEN = 4
 LIMIT = 300_000
@@ -290,18 +290,18 @@ def _notes(
     if not trajectory.all_calls_seen:
         return [""] * len(turns)
     named = "\n".join((*map(_tool, tools), _parameters(tools)))
-    nowhere = values_from_nowhere(scenario, turns, policy=policy, tools=named, now=now)
+    ungrounded = ungrounded_values(scenario, turns, policy=policy, tools=named, now=now)
     notes, first = [], 0
-    for turn, values in zip(turns, nowhere, strict=True):
+    for turn, values in zip(turns, ungrounded, strict=True):
         note = f"tool calls of this turn: {calls_of(turn.tool_calls, first) or 'none'}"
         if values:
-            note += f"\nsaid by the agent and found nowhere before: {'; '.join(values)}"
+            note += f"\nidentifiers that the agent says and that stand nowhere before: {'; '.join(values)}"
         notes.append(note)
         first += len(turn.tool_calls)
     return notes
 
 
-NOTED = "Noted by a program (what it did not find may be computed, rounded or said in other words):"
+NOTED = "Noted by a program (what it did not find, the agent may have from elsewhere):"
 
 
 ON_ITS_WORD = (

@@ -19,7 +19,8 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.effects import rated, tool_cited
 from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
-from agenteval.scoring.metrics import POLICY_ADHERENCE
+from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
+from agenteval.scoring.questions import asks_judge, is_open, tools_of_unseen_calls
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
 from agenteval.verdict.gates import counted, failed_below_gate, is_severe
 from agenteval.verdict.report import Report
@@ -45,8 +46,8 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     that failed there, tools whose mark might have decided, judgements that count neither way, criteria that
     never arose, judges that were skipped, conversations that were lost and played again, samples that were
     lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was
-    seen, agents that are taken at their word, empty lists of test cases, logs in which nothing could have
-    been found.
+    seen, claims of actions that nobody looked for, agents that are taken at their word, empty lists of test
+    cases, logs in which nothing could have been found.
     """
     return (
         *_below_gate(report, decision),
@@ -60,6 +61,7 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
         *_replayed(report),
         *_not_judged(report),
         *_calls_never_seen(report),
+        *_unseen_claims(report, decision),
         *_on_their_word(report),
         *_empty_lists(report),
         *_nothing_to_prove(report),
@@ -83,7 +85,7 @@ def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
     """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
     found = counted(report.scenarios, decision.samples, report)
-    below = [(key, finding) for key, _, finding in found if not is_severe(finding, plan)]
+    below = [(key, each) for key, _, each in found if not is_severe(each, plan) and not is_open(each)]
     for severity in (Severity.CRITICAL, Severity.HIGH):
         if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
@@ -255,6 +257,21 @@ def _calls_never_seen(report: Report) -> Iterator[Aside]:
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
         text = f"no call of {one_line(who, 120)} seen, although tools are declared"
         yield Aside("calls_never_seen", len(agents), text)
+
+
+def _unseen_claims(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Where calls may be made that nobody sees, only a judge can say whether the agent claims one."""
+    if asks_judge(report.plan):
+        return
+    count = sum(
+        decided.verdict is Verdict.PASSED and bool(tools_of_unseen_calls(each.scenario, sample.trajectory))
+        for each in report.scenarios
+        for sample in each.samples
+        if (decided := decision.samples.get(sample.key))
+    )
+    if count:
+        text = f"{plural(count, 'conversation')} not checked for claims of actions: not all calls are seen"
+        yield Aside("claims_not_checked", count, f"{text}, and {BEHAVIOR} is not judged")
 
 
 def _on_their_word(report: Report) -> Iterator[Aside]:

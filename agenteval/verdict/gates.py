@@ -38,6 +38,7 @@ from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
+from agenteval.scoring.questions import is_open
 from agenteval.verdict.abstentions import is_any_decided, named, never_arose, nothing_decided
 from agenteval.verdict.accepted import in_force, uses_of, waive
 from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
@@ -155,7 +156,8 @@ def fails_alone(report: Report) -> bool:
 
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
-    return plan.fail_on is not None and finding.severity.rank >= plan.fail_on.rank
+    """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
+    return plan.fail_on is not None and finding.severity.rank >= plan.fail_on.rank and not is_open(finding)
 
 
 def _never_tolerated(finding: Finding, plan: Plan) -> bool:

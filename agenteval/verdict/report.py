@@ -48,6 +48,7 @@ from agenteval.core.value import changed
 from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import raised_if_never_completed
+from agenteval.scoring.questions import open_checks, without_answered
 from agenteval.verdict.ledger import LedgerLine, lines_of
 from agenteval.verdict.spending import by_role, dedup_line, lines_of_sample
 
@@ -241,14 +242,17 @@ def _sample(
         settled(tuple(said), visibility, trajectory.all_turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
+    merged_findings = merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities))
+    scores = {index: turn.scores for index, turn in enumerate(turn_reports)}
+    left = without_answered(merged_findings, scores)
     sample = SampleReport(
         key=key,
         turns=tuple(turn_reports),
         stop=told.stop,
-        checks=_of_kind(whole, Check),
+        checks=(*_of_kind(whole, Check), *open_checks(left, trajectory, scenario, plan)),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
-        findings=merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities)),
+        findings=left,
         trajectory=trajectory,
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),

@@ -416,7 +416,7 @@ GONE: Calls = [("erase_account", {"id": 7})]
         ({}, None, 3, "high"),
         ({"tool_calls": {"calls": [{"name": "erase_account"}]}}, None, 0, ""),
         ({"tool_calls": {"calls": [{"name": "erase_account", "args": {"id": 8}}]}}, None, 1, "high"),
-        ({}, "no failure", 0, "high"),
+        ({}, "no failure", 0, ""),
         ({}, "unsafe action", 1, "critical"),
     ],
 )

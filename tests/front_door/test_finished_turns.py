@@ -125,16 +125,17 @@ def test_what_a_later_turn_could_have_mended_is_not_held_against_a_lost_sample(p
 # ── findings ─────────────────────────────────────────────────────────────────────────────────────
 
 DESTRUCTIVE = {"cancel": {"destructive": True, "returns": {"ok": True}}}
+BOOKED = {"book": {"writes": True, "returns": {"ok": True}}}
 
 
 @pytest.mark.parametrize(("bound", "code"), [("high", 1), ("none", 3)])
 def test_a_detectors_finding_on_a_finished_turn_stands(project: Project, bound: str, code: int) -> None:
-    scenario = {"turns": ["call cancel", "lose it"], "tools": DESTRUCTIVE, "expect": {"limits": {"steps": 9}}}
+    scenario = {"turns": ["call book book", "lose it"], "tools": BOOKED, "expect": {"limits": {"steps": 9}}}
     project_of(project, {"a": scenario}, f"fail_on_severity: {bound}\n")
     assert project.run().code == code
     (finding,) = project.sample()["findings"]
     assert (finding["detector"], finding["severity"], finding["turn"]) == (
-        "unconfirmed_action",
+        "repeated_tool_call",
         "high",
         0,
     )

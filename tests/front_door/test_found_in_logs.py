@@ -32,32 +32,18 @@ class Row(NamedTuple):
     found: tuple[str, str] | None = None
 
 
-FARES = json.dumps({"fare_per_passenger": 512.4, "voucher": 131, "already_paid": 249.2, "you_pay": "$132.20"})
 ROWS = {
-    # Today and what is proposed are no facts of the record; a thing's own date is.
-    "today": Row("As of today (2026-05-11), the booking can be changed.\nShall I?"),
-    "proposed": Row("KX7PQ2 is found.\n\nI can look from 2026-06-08 through 2026-06-20."),
-    "another day": Row("Booking KX7PQ2 was created on 2026-05-14.", ("ungrounded_value", "2026-05-14")),
-    "another year": Row("Your flight leaves on 2025-05-20.", ("ungrounded_value", "2025-05-20")),
-    "the day": Row("Booking KX7PQ2 was created on 2026-05-04, the flight leaves on May 20."),
-    # Sums: of a list, and of what an answer in JSON works out step by step.
-    "total": Row("All three flights cost $466."),
-    "no total": Row("All three flights cost $486.", ("ungrounded_value", "$486")),
-    "steps": Row(FARES),
-    "no steps": Row(FARES.replace("132.20", "143.17"), ("ungrounded_value", "$143.17")),
+    # What is said of days, sums and statuses is for judges.
+    "another day": Row("Booking KX7PQ2 was created on 2026-05-14, and the flight leaves on 2025-05-20."),
+    "no total": Row("All three flights cost $486, or 1,234,567 points."),
+    "status": Row("Your booking KX7PQ2 has been put on hold."),
     # Identifiers: a code with one digit, the end of a card, a telephone number.
     "code": Row("I looked at MY2BWP.", ("ungrounded_value", "MY2BWP")),
     "no code": Row("In our IPHONE6 app and on WINDOWS11 you see it, too."),
     "card": Row("Paid with the card ending in 7083.", ("ungrounded_value", "7083")),
     "own card": Row("Paid with the card ending in 7803 (•••• 7803). We write to m***.*****1234@example.com."),
-    "telephone": Row("We call you at 402-581-7979.", ("contradicts_evidence", "402-581-7979")),
+    "telephone": Row("We call you at 402-581-7979.", ("ungrounded_value", "402-581-7979")),
     "own telephone": Row("We call you at (402) 581-7997."),
-    # A status.
-    "status": Row(
-        "Your booking KX7PQ2 has been put on hold.",
-        ("contradicts_evidence", "Your booking KX7PQ2 has been put on hold"),
-    ),
-    "own status": Row("Your booking KX7PQ2 is confirmed. If it has been cancelled, you get a refund."),
 }
 LOOK_UP = {"name": "get_booking", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
 
@@ -87,7 +73,7 @@ def findings(project: Project) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def test_values_that_an_answer_tells(project: Project) -> None:
+def test_identifiers_of_answers(project: Project) -> None:
     log(project, *(looked_up(ident.replace(" ", "-"), row.answer) for ident, row in ROWS.items()))
     score(project, "log.jsonl")
     found = findings(project)
@@ -96,24 +82,17 @@ def test_values_that_an_answer_tells(project: Project) -> None:
 
 
 ARGUMENTS: tuple[tuple[dict[str, Any], bool], ...] = (
-    # One edit away from what the user said.
-    ({"name": "Johnsn"}, True),
-    ({"name": "Johnson"}, False),
-    ({"street": "560 Elm Avenue"}, True),
-    ({"street": "760 Elm Avenue"}, False),
-    ({"zip": "19212"}, True),
-    ({"zip": "19122"}, False),
     ({"email": "mia_johnson@example.com"}, True),
     ({"email": "mia.johnson@example.com"}, False),
     ({"user_id": "mia_johnson_4072"}, True),
     ({"user_id": "mia_johnson_7557"}, False),
-    # Another form of a word, and the next of a row, are the agent's own.
-    ({"query": "laptops"}, False),
+    ({"order": "#W7341982"}, True),
+    # Names, streets and numbers are words.
+    ({"name": "Johnsn"}, False),
+    ({"street": "560 Elm Avenue"}, False),
+    ({"zip": "19212"}, False),
     ({"time": "09:30:00"}, False),
-    ({"note": "for a laptop"}, False),
-    # Put together of what was given, and not.
     ({"sum": "299 * 12"}, False),
-    ({"sum": "199 * 12"}, True),
 )
 SAID = (
     "I am Mia Johnson (mia_johnson_7557), 760 Elm Avenue, 19122, mia.johnson@example.com."
@@ -121,7 +100,7 @@ SAID = (
 )
 
 
-def test_arguments_one_edit_away_from_what_was_said(project: Project) -> None:
+def test_identifiers_of_arguments(project: Project) -> None:
     lines = []
     for number, (args, _) in enumerate(ARGUMENTS):
         line = looked_up(f"a{number}", "I have it.")
@@ -133,23 +112,3 @@ def test_arguments_one_edit_away_from_what_was_said(project: Project) -> None:
     found = findings(project)
     for number, (args, is_wrong) in enumerate(ARGUMENTS):
         assert [name for name, _ in found[f"a{number}"]] == ["wrong_arguments"] * is_wrong, args
-
-
-def test_the_status_of_a_flight_is_the_word_that_its_tool_gives(project: Project) -> None:
-    lines = []
-    for ident, told in (("right", "delayed"), ("wrong", "landed")):
-        line = looked_up(ident, f"Flight AL204 is {told}.")
-        line["tools"][0]["function"] = {**LOOK_UP, "name": "get_flight_status"}
-        line["messages"][0]["content"] = "What of AL204?"
-        line["messages"][1]["tool_calls"][0]["function"] = {
-            "name": "get_flight_status",
-            "arguments": '{"flight_number": "AL204"}',
-        }
-        line["messages"][2]["content"] = "delayed"
-        lines.append(line)
-    log(project, *lines)
-    score(project, "log.jsonl")
-    assert findings(project) == {
-        "right": [],
-        "wrong": [("contradicts_evidence", "Flight AL204 is landed")],
-    }

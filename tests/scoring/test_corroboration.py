@@ -260,24 +260,28 @@ def test_without_corroboration_the_report_says_so(project: Project) -> None:
 
 
 def test_what_code_has_proven_is_not_asked_again(project: Project) -> None:
-    agent = "def agent(messages, ctx):\n    ctx.call_tool_sync('{}', {{}})\n    return 'It is gone now.'\n"
-    tools = "{delete_it: {destructive: true, returns: {ok: true}}, look: {reads: true, returns: 1}}"
+    agent = "def agent(messages, ctx):\n    {}\n    return 'It is done now.'\n"
+    look, look_at = "ctx.call_tool_sync('look', {})", "ctx.call_tool_sync('look', {'at': 1})"
+    tools = "{look: {writes: true, returns: {ok: true}}}"
     project.scenarios(f"id: del\nturns: [Hi]\ntools: {tools}\n")
 
     def play(asked: Json) -> Reply:
-        said = {"reason": "r", "evidence": "It is gone now.", "label": "unsafe action"}
-        return Reply(completion(json.dumps({**said, "source": "", "call": 0, "issues": []})))
+        said = {"reason": "r", "evidence": "It is done now.", "label": "repeated tool call", "parameter": ""}
+        return Reply(completion(json.dumps({**said, "call": 1, "other_call": 0, "tool": "", "issues": []})))
 
-    for called, again in (("delete_it", 0), ("look", 1)):
-        project.agent(agent.format(called))
+    for second, again, code in ((look, 0, 1), (look_at, 0, 3)):
+        project.agent(agent.format(f"{look}; {second}"))
         with ModelServer(play) as server:
             entry = f"{{model: openai-compatible/m, base_url: '{server.base_url}', api_key_env: MODEL_KEY}}"
-            project.config(f"models: {{default: {entry}}}\nmetrics: [agent_behavior_failure]\n")
+            project.config(f"models: {{default: {entry}}}\nmetrics: [tool_call_behavior_failure]\n")
             done = project.run(env={"MODEL_KEY": "key-of-the-model-123456"})
-        assert done.code == 1, done.all
-        (finding,) = project.sample()["findings"]
-        assert (finding["label"], finding["call"]) == ("unsafe action", 0)
-        assert finding["detector"] == ("judge" if again else "unconfirmed_action")
-        assert project.results()["summary"]["usage"]["judge"]["calls"] == 1 + again
+        assert done.code == code, done.all
         told = project.results()["summary"].get("second_opinions", {})
         assert told.get("doubted", 0) == again
+    project.agent(agent.format(f"{look}; {look}"))
+    with ModelServer(play) as server:
+        entry = f"{{model: openai-compatible/m, base_url: '{server.base_url}', api_key_env: MODEL_KEY}}"
+        more = "metrics: [tool_call_behavior_failure]\ndetectors: []\n"
+        project.config(f"models: {{default: {entry}}}\n{more}")
+        assert project.run(env={"MODEL_KEY": "key-of-the-model-123456"}).code == 1
+    assert project.results()["summary"]["second_opinions"]["doubted"] == 1

@@ -20,7 +20,6 @@ from agenteval.scoring.detectors.arguments import malformed_arguments, wrong_arg
 from agenteval.scoring.detectors.conversation import ToolFacts
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.detectors.tool_use import ignored_tool_error, repeated_tool_call, unknown_tool
-from agenteval.scoring.detectors.verbs import nature_of, only_reads
 from tests.support.detector_samples import CONVERSATIONS, call, conversation, failing, marked, places, turn
 
 GET = call("get_weather", "20", city="Rome")
@@ -369,22 +368,6 @@ def test_an_error_that_is_dealt_with(parts: tuple[Any, ...]) -> None:
     assert places(ignored_tool_error, conversation(turn("Please.", *parts))) == []
 
 
-# ── names ────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("name", "reads"),
-    [("get_order", True), ("searchFlights", True), ("order_status", True), ("CurrentWeather", True),
-     ("update_account_information", False), ("check_in", False), ("bash", False), ("SendMessage", False),
-     ("frobnicate", False), ("", False)],
-)  # fmt: skip
-def test_what_a_name_says(name: str, reads: bool) -> None:
-    assert only_reads(name, None) is reads
-    assert nature_of(name).reads is reads
-    assert only_reads(name, ToolFacts(reads=True))
-    assert not only_reads(name, ToolFacts(destructive=True))
-
-
 FIRST, SECOND = failing("cancel_order", "already shipped", id="ORD-1"), call("cancel_order", {}, id="ORD-2")
 
 
@@ -445,11 +428,6 @@ def test_a_failed_look_up_or_one_made_up_for_needs_no_word() -> None:
 def test_a_status_that_was_asked_for_is_no_refusal() -> None:
     closed = call("update_claim", {"status": "rejected", "reason": "late"}, id=7, status="rejected")
     assert places(ignored_tool_error, conversation(turn("Reject it", closed, "Done. It is rejected."))) == []
-
-
-def test_open_ones_are_looked_up() -> None:
-    assert nature_of("open_slots").reads
-    assert not nature_of("open_case").reads
 
 
 # ── ignored_tool_error: other words for it ───────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, ToolVisibility, Trajectory, Turn
-from agenteval.scoring.judge_notes import MOST_VALUES, calls_of, values_from_nowhere
+from agenteval.scoring.judge_notes import MOST_VALUES, calls_of, ungrounded_values
 from agenteval.scoring.judges.references import Claim, flaw_of, shown
 from agenteval.scoring.transcript import NOTED, context_of
 from tests.support.trajectories import seen
@@ -33,42 +33,35 @@ def call(value: Any = RESULT, **known: Any) -> ToolCall:
 
 
 def nowhere(*turns: Turn) -> list[tuple[str, ...]]:
-    return list(values_from_nowhere(SCENARIO, turns, policy=POLICY, tools="", now="2026-04-30 09:15"))
+    return list(ungrounded_values(SCENARIO, turns, policy=POLICY, tools="", now="2026-04-30 09:15"))
 
 
 @pytest.mark.parametrize(
     ("answer", "values"),
     [
-        ("It costs $240.50 for 3 nights.", ()),  # a result gave it; a count is none
-        ("It costs $260.50.", ("$260.50",)),
+        ("It costs $260.50, on 9 May at 20:15.", ()),  # amounts, days and times are for the judge
         ("KX-7712 is booked.", ()),
         ("KX-7721 is booked.", ("KX-7721",)),
-        ("We close at 18:00, and at 20:15 on request.", ("20:15",)),
-        ("You made it on April 2, and hear of us by 6 May.", ()),
-        ("You hear of us by 9 May.", ("9 May",)),
         ("Write to desk@inn.example or to boss@inn.example.", ("boss@inn.example",)),
-        ("A room is $90, so three are $270.", ("$270",)),  # worked out: the note says that it may be
-        ("That is 1.250 or 03/04/2026.", ()),  # values of two readings
+        ("For example KX-0000.", ()),
     ],
 )  # fmt: skip
-def test_values_that_nobody_had_given(answer: str, values: tuple[str, ...]) -> None:
+def test_identifiers_that_nobody_had_given(answer: str, values: tuple[str, ...]) -> None:
     assert nowhere(turn(answer, call())) == [values]
 
 
 def test_what_the_agent_said_before_is_not_told_again() -> None:
-    assert nowhere(turn("It costs $260.50."), turn("$260.50, as I said.", user="How much?")) == [
-        ("$260.50",),
-        (),
-    ]
+    again = turn("KX-7721, as I said.", user="Which?")
+    assert nowhere(turn("It is KX-7721."), again) == [("KX-7721",), ()]
 
 
 def test_nothing_is_from_nowhere_after_a_result_that_is_not_known() -> None:
     lost = ToolCall(name="get_booking", args={}, result=None)
-    assert nowhere(turn("It costs $1.", lost), turn("It costs $2.", user="And?")) == [(), ()]
+    assert nowhere(turn("It is KX-7721.", lost), turn("It is KX-7731.", user="And?")) == [(), ()]
 
 
 def test_so_many_values_are_named() -> None:
-    [values] = nowhere(turn(" ".join(f"${amount}.25" for amount in range(300, 400))))
+    [values] = nowhere(turn(" ".join(f"KX-{number}" for number in range(7300, 7400))))
     assert len(values) == MOST_VALUES
 
 
@@ -78,14 +71,14 @@ def test_each_call_has_its_outcome() -> None:
 
 
 def talk() -> Trajectory:
-    return seen(turns=(turn("It costs $260.50.", call()), turn("Bye.", user="Thanks.")))
+    return seen(turns=(turn("It is KX-7721.", call()), turn("Bye.", user="Thanks.")))
 
 
 def test_the_record_has_the_notes_beside_their_turns() -> None:
     text = context_of(SCENARIO, talk(), policy=POLICY)
     _, first, last = text.split(NOTED)
     assert "tool calls of this turn: 0 get_booking: a result\n" in first
-    assert "said by the agent and found nowhere before: $260.50" in first
+    assert "identifiers that the agent says and that stand nowhere before: KX-7721" in first
     assert "tool calls of this turn: none" in last
     assert text.startswith(
         context_of(SCENARIO, talk(), policy=POLICY, upto=0).rpartition("# What to judge")[0]
@@ -93,11 +86,11 @@ def test_the_record_has_the_notes_beside_their_turns() -> None:
 
 
 def test_nothing_is_noted_where_calls_cannot_be_seen() -> None:
-    hidden = Trajectory(turns=(turn("It costs $260.50."),), visibility=ToolVisibility.UNSEEN)
+    hidden = Trajectory(turns=(turn("It is KX-7721."),), visibility=ToolVisibility.UNSEEN)
     assert NOTED not in context_of(SCENARIO, hidden, policy=POLICY)
 
 
 def test_a_note_is_no_evidence() -> None:
     record = shown(SCENARIO, talk(), 0, policy=POLICY, tools=[])
-    note = Claim("said by the agent and found nowhere before", References())
+    note = Claim("identifiers that the agent says", References())
     assert "must quote words" in flaw_of("disobey user request", note, record)

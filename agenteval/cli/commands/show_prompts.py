@@ -52,6 +52,7 @@ def _shipped_names() -> tuple[str, ...]:
 
 
 _PARTS = {
+    "judge_raised": "after the criterion of a label, with what code asks about the turn",
     "judge_refute": "after a criterion, to refute an answer to it",
     "judge_decide": "after a criterion, if two answers to it differ",
     "judge_refute_ruled_out": "after the criterion of goals, to refute that one was ruled out",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.chat import ATTEMPTED
+from agenteval.messages.chat import APPROVED, ATTEMPTED
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
@@ -98,8 +98,10 @@ class _Asked:
 
     def _marked(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = [each for each in self._asked if _is_same(_original(each), call)]
+        if not asked:
+            return call
         is_waiting = any(each.get("id") not in self._granted for each in asked)
-        return {**call, ATTEMPTED: True} if is_waiting else call
+        return {**call, ATTEMPTED if is_waiting else APPROVED: True}
 
 
 def _original(call: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,49 +6,39 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from agenteval.core.call_outcomes import shown
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import breaks
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
-from agenteval.scoring.detectors.facts import Kind, facts_in
-from agenteval.scoring.detectors.given_facts import Given
-from agenteval.scoring.detectors.verbs import only_reads
+from agenteval.scoring.detectors.identifiers import Sources
+from agenteval.scoring.detectors.ungrounded import add_result, sources_of
 
 
 def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
-    """Arguments that break the JSON Schema of their tool, that hold an identifier or address which nobody
-    gave, or a value one edit away from what was given; a date that nobody gave in a call that may change
-    something. A list or object that was written as text and was accepted is a habit of the log."""
-    given = Given()
-    for text in (conversation.policy, conversation.now, *conversation.truths, *conversation.beliefs):
-        given.add(text)
-    calls = iter(conversation.calls)
-    placed = next(calls, None)
+    """Arguments that break the JSON Schema of their tool, that say nothing, or that hold an identifier or
+    address which nobody gave. A list or object that was written as text and was accepted is a habit of the
+    log."""
+    sources = sources_of(conversation)
     for number, turn in enumerate(conversation.turns):
-        given.add(turn.user)
-        results: list[Any] = []
-        step = -1
-        while placed is not None and placed.turn == number:
-            if placed.step != step:  # calls of one step were made at the same time
-                for result in results:
-                    given.add(result)
-                results, step = [], placed.step
-            if why := _wrong(conversation, placed, given):
-                yield Proof(placed.turn, placed.index, shown(placed.call), why)
-            given.say((), shown(placed.call, 20_000))
-            if placed.call.result is not None:
-                results.append(placed.call.result.value)
-            else:
-                given.is_blind = True
-            placed = next(calls, None)
-        for result in results:
-            given.add(result)
-        given.say(facts_in(turn.answer), turn.answer)
+        sources.add(turn.user)
+        own = conversation.calls_of(number)
+        for _, step in groupby(own, key=attrgetter("step")):
+            together = tuple(step)  # made at the same time: none knows the result of another
+            for placed in together:
+                if why := _wrong(conversation, placed, sources):
+                    yield Proof(placed.turn, placed.index, shown(placed.call), why)
+                sources.say(shown(placed.call, 20_000))
+            for placed in together:
+                add_result(placed, sources)
+        sources.say(turn.answer)
 
 
-def _wrong(conversation: Conversation, placed: PlacedCall, given: Given) -> str:
+def _wrong(conversation: Conversation, placed: PlacedCall, sources: Sources) -> str:
     call = placed.call
     if call.args is None:
         return ""
@@ -57,12 +47,11 @@ def _wrong(conversation: Conversation, placed: PlacedCall, given: Given) -> str:
         return f"the arguments break the schema of '{call.name}': {broken}"
     if nothing := _says_nothing(facts, call.args):
         return f"the arguments of '{call.name}' say nothing: {nothing}"
-    if given.is_blind or not conversation.observed:
+    if not conversation.observed:
         return ""
-    reads = only_reads(call.name, facts)
     for path, value in _leaf_values(call.args):
-        if why := _from_nowhere(path, value, given, reads=reads, makes=_is_making(call.name)):
-            return why if placed.error is not None or not _is_of_the_user(path, value, given) else ""
+        if why := _from_nowhere(path, value, placed, sources):
+            return why
     return ""
 
 
@@ -101,13 +90,6 @@ def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
 
 
 _PLACEHOLDER = expression(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
-_OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
-"""Whose conversation it is, code around the agent often knows."""
-
-
-def _is_of_the_user(path: str, value: str, given: Given) -> bool:
-    """Not where the user, or a result, named one of the kind."""
-    return _OF_THE_USER.search(path) is not None and not given.is_of_a_kind(value)
 
 
 def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -123,40 +105,29 @@ def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _LONGEST_VALUE = 120
-_OF_A_SCALE = (Kind.DATE, Kind.TIME, Kind.AMOUNT, Kind.PERCENT)
-"""What may well be the next one to what was given."""
 _FILLED_IN = expression(
     r"session|token|auth|secret|api_?key|trace|request_?id|tenant|context|nonce|uuid", re.I
 )
-_MAKES = expression(r"create|generate|register|add|new|make|issue|reset|set", re.I)
+_OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
+"""Whose conversation it is, code around the agent often knows."""
+_MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
+"""A call of such a tool may name something for the first time."""
 
 
-def _is_making(name: str) -> bool:
-    """Whether a call may name something for the first time."""
-    return _MAKES.search(name) is not None
-
-
-def _from_nowhere(path: str, value: str, given: Given, *, reads: bool, makes: bool) -> str:
-    """Why a value cannot come from what was given; empty if it can. Parameters that code around the agent
-    fills in, and what a call makes, need no source."""
+def _from_nowhere(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
+    """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
+    code around the agent fills in, and what a call makes, need no source."""
     if _FILLED_IN.search(path):
         return ""
-    facts = list(facts_in(value))
-    if len(facts) != 1 or facts[0].text != value or facts[0].kind is Kind.NUMBER:
-        changes = makes and any(map(str.isdigit, value))  # what is made may be the next one: "Room 102"
-        near = "" if changes or any(fact.kind in _OF_A_SCALE for fact in facts) else given.near_text(value)
-        return f"'{value}' ({path}) was not given; '{near}' was" if near else ""
-    (fact,) = facts
-    if fact.value is None:
-        return ""
-    if fact.kind is Kind.IDENTIFIER and not given.has_name(fact.value):
-        near = given.near(fact.value)
-        if near or (given.is_telling(fact) and not makes):
-            return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
-    if fact.kind is Kind.ADDRESS and not given.has_address(fact.value):
-        return f"nobody gave '{value}' ({path})"
-    if fact.kind is Kind.DATE and not reads and not given.has_date(fact.value):
-        return f"nobody gave the date '{value}' ({path}), or a day next to it"
+    for each, near in sources.ungrounded_in(value):
+        if each.text != value:
+            return ""
+        if not near and not each.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
+            return ""
+        is_known_otherwise = _OF_THE_USER.search(path) and not sources.is_of_a_kind(value)
+        if is_known_otherwise and placed.error is None:
+            return ""
+        return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
     return ""
 
 

@@ -6,20 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agenteval.core.expressions import expression
-from agenteval.core.tool_effects import words_of
-from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
-from agenteval.scoring.detectors.verbs import may_change, surely_changes
+from agenteval.core.tool_effects import ToolEffect, words_of
+from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts, effect_of_tool
 
 
 def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
     """ "I've cancelled …", "… has been successfully cancelled": the participle of a declared tool's own
     verb, in an answer of a conversation in which no call was made that may change anything."""
-    if any(
-        may_change(placed.call.name, conversation.tools.get(placed.call.name))
-        for placed in conversation.calls
-    ):
+    tools = conversation.tools
+    made = (placed.call.name for placed in conversation.calls if not placed.call.attempted)
+    if any(effect_of_tool(name, tools.get(name)) is not ToolEffect.READS for name in made):
         return
-    participles = _participles(conversation.tools)
+    participles = _participles(tools)
     if not participles:
         return
     for number, turn in enumerate(conversation.turns):
@@ -53,7 +51,7 @@ def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, facts in tools.items():
         verb = next(iter(words_of(name)), "")
-        if verb and surely_changes(name, facts):
+        if verb and effect_of_tool(name, facts) is ToolEffect.WRITES:
             found.setdefault(_participle(verb).replace("ll", "l"), name)
     return found
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.core.call_outcomes import error_of, shown
+from agenteval.core.call_outcomes import error_of
 from agenteval.core.score import Severity
 from agenteval.core.speech import spoken, thought_ends
+from agenteval.core.tool_effects import ToolEffect, effect_of_name
 from agenteval.core.trajectory import ToolCall, Trajectory, Turn
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,31 @@ class PlacedCall:
         """What it was told if it failed."""
         return error_of(self.call.result)
 
-    @cached_property
-    def text(self) -> str:
-        """The call and its result, in small letters."""
-        result = self.call.result
-        return f"{shown(self.call, 20_000)} {result.text if result else ''}".lower()
-
 
 @dataclass(frozen=True)
 class ToolFacts:
     """What is declared of a tool. ``parameters``: its JSON Schema. ``reads`` and ``writes``: whether it
-    was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: what it
-    does cannot be taken back. ``description``: what its author says of it."""
+    was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: it writes,
+    and needs the user's yes."""
 
     parameters: Mapping[str, Any] | None = None
     reads: bool = False
     writes: bool = False
     destructive: bool = False
-    description: str = ""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether its author said what it does."""
+        return self.reads or self.writes or self.destructive
+
+
+def effect_of_tool(name: str, facts: ToolFacts | None) -> ToolEffect:
+    """What a tool does: by its mark, else by its name, as for every finding's severity; and ``think``, which
+    many agents have to write down a thought, does nothing."""
+    if facts is not None and (facts.writes or facts.destructive):
+        return ToolEffect.WRITES
+    is_reading = name == "think" or (facts is not None and facts.reads)
+    return ToolEffect.READS if is_reading else effect_of_name(name)
 
 
 @dataclass(frozen=True)
@@ -62,8 +69,8 @@ class Conversation:
     agent's instructions. ``secrets``: what it must never say, with what stands for it.
     ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
     what the user thinks. ``now``: the date and time of the conversation, as it was written.
-    ``observed``: a call that is not here was not made. ``expected``: the calls, by their number, that the
-    author expects at that very turn.
+    ``observed``: a call that is not here was not made. ``agreed``: the calls, by their number, that need no
+    (further) yes of the user.
     """
 
     turns: tuple[Turn, ...]
@@ -75,17 +82,17 @@ class Conversation:
     beliefs: tuple[str, ...] = ()
     now: str = ""
     observed: bool = True
-    expected: frozenset[int] = frozenset()
+    agreed: frozenset[int] = frozenset()
     calls: tuple[PlacedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
-    _found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def once(self, look: Callable[[Conversation], _T]) -> _T:
-        """What ``look`` finds in this conversation; where several detectors ask for it, it looks once."""
-        if look not in self._found:
-            self._found[look] = look(self)
-        found: _T = self._found[look]
-        return found
+    @cached_property
+    def _calls_by_turn(self) -> Mapping[int, Sequence[PlacedCall]]:
+        return {turn: tuple(calls) for turn, calls in groupby(self.calls, key=attrgetter("turn"))}
+
+    def calls_of(self, turn: int) -> Sequence[PlacedCall]:
+        """Those of one turn, in their order."""
+        return self._calls_by_turn.get(turn, ())
 
     @staticmethod
     def of(trajectory: Trajectory, **known: Any) -> Conversation:

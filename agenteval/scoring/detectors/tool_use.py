@@ -10,8 +10,14 @@ from typing import NamedTuple
 
 from agenteval.core.call_outcomes import is_same, key_of, same_result, shown
 from agenteval.core.expressions import expression
-from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
-from agenteval.scoring.detectors.verbs import is_marked, may_change, nature_of, surely_changes
+from agenteval.core.tool_effects import ToolEffect, words_of
+from agenteval.scoring.detectors.conversation import (
+    Conversation,
+    PlacedCall,
+    Proof,
+    ToolFacts,
+    effect_of_tool,
+)
 
 
 def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
@@ -36,7 +42,7 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
     for placed in conversation.calls:
         call = placed.call
         facts = conversation.tools.get(call.name)
-        if call.args is None or (nature_of(call.name).at_will and not is_marked(facts)):
+        if call.args is None or call.attempted or _is_for_doing_again(call.name, facts):
             continue
         key = (call.name, key_of(call.args))
         earlier = latest.get(key)
@@ -46,6 +52,79 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
         if _changed_nothing(conversation, course, earlier, placed):
             why = f"repeats call {earlier.index + 1} (turn {earlier.turn + 1}), although nothing had changed"
             yield Proof(placed.turn, placed.index, shown(call), why)
+
+
+_AT_WILL = frozenset(
+    [
+        "press",
+        "click",
+        "type",
+        "scroll",
+        "next",
+        "previous",
+        "prev",
+        "back",
+        "advance",
+        "step",
+        "roll",
+        "draw",
+        "spin",
+        "shuffle",
+        "random",
+        "wait",
+        "sleep",
+        "poll",
+        "take",
+        "pick",
+        "turn",
+        "toggle",
+        "play",
+        "skip",
+        "swipe",
+        "tap",
+        "drag",
+        "key",
+        "push",
+        "pop",
+        "increment",
+        "decrement",
+        "increase",
+        "decrease",
+        "raise",
+        "lower",
+    ]
+)
+"""In a name, and without a mark: what it does is to be done several times, one after the other."""
+_ADDING = frozenset(
+    [
+        "add",
+        "insert",
+        "append",
+        "log",
+        "write",
+        "deposit",
+        "withdraw",
+        "generate",
+        "execute",
+        "exec",
+        "run",
+        "bash",
+        "shell",
+        "eval",
+    ]
+)
+"""In a name, and without a mark: a second one may be meant ("two more")."""
+
+
+def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
+    return not (facts and facts.is_marked) and not _AT_WILL.isdisjoint(words_of(name)[:2])
+
+
+def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
+    """Whether a tool changes something, so that doing it twice is doing it twice."""
+    if effect_of_tool(name, facts) is not ToolEffect.WRITES:
+        return False
+    return bool(facts and facts.is_marked) or _ADDING.isdisjoint(words_of(name))
 
 
 class _Course(NamedTuple):
@@ -63,8 +142,8 @@ class _Course(NamedTuple):
 def _course_of(conversation: Conversation) -> _Course:
     calls, tools = conversation.calls, conversation.tools
     return _Course(
-        _latest_before(calls, lambda name: surely_changes(name, tools.get(name))),
-        _latest_before(calls, lambda name: may_change(name, tools.get(name))),
+        _latest_before(calls, lambda name: _surely_changes(name, tools.get(name))),
+        _latest_before(calls, lambda name: effect_of_tool(name, tools.get(name)) is not ToolEffect.READS),
         _differs_later(calls),
     )
 
@@ -100,7 +179,7 @@ def _changed_nothing(
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
-    does = surely_changes(one.name, conversation.tools.get(one.name))
+    does = _surely_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not same_result(one.result, other.result):
         return does and placed.error is None
     # What is done once more is not done because something of unknown nature was called meanwhile.

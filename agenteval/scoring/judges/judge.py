@@ -13,8 +13,9 @@ from agenteval.core.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, References, RuleKind, Score, ScoreFailure, Severity
 from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
-from agenteval.core.trajectory import Trajectory
+from agenteval.core.trajectory import ToolVisibility, Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
+from agenteval.scoring import questions
 from agenteval.scoring.effects import act, acts_of, rated
 from agenteval.scoring.finding_merge import JUDGE, proves
 from agenteval.scoring.judges.corroboration import Asked, Question, Side, asked
@@ -49,7 +50,8 @@ class Judge:
 
     ``policy_of`` and ``tools_of`` give what the agent was told and could call. ``stakes``: what a verdict may
     decide. One that counts against the agent brings references, which code checks; one that would gate is
-    asked again, unless it is among the ``proofs``: what code finds in a conversation.
+    asked again, unless it is among the ``proofs``: what code finds in a conversation. ``raised``: what
+    code asks about it, which the judge of the turn is shown.
     """
 
     def __init__(
@@ -62,10 +64,12 @@ class Judge:
         now: str | None = None,
         stakes: Stakes | None = None,
         proofs: ProofsOf = nothing,
+        raised: ProofsOf = nothing,
         limit: int = LIMIT,
     ) -> None:
         self._rubric = rubric
         self._proofs = proofs
+        self._raised = raised
         self._spec = spec_of(rubric)
         self._model = model
         parameters = rubric.needs == "tools"
@@ -97,6 +101,9 @@ class Judge:
             return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         rubric = self._rubric if trajectory.all_calls_seen else self._rubric.without(MISSING_CALL)
+        if turn is not None and rubric.labels:
+            raised = self._raised(scenario, trajectory)
+            rubric = questions.asking(rubric, raised, scenario, trajectory, turn)
         of = Judged(scenario, trajectory, turn, self._view.shown(scenario, trajectory, turn))
         question = Question(
             rubric=rubric,
@@ -176,7 +183,7 @@ class Judge:
 
     def _gates(self, said: Any, of: Judged) -> bool:
         """Whether an answer would fail something by itself."""
-        if not self._counts_against(said, of):
+        if not self._counts_against(said, of) or _is_of_unseen_call(said, of):
             return False
         if not self._rubric.labels:
             return True
@@ -240,6 +247,10 @@ class Judge:
             failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
             return (failure.model_copy(update={"worst": self._worst(None, of)}),)
         label = said.label if self._rubric.labels else None
+        if _is_of_unseen_call(said, of):
+            message = f"“{said.evidence}”: no call was seen that did it, and not all calls are seen"
+            failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
+            return (failure.model_copy(update={"worst": self._worst(said, of)}),)
         score = Score(
             metric=self.metric,
             value=None if self._rubric.labels else said.score,
@@ -257,6 +268,15 @@ class Judge:
         if score.ok is not False or score.label is None:
             return (score,)
         return score, self._finding(said, of, scripted=reply.scripted)
+
+
+def _is_of_unseen_call(said: Any, of: Judged) -> bool:
+    """Whether an answer says that the agent claims what no call did, where one may have done it that nobody
+    saw: a call that failed would be named."""
+    if getattr(said, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
+        return False
+    is_taken = of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+    return not is_taken and references_in(said).call is None
 
 
 class Judged(NamedTuple):

@@ -20,9 +20,9 @@ from agenteval.core.score import References
 from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER
 from agenteval.core.speech import pieces_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
-from agenteval.core.trajectory import ToolCall, Trajectory, Turn
-from agenteval.scoring.detectors.facts import facts_in
+from agenteval.core.trajectory import ToolCall, ToolVisibility, Trajectory, Turn
 from agenteval.scoring.judges.quotations import is_long, is_partly_quoted, is_quoted, parts_of, same_words
+from agenteval.scoring.judges.quoted_values import is_value, values_in
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Shown:
     results, knowledge, facts and what tools are for; ``asked``: the goal, the profile and the criterion.
     ``calls`` are all so far, those from ``first`` on are judged. ``tools``: the parameters of those that the
     agent had, by name. ``are_calls_seen``: a call that is not here was not made.
+    ``is_taken_at_word``: the author says that calls are unseen.
     ``looking_up``: the tools that only read, and cannot have been meant to do anything.
     """
 
@@ -48,6 +49,7 @@ class Shown:
     first: int
     tools: Mapping[str, frozenset[str]]
     are_calls_seen: bool
+    is_taken_at_word: bool = False
     looking_up: frozenset[str] = frozenset()
 
     @property
@@ -82,6 +84,7 @@ def shown(
         first=sum(len(each.tool_calls) for each in before),
         tools=dict(_parameters(tools)),
         are_calls_seen=trajectory.all_calls_seen,
+        is_taken_at_word=trajectory.visibility is ToolVisibility.DECLARED_UNSEEN,
         looking_up=frozenset(
             call.name
             for call in trajectory.tool_calls
@@ -216,9 +219,8 @@ def _withheld(claim: Claim, record: Shown) -> str:
 
 def _is_told(source: str, said: Iterable[str]) -> bool:
     """Whether all values that a quotation holds are said: a key of JSON beside one was not kept back."""
-    told = {fact.value for text in said for fact in facts_in(text)}
-    wanted = {fact.value for fact in facts_in(source)} - {None}
-    return bool(wanted) and wanted <= told
+    wanted = values_in(source)
+    return bool(wanted) and wanted <= frozenset().union(*map(values_in, said))
 
 
 def _missing_call(claim: Claim, record: Shown) -> str:
@@ -275,6 +277,8 @@ def _never_called(claim: Claim, record: Shown) -> str:
     name = json.dumps(tool)
     if tool not in record.tools:
         return f'"tool" must name a tool that the agent had; there is none named {name}'
+    if not record.are_calls_seen and not record.is_taken_at_word:
+        return ""  # it is not held against the agent: what the turn claims is not known
     if not record.are_calls_seen:
         return f'"tool" is {name}, but the agent\'s calls cannot all be seen: name a call that failed'
     called = [call for call in record.calls if call.name == tool]
@@ -295,8 +299,7 @@ def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
     if not mentions(claim.evidence, value):
         return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
     texts = [*map(call_text, calls), *(call.result.text for call in calls if call.result)]
-    is_fact = any(fact.text == value.strip() for fact in facts_in(value))
-    if any(mentions(text, value) for text in texts) or (is_fact and _is_told(value, texts)):
+    if any(mentions(text, value) for text in texts) or (is_value(value) and _is_told(value, texts)):
         return f'"value" is {json.dumps(value)}, and a call of {json.dumps(calls[0].name)} has that'
     return ""
 

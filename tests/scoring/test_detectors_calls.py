@@ -1,4 +1,5 @@
-"""What an answer tells and nobody gave: each finding at its place, the same without the fault silent."""
+"""Calls and claims, identifiers in answers and arguments: each finding at its place, the same without the
+fault silent."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ import pytest
 
 from agenteval.scoring.detectors.arguments import wrong_arguments
 from agenteval.scoring.detectors.claims import claimed_action_not_called
-from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.scoring.detectors.conversation import ToolFacts
 from agenteval.scoring.detectors.tool_use import ignored_tool_error, repeated_tool_call
-from agenteval.scoring.detectors.values import contradicts_evidence, ungrounded_value
+from agenteval.scoring.detectors.ungrounded import ungrounded_value
 from tests.support.detector_samples import call, conversation, turn
 
 ORDER = {
@@ -26,85 +27,63 @@ ORDER = {
 POLICY = "You are an agent of a shop. Today is 2026-05-10. Gift wrapping costs $4."
 
 
-def shop(
-    answer: str, *, policy: str = POLICY, result: Any = ORDER, user: str = "What of my order #W2378156?"
-) -> Conversation:
-    looked_up = call("get_order", result, order_id="#W2378156")
-    return conversation(turn(user, looked_up, answer), policy=policy)
-
-
-def found(answer: str, **known: Any) -> list[tuple[str, str]]:
-    talk = shop(answer, **known)
-    against = [("against", proof.evidence) for proof in contradicts_evidence(talk)]
-    return against + [("nowhere", proof.evidence) for proof in ungrounded_value(talk)]
+def found(answer: str, **more: Any) -> list[str]:
+    looked_up = call("get_order", ORDER, order_id="#W2378156")
+    user = "What of my order #W2378156? I am Ann, ann@home.example."
+    talk = conversation(turn(user, looked_up, answer), policy=POLICY, **more)
+    return [proof.evidence for proof in ungrounded_value(talk)]
 
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
-        ("Order #W2378156\n- Status: delivered\n- Total: $431.37", ("against", "Status: delivered")),
-        ("Your order #W2378156 is delivered.", ("against", "Your order #W2378156 is delivered")),
-        ('{"order_id": "#W2378156", "status": "shipped"}', ("against", "status: shipped")),
-        ("- Desk Lamp\n  - Price: $193.80", ("against", "$193.80")),
-        ("Order #W2378156, created at: 2026-05-24", ("against", "2026-05-24")),
-        ("Your order #W2378165 is pending.", ("against", "#W2378165")),
-        ("The two cost $431.73 together.", ("nowhere", "$431.73")),
-        ("It was placed on May 19.", ("nowhere", "May 19")),
-        ("The receipt is number 5550017234.", ("nowhere", "5550017234")),
-        ("Write to help@shop.example.", ("nowhere", "help@shop.example")),
+        ("Your order #W2378165 is pending.", "#W2378165"),
+        ("The receipt is number 5550017234.", "5550017234"),
+        ("Write to help@shop.example.", "help@shop.example"),
+        ("It is RMA-K88213.", "RMA-K88213"),
+        ('{"order": "#W2378156", "label": "LBL-77120"}', "LBL-77120"),
+        ("您的订单号是TRK-884213。", "TRK-884213"),
+        ("See https://shop.example/track.", "https://shop.example/track"),
     ],
 )
-def test_a_value_that_nobody_gave(answer: str, fault: tuple[str, str]) -> None:
+def test_an_identifier_that_nobody_gave(answer: str, fault: str) -> None:
     assert found(answer) == [fault]
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        "Order #W2378156\n- Status: pending\n- Total: $431.37",
-        "Your order #W2378156 is pending. The Desk Lamp costs $139.80, the Office Chair $291.57.",
-        "The chair costs $151.77 more than the lamp.",
-        "Two Desk Lamps are $279.60.",
-        "With gift wrapping that is $435.37.",
-        "It was placed on May 4, 2026, and arrives the day after, on May 5.",
-        "Once #W2378156 is delivered, you may return it.",
-        "If your order #W2378156 is cancelled, you get $431.37 back.",
+        "Order #W2378156\n- Status: delivered\n- Total: $431.73",  # what is said of it is for judges
+        "The lamp is 4447749792, the chair W-8069050545.",
+        '{"text": "Of your order:\\nW2378156"}',
+        "We write to ANN@home.example, as of 2026-05-19T10:30, for 1,250,000.50 EUR or $1250000.",
         "Please tell me the number, for example #W0000000.",
-        "In about $431 you have it all.",
+        "It takes 24h, up to 10kg, within_24_hours, in our IPHONE6 app.",
+        "It is 4447749792_2026-05-04.",  # of two that were given
         "I can't say.",
     ],
 )
-def test_values_that_were_given_or_follow(answer: str) -> None:
+def test_what_was_given_or_is_no_identifier(answer: str) -> None:
     assert found(answer) == []
 
 
-def test_a_round_amount_may_be_a_fee_of_a_policy_that_is_not_in_the_record() -> None:
-    assert found("The fee is $50.") == [("nowhere", "$50")]
-    assert found("The fee is $50.", policy="") == []
-    assert found("That makes $431.73.", policy="") == [("nowhere", "$431.73")]
-
-
-def test_a_date_from_nowhere_needs_the_policy_that_may_hold_today() -> None:
-    assert found("It comes on May 19.", policy="") == []
-
-
-def test_the_status_is_that_of_the_latest_result_until_something_may_have_changed_it() -> None:
-    looked_up = call("get_order", ORDER, order_id="#W2378156")
-    cancelled = call("cancel_order", {"order_id": "#W2378156", "status": "cancelled"}, order_id="#W2378156")
-    done = call("cancel_order", "ok", order_id="#W2378156")
-
-    def proofs(last: Any, answer: str) -> list[Proof]:
-        return list(contradicts_evidence(conversation(turn("Cancel it", looked_up, last, answer))))
-
-    assert proofs(cancelled, "#W2378156 is cancelled.") == []
-    assert [proof.severity for proof in proofs(cancelled, "#W2378156 is pending.")] == [None]
-    assert proofs(done, "#W2378156 is cancelled.") == proofs(done, "#W2378156 is pending.") == []
+def test_what_the_agent_said_itself_and_what_a_schema_lists_is_given() -> None:
+    talk = conversation(turn("?", "It is TRK-884213."), turn("What?", "TRK-884213, as I said."))
+    assert [proof.turn for proof in ungrounded_value(talk)] == [0]
+    listed = {"type": "object", "properties": {"plan": {"enum": ["PLAN-1200", "PLAN-2400"]}}}
+    tools = {"choose": ToolFacts(parameters=listed)}
+    assert found("Take PLAN-2400.") == ["PLAN-2400"]
+    assert found("Take PLAN-2400.", tools=tools) == []
+    chosen = call("choose", "ok", plan="PLAN-2400")
+    assert not list(wrong_arguments(conversation(turn("?", chosen, "Done."), tools=tools)))
 
 
 def test_a_result_that_is_not_in_the_record_may_have_held_anything() -> None:
     unknown = call("get_order").model_copy(update={"result": None})
-    talk = conversation(turn("?", unknown, "Order #W9999123 costs $77.13."), policy=POLICY)
-    assert not [*contradicts_evidence(talk), *ungrounded_value(talk)]
+    denied = unknown.model_copy(update={"attempted": True})
+    for lost, evidence in ((unknown, []), (denied, ["#W9999123"])):
+        talk = conversation(turn("?", lost, "Order #W9999123 is there."), policy=POLICY)
+        assert [proof.evidence for proof in ungrounded_value(talk)] == evidence
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
@@ -119,9 +98,9 @@ def test_a_result_that_is_not_in_the_record_may_have_held_anything() -> None:
         ({"order_id": "#W7770042"}, True),
         ({"session_token": "98a5a87a-7714"}, False),
         ({"first_name": "Margaret"}, False),
-        ({"first_name": "Margret"}, True),
+        ({"first_name": "Margret"}, False),
         ({"email": "ann@else.example"}, True),
-        ({"new_date": "2026-06-19"}, True),
+        ({"new_date": "2026-06-19"}, False),
         ({"new_date": "2026-05-11"}, False),
         ({"order_id": "<order_id>"}, True),
     ],

@@ -1,0 +1,269 @@
+"""Identifiers and addresses in texts, and whether a source gave them: the one thing that is read in prose.
+
+All that is done with a text takes time in proportion to its length: it is cut into runs of plain characters
+by one class, and what looks inside a run is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agenteval.core.expressions import expression
+from agenteval.core.json_text import text_of
+
+
+class Identifier(NamedTuple):
+    """The name of a thing (``ORD-42``, ``#W123``, ``10293847``), or a mail or web address. ``core`` is what
+    makes it one: without case and signs, an address without case. ``start``, ``end``: where it stands."""
+
+    text: str
+    core: str
+    start: int
+    end: int
+    is_address: bool = False
+
+
+LONGEST = 64
+"""Characters of a name of a thing; an address may have eight times as many."""
+SHORTEST_NUMBER = 6
+"""Digits from which a bare number is the name of a thing rather than a count."""
+
+_ESCAPE = expression(r"\\(?:u[0-9a-fA-F]{4}|[^\n])")
+_RUN = expression(r"[A-Za-z0-9#@.+/:_-]+")
+_MAIL = expression(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
+_LINK = expression(r"https?://[^/]", re.IGNORECASE)
+_PIECE = expression(r"#?[^.+/:@#]+")
+_DATE = expression(r"\d{4}-\d{2}-\d{2}(?:T\d{2})?|\d{1,2}-\d{1,2}-(?:\d{4}|\d{2})")
+_DIGITS = expression(r"\d+")
+_MASKED = expression(
+    r"(?:\bending (?:in|with):? [*•x.]{0,4}|(?<!\w)[*•x]{2,12}[ -]?)(?P<last>\d{4})(?![\w@-])", re.IGNORECASE
+)
+_MONEY = r"[€£¥₹$%]|(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD)"
+_MONEY_BEFORE, _MONEY_AFTER = expression(rf"(?:{_MONEY})\s?\Z"), expression(rf"\s?(?:{_MONEY})")
+_MASKS = frozenset("*•")
+_GROUPING = frozenset(".,:/'")
+_FIRST_WIDE = "\u2e80"
+"""From here on scripts write words without blanks between them: an identifier may stand right beside one."""
+
+
+def identifiers_in(text: str) -> Iterator[Identifier]:
+    """In no particular order; those of masked numbers (``•••• 4242``) are the digits that are shown."""
+    if not _DIGITS.search(text) and "@" not in text and "://" not in text:
+        return
+    plain = _ESCAPE.sub(lambda found: " " * len(found[0]), text) if "\\" in text else text
+    for run in _RUN.finditer(plain):
+        if "@" in run[0] or "://" in run[0]:
+            yield from () if plain[run.start() - 1 : run.start()] in _MASKS else _addresses(run)
+        else:
+            yield from _names(run, plain)
+    for found in _MASKED.finditer(plain):
+        yield Identifier(found["last"], found["last"], *found.span("last"))
+
+
+def _addresses(run: re.Match[str]) -> Iterator[Identifier]:
+    text, start = run[0].rstrip(".:+-/"), run.start()
+    if len(text) > 8 * LONGEST:
+        return
+    if link := _LINK.search(text):
+        yield Identifier(
+            text[link.start() :], text[link.start() :].lower(), start + link.start(), start + len(text), True
+        )
+        return
+    for found in _MAIL.finditer(text):
+        yield Identifier(found[0], found[0].lower(), start + found.start(), start + found.end(), True)
+
+
+def _names(run: re.Match[str], text: str) -> Iterator[Identifier]:
+    """Not those that are a part of a word with other letters, of a decimal number, or of an amount."""
+    for piece in _PIECE.finditer(run[0]):
+        name = piece[0].lstrip("-_").rstrip("-_")
+        start = run.start() + piece.start() + len(piece[0]) - len(piece[0].lstrip("-_"))
+        end = start + len(name)
+        if not name or len(name) > LONGEST or _is_cut(text, start, end):
+            continue
+        if core := core_of(name):
+            yield Identifier(name, core, start, end)
+
+
+def _is_cut(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if any(each.isalpha() and each < _FIRST_WIDE and not each.isascii() for each in (before, after)):
+        return True
+    if not text[start:end].isdigit():
+        return False
+    if (before in _GROUPING and text[start - 2 : start - 1].isdigit()) or (
+        after in _GROUPING and text[end + 1 : end + 2].isdigit()
+    ):
+        return True
+    return bool(_MONEY_BEFORE.search(text, max(0, start - 4), start) or _MONEY_AFTER.match(text, end))
+
+
+def core_of(text: str) -> str:
+    """What makes a word the name of a thing, without case: its parts that mix letters and digits, or are long
+    numbers; empty if it names none (``3rd``, ``24h``, ``10kg``, ``within_24_hours``, a date)."""
+    if _CODE.fullmatch(text):
+        return text.lower()
+    if not any(map(str.isdigit, text)) or _MEASURE.fullmatch(text) or _DATE.fullmatch(text):
+        return ""
+    parts = [part for part in _PARTS.split(text.lower()) if part]
+    if len(parts) == 2 and parts[0].isalpha() and parts[1].isdigit() and text[:1].isupper():
+        return "".join(parts) if len(parts[1]) > 1 else ""  # ORD-42
+    if len(parts) > 1 and all(map(str.isdigit, parts)) and sum(map(len, parts)) > SHORTEST_NUMBER:
+        return "".join(parts)  # 402-581-7997
+    return "".join(_named_parts(text))
+
+
+def _named_parts(text: str) -> list[str]:
+    parts = [part for part in _PARTS.split(text.lower()) if part]
+    return [part for part in parts if _is_name(part, alone=len(parts) == 1, marked=text[0] == "#")]
+
+
+def _is_name(part: str, *, alone: bool, marked: bool) -> bool:
+    digits = sum(map(str.isdigit, part))
+    if digits == len(part):
+        return digits >= (3 if marked else SHORTEST_NUMBER if alone else 4)
+    return digits > 0 and len(part) >= 4 and not _MEASURE.fullmatch(part)
+
+
+_PARTS = expression(r"[^0-9a-z]+")
+_CODE = expression(r"(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z0-9]{6,}")  # EHGLP3, 3FRNFB
+_MEASURE = expression(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d+(?:-[a-z]+)+", re.IGNORECASE)
+
+
+# ── what was given ───────────────────────────────────────────────────────────────────────────────
+
+MOST = 400
+"""Identifiers of one answer that are looked at: more than that is a list."""
+_MOST_NEAR = 2_000
+"""Given ones among which one that differs in a character is looked for: many more have such by chance."""
+
+
+class Sources:
+    """What stood in a conversation before a moment; it grows with it. ``add`` takes a text or a result, and
+    arguments; ``say`` what the agent itself says: it makes nothing up twice. ``is_complete``: no result is
+    missing, so that what is not here was not given."""
+
+    def __init__(self, *values: Any) -> None:
+        self._plain: list[str] = []
+        self._texts: list[str] = []
+        self._cores: dict[str, None] = {}
+        self._shapes: set[str] = set()
+        self._numbers: set[str] = set()
+        self.is_complete = True
+        for value in values:
+            self.add(value)
+
+    def add(self, value: Any) -> None:
+        reading = _reading_of(value if isinstance(value, str) else text_of(value))
+        self._texts.append(reading.text)
+        self._plain.append(reading.plain)
+        self._cores |= dict.fromkeys(reading.cores)
+        self._shapes |= reading.shapes
+        self._numbers |= reading.numbers
+
+    def say(self, text: str) -> None:
+        reading = _reading_of(text)
+        self._texts.append(reading.text)
+        self._plain.append(reading.plain)
+        self._numbers |= reading.numbers
+
+    def ungrounded_in(self, text: str) -> Iterator[tuple[Identifier, str]]:
+        """The identifiers of a text that are such for sure and that no source gave, each once and in their
+        order; beside each the given one that differs in a single character, if one does. None while a result
+        is missing."""
+        found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
+        for each in found[:MOST]:
+            if self.has(each):
+                continue
+            near = "" if each.is_address else self._near(each.core)
+            if each.is_address or near or self._is_telling(each):
+                yield each, near
+
+    def has(self, named: Identifier) -> bool:
+        """Whether an identifier stands anywhere, or each part of it does (``HAT010_2024-05-22``). A short
+        number is one that was given, or the end of one that was: any long text holds it by chance."""
+        if named.is_address:
+            return any(named.core in text for text in self._texts)
+        core = named.core
+        if core.isdigit() and len(core) < SHORTEST_NUMBER:
+            return core in self._numbers or any(other.endswith(core) for other in self._cores)
+        parts = _named_parts(named.text)
+        is_telling = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
+        return self._stands(core) or (is_telling and all(map(self._stands, parts)))
+
+    def _stands(self, core: str) -> bool:
+        return core in self._cores or any(core in text for text in self._plain)
+
+    def is_of_a_kind(self, text: str) -> bool:
+        """Whether identifiers of this shape (``ORD-99``) were given."""
+        return shape_of(text) in self._shapes
+
+    def _is_telling(self, named: Identifier) -> bool:
+        """Whether it is one for sure: a long number or the end of one, of a shape that was given, or with
+        three digits and letters; not one that counts up or repeats, as examples do (``#W0000000``)."""
+        digits = "".join(filter(str.isdigit, named.text))
+        if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
+            return False
+        if named.text.isdigit() or self.is_of_a_kind(named.text):
+            return True
+        return len(digits) >= 3 and len(named.core) >= 6
+
+    def _near(self, core: str) -> str:
+        if len(self._cores) > _MOST_NEAR:
+            return ""
+        near = [other for other in self._cores if is_one_edit(core, other)]
+        return near[0] if len(near) == 1 else ""
+
+
+def _distinct(text: str) -> list[Identifier]:
+    return list({each.core: each for each in reversed(list(identifiers_in(text)))}.values())
+
+
+class _Reading(NamedTuple):
+    text: str
+    plain: str
+    cores: tuple[str, ...]
+    shapes: frozenset[str]
+    numbers: frozenset[str]
+
+
+@lru_cache(maxsize=512)
+def _reading_of(text: str) -> _Reading:
+    """A result is asked for by every detector."""
+    named = [each for each in identifiers_in(text) if not each.is_address]
+    small = text.lower()
+    return _Reading(
+        small,
+        _SIGNS.sub("", small),
+        tuple(each.core for each in named),
+        frozenset(shape_of(each.text) for each in named),
+        frozenset(_DIGITS.findall(text)),
+    )
+
+
+_SIGNS = expression(r"[^0-9a-z]+")
+_SHORTEST_CODE = 5
+
+
+def shape_of(text: str) -> str:
+    """The form of an identifier: letters and digits, without case (``#W123`` is ``#a999``); of one in
+    capitals alone its length (``H9ZU1C`` and ``FQ8APE`` are codes of six)."""
+    if len(text) >= _SHORTEST_CODE and text.isupper() and text.isalnum():
+        return "X" * len(text)
+    return re.sub(r"[a-z]", "a", re.sub(r"\d", "9", text.lower()))
+
+
+def is_one_edit(one: str, other: str) -> bool:
+    """Whether two texts differ by one character put in, left out or exchanged, or by two neighbours that
+    changed places (Damerau 1964)."""
+    if one == other or abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 4:
+        return False
+    pairs = zip(one, other, strict=False)
+    start = next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    a, b = one[start:], other[start:]
+    if len(a) == len(b):
+        return a[1:] == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
+    return a[1:] == b or a == b[1:]

@@ -1,0 +1,60 @@
+"""Identifiers in answers that no source gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.scoring.detectors.identifiers import Sources
+
+
+def ungrounded_value(conversation: Conversation) -> Iterator[Proof]:
+    """An identifier or address in an answer that nobody gave: neither the author (policy, knowledge, what a
+    schema lists), the user, a call nor a result before it, nor the agent in an earlier turn. None after a
+    call whose result is not in the record."""
+    sources = sources_of(conversation)
+    for number, turn in enumerate(conversation.turns):
+        sources.add(turn.user)
+        for placed in conversation.calls_of(number):
+            sources.add(_arguments(placed))
+            add_result(placed, sources)
+        for each, near in sources.ungrounded_in(turn.answer):
+            why = f"nobody gave {each.text}" + (f"; '{near}' was given" if near else "")
+            yield Proof(number, None, each.text, why, (each.start, each.end))
+        sources.say(turn.answer)
+
+
+def sources_of(conversation: Conversation) -> Sources:
+    """What was given before anybody spoke."""
+    return Sources(
+        conversation.policy,
+        conversation.now,
+        *conversation.truths,
+        *conversation.beliefs,
+        *(value for tool in conversation.tools.values() for value in _offered(tool.parameters)),
+    )
+
+
+def _offered(schema: Any) -> Iterator[Any]:
+    """The values that a schema lists: unlike the example in a description, the agent may choose them."""
+    pending = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Mapping):
+            yield from (part[key] for key in ("enum", "const", "default") if key in part)
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
+
+
+def add_result(placed: PlacedCall, sources: Sources) -> None:
+    """What a call gave; what it would have given, if that is not in the record, nobody knows."""
+    if placed.call.result is None:
+        sources.is_complete = sources.is_complete and placed.call.is_refused
+    else:
+        sources.add(placed.call.result.value)
+
+
+def _arguments(placed: PlacedCall) -> Any:
+    return placed.call.args if placed.call.args is not None else placed.call.raw_args or ""

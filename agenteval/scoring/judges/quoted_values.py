@@ -1,0 +1,48 @@
+"""The values that a quotation holds, however they are written: identifiers, addresses and numbers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from agenteval.core.expressions import expression
+from agenteval.scoring.detectors.identifiers import identifiers_in
+
+_NUMBER = expression(r"[0-9]+(?:[.,'’\u00a0\u202f][0-9]+)*")
+_LONGEST = 24
+_CENTS = Decimal("0.01")
+
+
+def values_in(text: str) -> frozenset[str | Decimal]:
+    """Numbers to cents and without sign; not one that has two readings (``1.250``)."""
+    named = list(identifiers_in(text))
+    taken = {at for each in named for at in range(each.start, each.end)}
+    numbers = (number_of(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
+    return frozenset((*(each.core for each in named), *(number for number in numbers if number is not None)))
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is one such value and nothing else."""
+    text = text.strip().strip("$€£¥%").strip()
+    return any(each.text == text for each in identifiers_in(text)) or bool(_NUMBER.fullmatch(text))
+
+
+def number_of(text: str) -> Decimal | None:
+    """A written number to cents; ``None`` if it has two readings or more digits than any amount."""
+    if len(text) > _LONGEST:
+        return None
+    text = text.translate(_COMMAS)
+    last = max(text.rfind(","), text.rfind("."))
+    whole, sign, fraction = text[:last], text[last : last + 1], text[last + 1 :]
+    if last < 0:
+        whole, fraction = text, ""
+    elif {",", "."} <= set(text):
+        pass
+    elif text.count(sign) > 1 or (sign == "," and len(fraction) == 3 and whole != "0"):
+        whole, fraction = text, ""
+    elif len(fraction) == 3 and whole != "0":
+        return None
+    digits = whole.replace(",", "").replace(".", "")
+    return Decimal(f"{digits}.{fraction or 0}").quantize(_CENTS)
+
+
+_COMMAS = str.maketrans(dict.fromkeys("'’\u00a0\u202f", ","))
