@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
+RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
+"""``reported``: of a log without scenarios; nothing was to pass."""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
 
@@ -499,15 +501,61 @@ class SideBySideShape(Shape):
     agents: list[AgentBesideShape]
 
 
+class QuotationShape(Shape):
+    """Where something was found: file and line of the log, and the turn (from 0; null: the whole
+    conversation)."""
+
+    scenario: str
+    where: str
+    turn: int | None
+    evidence: str
+    explanation: str
+
+
+class FailureRateShape(Shape):
+    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``): in how many
+    ``conversations`` ``of`` those of which it is known, with the ``rate`` and its 95 % interval by Wilson;
+    ``unknown``: of how many more it is not known. ``severity`` is the worst, ``severities`` says how many
+    conversations by the worst of each; null and empty for a check that does not hold. ``quotations``: of the
+    first three conversations."""
+
+    label: str
+    found_by: str
+    metric: str
+    severity: SeverityText | None
+    severities: dict[str, int]
+    conversations: int
+    of: int
+    unknown: int
+    rate: float
+    low: float
+    high: float
+    quotations: list[QuotationShape]
+
+
+class FailureRatesShape(Shape):
+    """What goes wrong in a log without scenarios. ``conversations``: the records that could be read;
+    ``undecided`` and ``not_fully_seen``: how many of these; ``by_severity``: by the worst finding."""
+
+    records: int
+    unreadable: list[str]
+    conversations: int
+    undecided: int
+    not_fully_seen: int
+    by_severity: dict[str, int]
+    rows: list[FailureRateShape]
+
+
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
     by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst
     first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user
     was simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
     ``asides``: what did not gate and a reader would want to know. ``ungated`` names what was judged and gates
-    nothing; ``accepted``: what became of each entry of the accept list."""
+    nothing; ``accepted``: what became of each entry of the accept list. ``failure_rates``: of a log without
+    scenarios, else null."""
 
-    verdict: VerdictText
+    verdict: RunVerdictText
     exit_code: int
     scripted: bool
     gates: list[GateShape]
@@ -521,6 +569,7 @@ class SummaryShape(Shape):
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None
     asides: list[AsideShape]
+    failure_rates: FailureRatesShape | None
     ungated: list[str]
     author_errors: list[str]
     accepted: list[AcceptedShape]
@@ -556,7 +605,7 @@ class RunShape(Shape):
 class Results(Shape):
     """The results of a run of agenteval."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     run: RunShape
     summary: SummaryShape
     scenarios: list[ScenarioShape]

@@ -234,7 +234,9 @@ def brief_error_rates(report: Report, decision: Decision) -> str:
 
 def _error_rate(report: Report, decision: Decision) -> float:
     """How often such a run would end as this one for the wrong reason; 0 where that is seldom."""
-    if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
+    if replaces_every_sample(report.plan.gates) or decision.is_reported:
+        return 0.0
+    if decision.verdict is Verdict.INCONCLUSIVE:
         return 0.0
     worth = every_sample_chances(_conversations(report))
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

@@ -41,6 +41,7 @@ from agenteval.reporters.words.score_cells import columns
 from agenteval.reporters.words.selection import by_file
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import NEVER, TOLERATED, end_of
+from agenteval.verdict.recorded_logs import is_without_scenarios
 from agenteval.verdict.report import Dimension, Report
 
 MOST_FILES = 10
@@ -90,6 +91,8 @@ def _agents(report: Report) -> str:
 def _counts(report: Report) -> str:
     scenarios = len({each.scenario.id for each in report.scenarios})
     held = len(report.samples)
+    if is_without_scenarios(report):
+        return plural(held, "record")
     return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
 
 
@@ -147,6 +150,8 @@ _WORDS = {
 
 def files(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """A line for each file in which something did not pass, the worst first; of the others how many."""
+    if decision.is_reported:
+        return  # none of them was to pass
     told = [
         _File(path, Counter(end_of(each, decision) for each in scenarios))
         for path, scenarios in by_file(report.scenarios).items()
@@ -255,7 +260,7 @@ _PADDING = 3
 
 def dimensions(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """One row for each dimension (and agent): what passed, and what it took."""
-    rows = list(_rows(report, decision))
+    rows = [] if decision.is_reported else list(_rows(report, decision))
     if not rows:
         return
     several = len(report.dimensions) > 1
@@ -317,7 +322,7 @@ def _name(row: _Row, *, several: bool) -> str:
 
 def held(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """Of a run that passed: what judges said on average, and which gate it passed by least."""
-    if decision.verdict is not Verdict.PASSED or decision.author_errors:
+    if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
     scores = " · ".join(_means(report))
     for label, text in (("scores", scores), ("gates", _gates(decision))):

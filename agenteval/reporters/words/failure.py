@@ -31,8 +31,9 @@ class Failure:
     """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
 
     ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
-    a fault tolerance covers it). ``violations`` are its reasons, failed checks among them; there is
-    at least one. ``repro`` is the command that runs the scenario again.
+    a fault tolerance covers it; or, ``is_reported``, no conversation of such a log decides).
+    ``violations`` are its reasons, failed checks among them; there is at least one. ``repro`` is
+    the command that runs the scenario again.
     """
 
     of: ScenarioReport
@@ -46,6 +47,12 @@ class Failure:
     repro: str
     sample: SampleReport | None = None
     several_agents: bool = False
+    is_reported: bool = False
+
+    @property
+    def why_tolerated(self) -> str:
+        """Why what a conversation broke does not decide."""
+        return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
 
     @property
     def scenario(self) -> str:
@@ -102,11 +109,12 @@ def _of_scenario(
         title=title(scenario, None, several_agents=several_agents),
         verdict=verdict,
         fault=None,
-        tolerated=Verdict.PASSED in (verdict, decision.verdict),
+        tolerated=decision.is_reported or Verdict.PASSED in (verdict, decision.verdict),
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
         repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
         several_agents=several_agents,
+        is_reported=decision.is_reported,
     )
     options = score_options(run.command)
     for key, sample in planned(scenario):

@@ -86,7 +86,7 @@ def shell_word(word: str) -> str:
 
 _SCORE_OPTIONS = (
     "-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from", "-m", "--model",
-    "--metric", "--no-calls-in",
+    "--metric", "--no-calls-in", "--max-rate",
 )  # fmt: skip
 _SELECTION = ("-s", "--scenario")
 
