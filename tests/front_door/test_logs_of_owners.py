@@ -385,3 +385,89 @@ def test_a_document_that_breaks_in_the_middle_may_hold_any_number_more(project: 
     assert score(project, "log.json").code == 0
     project.write("log.json", text[: len(text) * 3 // 4])
     assert score(project, "log.json").code == 3
+
+
+# ── the user ─────────────────────────────────────────────────────────────────────────────────────
+
+EARLIER, LATER = "My order is ORD-42.", "I never had an order ORD-42."
+
+
+def changed_story(name: str) -> dict[str, Any]:
+    """The user says one thing and then the other; then the agent calls a tool that does not exist."""
+    record = conversation(name, calls="find_order")
+    hello = [{"role": "user", "content": EARLIER}, {"role": "assistant", "content": "What about it?"}]
+    record["messages"] = [*hello, {"role": "user", "content": LATER}, *record["messages"][1:]]
+    return record
+
+
+def review(scenario: str, label: str, **more: Any) -> dict[str, Any]:
+    reply = {"evidence": "", "source": "", "reason": "It left.", "label": label, "explains": True, **more}
+    return {"when": {"role": "judge", "metric": "user_review", "scenario": scenario}, "reply": reply}
+
+
+def reviewed(project: Project, rows: list[dict[str, Any]], *flags: str) -> Any:
+    good = {"evidence": "", "reason": "r", "label": "no failure"}
+    judge = {"when": {"metric": "agent_behavior_failure"}, "reply": good}
+    project.write("replies.yaml", json.dumps({"replies": [*rows, judge]}))
+    asked = ("-m", "scripted/replies.yaml", "--metric", "agent_behavior_failure")
+    return score(project, "log.jsonl", *asked, *flags)
+
+
+def test_a_user_of_whom_nothing_is_known_is_charged_with_nothing(project: Project) -> None:
+    """The fault of the agent stands, and the rate with it."""
+    log(project, conversation("a", calls="find_order"), conversation("b"))
+    rows = [review("a", "the scenario did not say"), review("b", "as it should")]
+    done = reviewed(project, rows, "--max-rate", "high=10%")
+    assert done.code == 1, done.all
+    sample = project.sample("a")
+    assert sample["user_review"]["label"] == "the scenario did not say"
+    assert sample["user_review"]["recorded"] is True
+    assert [finding["detector"] for finding in sample["findings"]] == ["unknown_tool"]
+    reviews = summary(project)["simulator"]["reviews"]
+    assert (reviews["reviewed"], reviews["at_fault"], reviews["not_in_scenario"]) == (1, 0, 1)
+    told = " ".join(project.call("report", "latest", "-v").out.split())
+    assert "users: at fault in 0 of 1 reviewed conversation" in told
+    assert "in 1 the scenario did not say" in told
+
+
+def test_a_user_who_contradicts_himself_is_not_the_agent_s_fault(project: Project) -> None:
+    log(project, changed_story("a"), conversation("b"))
+    hindered = review("a", "hindered", evidence=LATER, source=EARLIER)
+    done = reviewed(project, [hindered])
+    assert done.code == 0, done.all
+    assert "1 conversation not decided" in last_line(done.out)
+    sample = project.sample("a")
+    assert (sample["verdict"], sample["fault"]) == ("inconclusive", "simulator")
+    assert sample["user_review"]["turn"] == 1
+    assert sample["findings"] == []
+    assert sample["reason"].startswith("simulator (turn 2): the user hindered the agent")
+    done = reviewed(project, [hindered], "--max-rate", "high=10%")
+    assert done.code == 3, done.all
+    assert gate(project, "--max-rate high")["resolution"].startswith(
+        "conversations in which the user is not at"
+    )
+    assert "agenteval run" not in done.all
+    # A score of that score asks nobody again.
+    assert score(project, "latest").code == 0
+    assert project.sample("a")["user_review"]["label"] == "hindered"
+    # With a user who acted as he should the agent is charged.
+    done = reviewed(project, [review("a", "as it should")], "--max-rate", "high=10%")
+    assert done.code == 1, done.all
+
+
+def test_nobody_can_have_helped_of_whom_nothing_is_known(project: Project) -> None:
+    """Such an answer is no answer: the agent's fault stands."""
+    log(project, changed_story("a"), conversation("b"))
+    done = reviewed(project, [review("a", "helped", evidence=LATER)], "--max-rate", "high=10%")
+    assert done.code == 1, done.all
+    assert "user_review" not in project.sample("a")
+
+
+def test_users_are_looked_at_only_where_judges_are_asked(project: Project) -> None:
+    log(project, changed_story("a"), conversation("b"))
+    project.write(
+        "replies.yaml", json.dumps({"replies": [review("a", "hindered", evidence=LATER, source=EARLIER)]})
+    )
+    project.write("agenteval.yaml", "models: {default: scripted/replies.yaml}\n")
+    assert score(project, "log.jsonl", "--max-rate", "high=10%").code == 1
+    assert "user_review" not in project.sample("a")

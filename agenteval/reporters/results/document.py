@@ -310,7 +310,7 @@ def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
 
 def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
     told = simulation(samples)
-    if not told.messages and not told.lost:
+    if not told.messages and not told.lost and not told.reviews.all:
         return None
     return shape.SimulatorShape(
         messages=told.messages,

@@ -232,7 +232,7 @@ class TurnShape(Shape):
 class UserReviewsShape(Shape):
     """How many conversations of simulated users were reviewed and in how many the user was at fault
     (``rate``, with its 95 % interval by Wilson): of those that failed, and of a tenth of the others, drawn by
-    lot."""
+    lot. ``not_in_scenario``: in how many nothing that is known of the user says whether it was."""
 
     reviewed: int
     at_fault: int
@@ -243,6 +243,7 @@ class UserReviewsShape(Shape):
     failed_at_fault: int
     passed: int
     passed_at_fault: int
+    not_in_scenario: int
 
 
 class SimulatorShape(Shape):
@@ -259,8 +260,9 @@ class SimulatorShape(Shape):
 
 
 class UserReviewShape(Shape):
-    """What a judge said of the simulated user of one conversation: ``as it should``, ``hindered``, ``helped``
-    or ``not clear``. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
+    """What a judge said of the user of one conversation: ``as it should``, ``hindered``, ``helped``, ``the
+    scenario did not say`` or ``not clear``. ``recorded`` (else absent): of a log, whose user may have been a
+    person. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
     ``explains``: the conversation would have ended otherwise without it. ``failed``: it was reviewed since it
     had failed, else by lot."""
 
@@ -273,6 +275,7 @@ class UserReviewShape(Shape):
     source: str
     by: str
     scripted: bool
+    recorded: bool | None = None
 
 
 class ViolationShape(Shape):
