@@ -102,8 +102,8 @@ class Decision:
 
     ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
     that showed only while running (exit code 2). ``accepted``: what became of the accept list.
-    ``is_reported``: of a log of which nothing is expected: no conversation decides by itself, and what
-    nothing gates has not passed."""
+    ``without_scenarios``: of a log of which nothing is expected; ``is_reported``: of such a log, no
+    conversation decides by itself, and what nothing gates has not passed."""
 
     verdict: Verdict
     exit_code: int
@@ -113,6 +113,7 @@ class Decision:
     ungated: tuple[str, ...] = ()
     author_errors: tuple[str, ...] = ()
     accepted: tuple[AcceptedUse, ...] = ()
+    without_scenarios: bool = False
     is_reported: bool = False
 
     @property

@@ -25,7 +25,6 @@ from agenteval.verdict.counted import counted
 from agenteval.verdict.gates import failed_below_gate, is_severe
 from agenteval.verdict.recorded_logs import (
     is_unreadable,
-    is_without_scenarios,
     named_places,
     undecided_in,
     unreadable_places,
@@ -208,7 +207,7 @@ def _played_again(report: Report) -> Iterator[Aside]:
 
 
 def _lost(report: Report, decision: Decision) -> Iterator[Aside]:
-    of_log = is_without_scenarios(report)  # what of it could not be read is told apart
+    of_log = decision.without_scenarios  # what of it could not be read is told apart
     unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
     lost = sum(
         decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
@@ -221,7 +220,7 @@ def _lost(report: Report, decision: Decision) -> Iterator[Aside]:
 
 def _of_log(report: Report, decision: Decision) -> Iterator[Aside]:
     """Of a log without scenarios: what could not be read, and what is not known of what could."""
-    if not is_without_scenarios(report):
+    if not decision.without_scenarios:
         return
     if places := unreadable_places(report):
         text = (

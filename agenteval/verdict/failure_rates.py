@@ -11,7 +11,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Severity, Verdict
 from agenteval.verdict.counted import counted
 from agenteval.verdict.max_rates import failed_checks
-from agenteval.verdict.recorded_logs import is_unreadable, is_without_scenarios, unreadable_places
+from agenteval.verdict.recorded_logs import is_unreadable, unreadable_places
 from agenteval.verdict.report import Report
 from agenteval.verdict.statistics import Interval, wilson
 from agenteval.verdict.thresholds import is_lost
@@ -86,7 +86,7 @@ class FailureRates:
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     """``None`` where scenarios say what is expected: then conversations pass or fail."""
-    if not is_without_scenarios(report):
+    if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}
     order = {key: place for place, key in enumerate(samples)}

@@ -47,9 +47,9 @@ from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.max_rates import MAX_RATE, max_rate_rows
 from agenteval.verdict.recorded_logs import (
     SEVERE,
-    is_reported,
     is_unreadable,
     is_without_scenarios,
+    names_severity,
     readable_row,
 )
 from agenteval.verdict.report import Report
@@ -74,7 +74,9 @@ def decide(report: Report) -> Decision:
     over_runs = tuple(gates_over_runs(report, epochs, samples))
     lost = lost_most(report, samples)
     replaced = sum(len(own.replaced) for own in epochs.values())
-    tolerance = tuple(_tolerance_gates(report, samples, replaced, lost))
+    without_scenarios = is_without_scenarios(report)
+    is_reported = without_scenarios and not names_severity(report.plan)
+    tolerance = tuple(_tolerance_gates(report, samples, replaced, lost, unreadable_apart=without_scenarios))
     own: dict[tuple[str, str], list[GateRow]] = {}
     for gate in (*over_runs, *tolerance, *undecided, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
@@ -95,10 +97,10 @@ def decide(report: Report) -> Decision:
     }
     again = shlex.join(["agenteval", *report.run.command])
     of_log = (
-        *([readable_row(report)] if is_without_scenarios(report) else ()),
+        *([readable_row(report)] if without_scenarios else ()),
         *max_rate_rows(report, samples, again),
     )
-    if is_reported(report):
+    if is_reported:
         gates = (*over_runs, *of_log, *_ends_gates(report), *thresholds)
     else:
         gates = (
@@ -121,7 +123,8 @@ def decide(report: Report) -> Decision:
         ungated=_ungated(report, thresholds),
         author_errors=author_errors,
         accepted=_accepted(report),
-        is_reported=is_reported(report),
+        without_scenarios=without_scenarios,
+        is_reported=is_reported,
     )
 
 
@@ -499,14 +502,17 @@ def _tolerance_gates(
     samples: Mapping[SampleKey, SampleDecision],
     replaced: int,
     lost_scenarios: Set[tuple[str, str]],
+    *,
+    unreadable_apart: bool,
 ) -> Iterable[GateRow]:
     """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
     ``replaced``: how many have a further one in their place. They count as lost: an agent whose failures look
     like faults of the network would else be measured by its successes alone. What was never begun is not a
-    share of anything, and tolerated by nothing."""
+    share of anything, and tolerated by nothing. ``unreadable_apart``: of what could not be read a row of its
+    own speaks."""
     plan = report.plan
     counting = report.samples
-    if is_without_scenarios(report):  # of what could not be read a row of its own speaks
+    if unreadable_apart:
         counting = tuple(sample for sample in counting if not is_unreadable(sample))
     verdicts = [samples[sample.key].verdict for sample in counting]
     lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance

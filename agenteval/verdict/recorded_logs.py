@@ -45,13 +45,8 @@ def _is_record_alone(sample: SampleReport) -> bool:
     return is_recorded and not any(check.name == OUTCOME for check in sample.checks)
 
 
-def is_reported(report: Report) -> bool:
-    """Whether no conversation decides by itself: nothing is expected of any, and no configuration names the
-    severity that fails one."""
-    return not names_severity(report.plan) and is_without_scenarios(report)
-
-
 def names_severity(plan: Plan) -> bool:
+    """Whether a configuration says which findings fail a conversation."""
     return plan.where(SEVERE) != "default"
 
 

@@ -471,3 +471,28 @@ def test_users_are_looked_at_only_where_judges_are_asked(project: Project) -> No
     project.write("agenteval.yaml", "models: {default: scripted/replies.yaml}\n")
     assert score(project, "log.jsonl", "--max-rate", "high=10%").code == 1
     assert "user_review" not in project.sample("a")
+
+
+@pytest.mark.parametrize(("bound", "code"), [(2, 0), (4, 1)])
+def test_a_threshold_that_is_named_and_judged_holds_or_not(project: Project, bound: int, code: int) -> None:
+    log(project, conversation("a", calls="find_order"), conversation("b"), conversation("c"))
+    project.write("agenteval.yaml", f"thresholds: {{helpfulness: {bound}}}\n")
+    replies = [
+        {
+            "when": {"scenario": name},
+            "reply": {"evidence": "It has been shipped.", "reason": "r", "score": 5 if name == "c" else 3},
+        }
+        for name in "abc"
+    ]
+    project.write("replies.yaml", json.dumps({"replies": replies}))
+    done = score(project, "log.jsonl", "-m", "scripted/replies.yaml", "--metric", "helpfulness")
+    assert done.code == code, done.all
+    if code:
+        assert last_line(done.out).startswith(
+            "FAILED: thresholds.helpfulness failed (2 times); 3 conversations"
+        )
+        assert "FAILED a  helpfulness: 3" in done.out
+        assert "FAILED b  helpfulness: 3" in done.out
+        assert "FAILED c" not in done.out
+    else:
+        assert last_line(done.out).startswith("REPORTED: ")

@@ -50,6 +50,8 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
         yield from _of_gate(gate, options)
     for group in groups[: MOST - len(gates)]:
         verdict = scenario_decision(decision, group[0].of).verdict
+        if decision.is_reported:  # its conversations decide nothing, its own rules do
+            verdict = group[0].verdict
         yield from _of_scenario(group, verdict, names[group[0].scenario], report, options)
     if (more := len(gates) + len(groups) - MOST) > 0:
         yield Text(f"… and {more:,} more")

@@ -41,7 +41,6 @@ from agenteval.reporters.words.score_cells import columns
 from agenteval.reporters.words.selection import by_file
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import NEVER, TOLERATED, end_of
-from agenteval.verdict.recorded_logs import is_without_scenarios
 from agenteval.verdict.report import Dimension, Report
 
 MOST_FILES = 10
@@ -55,7 +54,7 @@ def head(report: Report, decision: Decision, options: ReportOptions) -> Iterator
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
         _agents(report),
-        _counts(report),
+        _counts(report, decision),
     ]
     if report.run.config.profile:
         parts.append(f"profile {one_line(report.run.config.profile, 40)}")
@@ -88,10 +87,10 @@ def _agents(report: Report) -> str:
     return ", ".join([*names[:_MOST_AGENTS], *more])
 
 
-def _counts(report: Report) -> str:
+def _counts(report: Report, decision: Decision) -> str:
     scenarios = len({each.scenario.id for each in report.scenarios})
     held = len(report.samples)
-    if is_without_scenarios(report):
+    if decision.without_scenarios:
         return plural(held, "record")
     return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
 

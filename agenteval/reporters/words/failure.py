@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
@@ -91,16 +91,25 @@ class Failure:
 def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
     """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
     several = len({scenario.agent for scenario in report.scenarios}) > 1
+    bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
+    broken = frozenset((row.scenario, row.agent) for row in bad)
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, report.run, several_agents=several)
+        for failure in _of_scenario(scenario, decision, report.run, broken, several_agents=several)
     )
 
 
 def _of_scenario(
-    scenario: ScenarioReport, decision: Decision, run: RunStarted, *, several_agents: bool
+    scenario: ScenarioReport,
+    decision: Decision,
+    run: RunStarted,
+    broken: Set[tuple[str, str]],
+    *,
+    several_agents: bool,
 ) -> Iterator[Failure]:
+    """``broken``: the scenarios, with their agents, whose own gates do not hold. Where conversations are only
+    reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     whole = Failure(
@@ -109,7 +118,8 @@ def _of_scenario(
         title=title(scenario, None, several_agents=several_agents),
         verdict=verdict,
         fault=None,
-        tolerated=decision.is_reported or Verdict.PASSED in (verdict, decision.verdict),
+        tolerated=Verdict.PASSED in (verdict, decision.verdict)
+        or (decision.is_reported and name not in broken),
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
         repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
@@ -126,7 +136,8 @@ def _of_scenario(
                 title=title(scenario, key, several_agents=several_agents),
                 verdict=decided.verdict,
                 fault=decided.fault,
-                tolerated=whole.tolerated
+                tolerated=decision.is_reported
+                or whole.tolerated
                 or (decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(*name)),
                 where=sample.record if sample and sample.record else whole.where,
                 violations=sample_violations(sample, decided, whole.where),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from agenteval.core.decision import Decision, GateRow
@@ -85,11 +86,9 @@ def reported_text(report: Report, decision: Decision) -> str:
     rates = failure_rates(report, decision)
     assert rates is not None
     parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
-    parts += [
-        _other_gate(row)
-        for row in decision.gates
-        if row.verdict is not Verdict.PASSED and not row.name.startswith(MAX_RATE)
-    ]
+    bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
+    others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))
+    parts += [f"{text} ({count:,} times)" if count > 1 else text for text, count in others.items()]
     return "; ".join((*parts, _found(rates)))
 
 
