@@ -136,12 +136,12 @@ def _unknown(
         return _of_failure(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
         return "a judge to whom it is clear (another model, or -m again)"
-    details = (v.detail for v in _undecided_checks(decided))
-    return next(details, "").removeprefix("not decided: ")
+    told = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
+    return next(told, "")
 
 
 def _of_failure(metric: str, message: str, again: str) -> str:
-    return message if metric in DETECTORS or not again else again
+    return (message if metric in DETECTORS else again) or metric
 
 
 def _undecided_checks(decided: SampleDecision) -> Iterator[Violation]:
