@@ -360,12 +360,21 @@ def _score(
         list[str] | None,
         typer.Option("--no-calls-in", metavar="KEY", help="A key, role or type without calls; repeatable."),
     ] = None,
+    max_rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-rate",
+            metavar="SEVERITY=RATE",
+            help="high=1%: more conversations with such a finding fail; repeatable.",
+        ),
+    ] = None,
     judging: Judging,
     reporting: Reporting,
 ) -> None:
     """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
     from agenteval.cli.commands.score import score
     from agenteval.cli.commands.score_prepare import ScoreRequest
+    from agenteval.cli.max_rates import max_rates_of
     from agenteval.files.recorded.identity import Paths
 
     request = ScoreRequest(
@@ -376,6 +385,7 @@ def _score(
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
         no_calls_in=tuple(no_calls_in or ()),
+        max_rates=max_rates_of(max_rate or ()),
     )
     raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 

@@ -14,11 +14,11 @@ from anyio.abc import TaskGroup
 from agenteval.conversation.current_sample import enter
 from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.pipeline import Control, said_by
-from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import Event, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.core.plan import Applies, Plan
-from agenteval.core.protocols import Emit, Scorer
-from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import ScoreItem
+from agenteval.core.protocols import Emit, Reviewer, Scorer
+from agenteval.core.scenario import Sample, SampleKey, Scenario
+from agenteval.core.score import ScoreItem, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, evidence_in, own_visibility, visibility_of
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
@@ -41,6 +41,8 @@ class Rescoring:
     applies_of: Callable[[Scenario, str], Applies | None] = lambda _scenario, _agent: None
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     in_flight: int = 20
+    review: Reviewer | None = None
+    """Who looks at the users of conversations that were judged."""
 
     def seen(self, recorded: Recorded, trajectory: Trajectory) -> Trajectory:
         """Return what was held with how much of its calls is seen, as far as this record alone tells."""
@@ -72,7 +74,8 @@ async def rescore(
     """Score each conversation, and keep none. Without judges one after the other; with them, up to
     ``in_flight`` at a time. ``control`` ends it early."""
     slots = anyio.Semaphore(rescoring.in_flight)
-    emit = FoundVisibility(rescoring.visibility).emitting(emit)
+    found = FoundVisibility(rescoring.visibility)
+    emit = found.emitting(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
@@ -84,15 +87,28 @@ async def rescore(
                     await anyio.lowlevel.checkpoint()
                 continue
             await slots.acquire()
-            group.start_soon(_judge, recorded, rescoring, emit, slots)
+            group.start_soon(_judge, recorded, rescoring, emit, slots, found)
 
 
-async def _judge(recorded: Recorded, rescoring: Rescoring, emit: Emit, slots: anyio.Semaphore) -> None:
+async def _judge(
+    recorded: Recorded,
+    rescoring: Rescoring,
+    emit: Emit,
+    slots: anyio.Semaphore,
+    found: FoundVisibility,
+) -> None:
     enter(recorded.key)
+    events: list[Event] = []
+
+    def emit_and_keep(event: Event) -> None:
+        events.append(event)
+        emit(event)
+
     try:
         async with anyio.create_task_group() as scoring:
-            await _score(recorded, rescoring, emit, scoring, finish=False)
-        _finish(recorded, emit, recorded.trajectory.stop)
+            await _score(recorded, rescoring, emit_and_keep, scoring, finish=False)
+        shown = found.shown_by(recorded.key.agent)
+        _finish(recorded, emit, await _review(recorded, rescoring, emit, [*events, *shown]))
     except BaseException:
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted")
         with suppress(Exception):
@@ -128,6 +144,33 @@ async def _score(
         emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
     if finish:
         _finish(recorded, emit, recorded.trajectory.stop)
+
+
+async def _review(
+    recorded: Recorded, rescoring: Rescoring, emit: Emit, events: Sequence[Event]
+) -> Stop | None:
+    """Why the conversation ended, once its user was looked at. Of a run of ours that was done then; where the
+    user's fault explains the outcome, only what was proven before it stands, as in a run."""
+    stop = recorded.trajectory.stop
+    was_reviewed = recorded.replayed is not None and recorded.replayed.review is not None
+    if rescoring.review is None or was_reviewed or stop is None or stop.reason is not StopReason.RECORDED:
+        return stop
+    end = SampleFinished(key=recorded.key, stop=stop, unfinished=recorded.trajectory.unfinished)
+    reviewer = rescoring.review(Sample(key=recorded.key, scenario=recorded.scenario), [*events, end])
+    if reviewer is None:
+        return stop
+    whole = rescoring.seen(recorded, recorded.trajectory)
+    items = await said_by(reviewer, recorded.scenario, whole)
+    emit(Scored(key=recorded.key, turn=None, items=tuple(items)))
+    fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
+    if fault is None:
+        return stop
+    stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence)
+    before = Trajectory(turns=recorded.trajectory.turns[: fault.turn], stop=stop)
+    await _Asking(recorded, rescoring, emit, None).all("conversation", before, None)
+    if recorded.checks:
+        emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
+    return stop
 
 
 def _finish(recorded: Recorded, emit: Emit, stop: Stop | None) -> None:

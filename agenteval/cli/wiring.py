@@ -392,8 +392,13 @@ def _review(
 ) -> Reviewer | None:
     """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
     says so."""
+    return None if all(each.is_scripted for each in scenarios) else user_reviews(plan, chosen, resources)
+
+
+def user_reviews(plan: Plan, chosen: judging.Metrics, resources: Resources) -> Reviewer | None:
+    """Who looks at users; ``None`` without a judge."""
     config = resources.config
-    model = None if all(scenario.is_scripted for scenario in scenarios) else resources.model("judge")
+    model = resources.model("judge")
     judge = config.models.of("judge")
     if model is None or judge is None:
         return None

@@ -14,6 +14,8 @@ RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
 """What decides a gate that lacks conversations which were not held, or were lost."""
 MENDED = f"agenteval doctor says what is wrong; once that is mended, {AGAIN}"
 """The same where to play them again would bring the same: no access, no such host, a judge that fails."""
+REPORTED = "reported"
+"""The verdict of a log of which nothing is expected, and that no gate held against anything."""
 EVERY_SAMPLE = "every sample passes"
 """The gate of a run that has none over repeated runs."""
 TOLERANCE = "fault_tolerance"
@@ -99,7 +101,9 @@ class Decision:
     """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
 
     ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
-    that showed only while running (exit code 2). ``accepted``: what became of the accept list."""
+    that showed only while running (exit code 2). ``accepted``: what became of the accept list.
+    ``without_scenarios``: of a log of which nothing is expected; ``is_reported``: of such a log, no
+    conversation decides by itself, and what nothing gates has not passed."""
 
     verdict: Verdict
     exit_code: int
@@ -109,6 +113,13 @@ class Decision:
     ungated: tuple[str, ...] = ()
     author_errors: tuple[str, ...] = ()
     accepted: tuple[AcceptedUse, ...] = ()
+    without_scenarios: bool = False
+    is_reported: bool = False
+
+    @property
+    def word(self) -> str:
+        """The verdict for a reader: ``reported`` where nothing was to pass."""
+        return REPORTED if self.is_reported and self.verdict is Verdict.PASSED else self.verdict.value
 
     def tolerates_losses(self, scenario: str, agent: str) -> bool:
         """Whether the inconclusive samples of a scenario × agent decide nothing."""

@@ -77,6 +77,5 @@ COMMAND_LINE: Mapping[str, Mapping[str, str]] = {
         "--open": _RUNNING["--open"],
         "--history": "agenteval runs lists the runs, agenteval diff A B compares two",
     },
-    "score": {"--max-rate": "write fail_on_severity into a configuration"},
     "tools": {"check": "compare agenteval tools schemas with the scenario's tools"},
 }

@@ -99,6 +99,7 @@ class Plan(Value):
     the texts that it must not say in all that is written; ``visibility``: by agent, what is known before the
     run of how its calls are seen (``""``: of all that are not named).
 
+    ``max_rates``: by severity, in what share of recorded conversations a finding may be as bad or worse.
     ``scenarios``: by id and agent, which of ``kinds`` applies there; what a stream of recorded conversations
     holds comes with each of them (``SampleStarted.applies``), unless it is ``default``. ``places``: where the
     keys were written that reports name.
@@ -116,6 +117,7 @@ class Plan(Value):
     severity_from: Literal["table", "model"] = "table"
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     fault_tolerance: float = 0.0
+    max_rates: dict[Severity, float] = {}
     on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
     unapplied: dict[str, str] = {}

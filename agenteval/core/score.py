@@ -198,13 +198,15 @@ class ScoreFailure(Value):
 
 AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"
 """How a simulated user acted."""
+NOT_IN_SCENARIO = "the scenario did not say"
+"""What is to be said of a user where nothing that is known of it settles whether it was at fault."""
 
 
 class UserReview(Value):
     """What a judge said of the simulated user of a conversation. ``failed``: the conversation had, else it
     was drawn by lot. ``turn`` (from 0): where the fault lies; if it is the end, one more than there are.
     ``source``: what the ``evidence`` is at odds with. ``explains``: the conversation would have ended
-    otherwise without it."""
+    otherwise without it. ``recorded``: of a conversation in a log, whose user may have been a person."""
 
     kind: Literal["user_review"] = "user_review"
     label: str
@@ -217,6 +219,7 @@ class UserReview(Value):
     by: str = ""
     scripted: bool = False
     usage: Usage | None = None
+    recorded: Annotated[bool, Field(exclude_if=_is_empty)] = False
 
     @property
     def is_fault(self) -> bool:
@@ -230,7 +233,8 @@ class UserReview(Value):
     @property
     def sentence(self) -> str:
         """Of a fault, in a sentence."""
-        return f"the simulated user {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
+        who = "the user" if self.recorded else "the simulated user"
+        return f"{who} {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
 
 
 class Finding(Value):

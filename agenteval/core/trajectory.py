@@ -280,13 +280,15 @@ class Stop(Value):
     """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
     the simulated user that ended it without a message. ``turn``: of a fault that is charged to a finished
     turn (from 0); otherwise it is that of the turn that broke off. ``is_final``: of a fault that is nobody's,
-    for which the conversation is not played once more."""
+    for which the conversation is not played once more. ``hides_rest``: of a record that could not be read,
+    whether the file ends or breaks there, so that nobody knows how many more it held."""
 
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
     turn: Annotated[int | None, Field(exclude_if=lambda turn: turn is None)] = None
     is_final: Annotated[bool, Field(exclude_if=lambda is_final: not is_final)] = False
+    hides_rest: Annotated[bool, Field(exclude_if=lambda hides_rest: not hides_rest)] = False
 
     @property
     def cause(self) -> str:

@@ -29,10 +29,11 @@ class Record(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """What could not be read, and why."""
+    """What could not be read, and why. ``hides_rest``: further records may follow that nobody can count."""
 
     where: str
     why: str
+    hides_rest: bool = False
 
 
 Entry: TypeAlias = Record | Unreadable

@@ -18,11 +18,20 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.markdown.document import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.accepted import accepted_line
-from agenteval.reporters.words.failure import Failure, failures, finding_text, reason, run_gates, title
+from agenteval.reporters.words.failure import (
+    Failure,
+    failures,
+    finding_text,
+    reason,
+    run_gates,
+    title,
+)
+from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
 from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.verdict.asides import asides_text
+from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.gates import lost_most
 from agenteval.verdict.report import Report
 
@@ -68,11 +77,12 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     failed = failures(report, decision)
     yield from _of_failures(failed, lost_most(report, decision.samples))
+    yield from _of_rates(report, decision)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
     if beside := asides_text(report, decision):
-        yield Annotation("notice", f"{decision.verdict}, with", beside, rank=110)
+        yield Annotation("notice", f"{decision.word}, with", beside, rank=110)
     if own := overridden_text(report):
         yield Annotation("notice", "prompts", own, rank=100)
     if report.scripted:
@@ -81,6 +91,16 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     if decision.verdict is not Verdict.PASSED and not told:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         yield Annotation(_level(decision.verdict), "agenteval", text)
+
+
+def _of_rates(report: Report, decision: Decision) -> Iterator[Annotation]:
+    """Of a log without scenarios what goes wrong and how often, the worst at its first place."""
+    rates = failure_rates(report, decision)
+    for number, row in enumerate(rates.rows if rates else ()):
+        lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
+        where = row.quotations[0].where if row.quotations else ""
+        text = "\n".join((line_of(row), *lines))
+        yield Annotation("notice", f"what goes wrong: {row.label}", text, where, rank=80 - number)
 
 
 def _of_accepted(use: AcceptedUse) -> Annotation:
@@ -119,7 +139,7 @@ def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -
 
 def _of_violation(failure: Failure, violation: Violation, epochs: list[int], *, is_lost: bool) -> Annotation:
     several = f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
-    name = f"{failure.title}: {violation.name}{' (tolerated by a gate)' if failure.tolerated else ''}"
+    name = f"{failure.title}: {violation.name}{f' ({failure.why_tolerated})' if failure.tolerated else ''}"
     found = failure.sample.findings if failure.sample else ()
     return Annotation(
         level="notice" if failure.tolerated else "error" if is_lost else _level(violation.verdict),

@@ -21,12 +21,27 @@ from agenteval.core.safe_text import one_line, shorten, xml
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words.failure import Failure, failures, planned, reason_lines, run_gates, title
+from agenteval.reporters.words.failure import (
+    Failure,
+    failures,
+    planned,
+    reason_lines,
+    run_gates,
+    title,
+)
+from agenteval.reporters.words.failure_rates import (
+    HEAD,
+    line_of,
+    quotation_place,
+    quotation_text,
+    unknown_lines,
+)
 from agenteval.reporters.words.issue import IssueText, issues_text
 from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.verdict.asides import asides_text
+from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Report
 
 _BODY_LIMIT = 20_000
@@ -44,12 +59,13 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
-        facts = {"run": report.run.run_id, "verdict": decision.verdict.value}
+        facts = {"run": report.run.run_id, "verdict": decision.word}
         facts |= {"with": beside} if beside else {}
         _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
             cases = _cases(scenario, failed, options, several_agents=several)
             suite.extend(list(cases))
+    _add_rates(root, report, decision)
     _add_run_suite(root, decision)
     for suite in root:
         _distinguish(suite)
@@ -130,7 +146,7 @@ def _add_outcome(case: Element, failure: Failure, root: str) -> None:
         SubElement(case, "skipped", message=_attribute(attributes["message"])).text = text
         return
     if failure.tolerated:
-        SubElement(case, "system-out").text = f"{failure.verdict}, which a gate tolerates\n{text}"
+        SubElement(case, "system-out").text = f"{failure.verdict}, {failure.why_tolerated}\n{text}"
         return
     element = _ELEMENTS[failure.verdict]
     SubElement(case, element, {key: _attribute(value) for key, value in attributes.items()}).text = text
@@ -195,6 +211,20 @@ def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
     element = SubElement(parent, "properties")
     for name, value in properties.items():
         SubElement(element, "property", name=_attribute(name), value=_attribute(value))
+
+
+def _add_rates(root: Element, report: Report, decision: Decision) -> None:
+    """Of a log without scenarios what goes wrong and how often, as properties of a suite of no cases."""
+    rates = failure_rates(report, decision)
+    if rates is None:
+        return
+    facts = {"run": report.run.run_id, "verdict": decision.word}
+    for number, row in enumerate(rates.rows[:_MOST_ISSUES], 1):
+        quoted = "; ".join(f"{quotation_place(q)}: {quotation_text(q)}" for q in row.quotations)
+        facts[f"rate.{number}"] = line_of(row)
+        facts[f"quotations.{number}"] = quoted
+    facts |= {f"unknown.{number}": text for number, text in enumerate(unknown_lines(rates), 1)}
+    _add_properties(SubElement(root, "testsuite", name=HEAD.lower()), facts)
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:

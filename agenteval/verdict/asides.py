@@ -22,7 +22,14 @@ from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
 from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
 from agenteval.scoring.questions import asks_judge, is_open, tools_of_unseen_calls
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.gates import counted, failed_below_gate, is_severe
+from agenteval.verdict.counted import counted
+from agenteval.verdict.gates import failed_below_gate, is_severe
+from agenteval.verdict.recorded_logs import (
+    is_unreadable,
+    named_places,
+    undecided_in,
+    unreadable_places,
+)
 from agenteval.verdict.report import Report
 from agenteval.verdict.skipped import skipped_in
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
@@ -43,20 +50,21 @@ class Aside:
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
-    that failed there, tools whose mark might have decided, judgements that count neither way, criteria that
-    never arose, judges that were skipped, conversations that were lost and played again, samples that were
-    lost and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was
-    seen, claims of actions that nobody looked for, agents that are taken at their word, empty lists of test
-    cases, logs in which nothing could have been found.
+    that failed there, tools whose mark might have decided, what of a log is not known, judgements that count
+    neither way, criteria that never arose, judges that were skipped, conversations that were lost and played
+    again, samples that were lost and tolerated, accepted failures, a replay, judges that were not asked,
+    agents of which no call was seen, claims of actions that nobody looked for, agents that are taken at their
+    word, empty lists of test cases, logs in which nothing could have been found.
     """
     return (
-        *_below_gate(report, decision),
-        *_unmarked_tools(report, decision),
+        *(() if decision.is_reported else _below_gate(report, decision)),
+        *(() if decision.is_reported else _unmarked_tools(report, decision)),
+        *_of_log(report, decision),
         *_open(report, decision),
         *_never_arose(report),
         *_skipped(report),
         *_played_again(report),
-        *_lost(decision),
+        *_lost(report, decision),
         *_accepted(decision),
         *_replayed(report),
         *_not_judged(report),
@@ -200,13 +208,33 @@ def _played_again(report: Report) -> Iterator[Aside]:
         yield Aside("played_again", len(again), text)
 
 
-def _lost(decision: Decision) -> Iterator[Aside]:
+def _lost(report: Report, decision: Decision) -> Iterator[Aside]:
+    of_log = decision.without_scenarios  # what of it could not be read is told apart
+    unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
     lost = sum(
         decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
         for key, decided in decision.samples.items()
+        if key not in unread
     )
     if lost:
         yield Aside("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+
+
+def _of_log(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Of a log without scenarios: what could not be read, and what is not known of what could."""
+    if not decision.without_scenarios:
+        return
+    if places := unreadable_places(report):
+        text = (
+            f"{len(places):,} of {plural(len(report.samples), 'record')} unreadable ({named_places(places)})"
+        )
+        yield Aside("records_unreadable", len(places), one_line(text, 300))
+    if not decision.is_reported:
+        return
+    if open_ := undecided_in(report, decision.samples):
+        yield Aside("conversations_undecided", open_, f"{plural(open_, 'conversation')} not decided")
+    if unplaced := sum(any(told.turn.unplaced for told in each.turns) for each in report.samples):
+        yield Aside("not_fully_seen", unplaced, f"{plural(unplaced, 'conversation')} not fully seen")
 
 
 def _accepted(decision: Decision) -> Iterator[Aside]:

@@ -37,20 +37,27 @@ from agenteval.core.score import (
 from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
+from agenteval.scoring.goals import GOAL, decides_all_others, goals_of
 from agenteval.scoring.questions import is_open
 from agenteval.verdict.abstentions import is_any_decided, named, never_arose, nothing_decided
 from agenteval.verdict.accepted import in_force, uses_of, waive
+from agenteval.verdict.counted import counted, gates_by_severity, may_hide
 from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
 from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures_of
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
+from agenteval.verdict.max_rates import MAX_RATE, max_rate_rows
+from agenteval.verdict.recorded_logs import (
+    SEVERE,
+    is_unreadable,
+    is_without_scenarios,
+    names_severity,
+    readable_row,
+)
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.skipped import is_unjudged, skipped, skips_criteria
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
-
-SEVERE = "fail_on_severity"
 
 
 def decide(report: Report) -> Decision:
@@ -68,7 +75,9 @@ def decide(report: Report) -> Decision:
     over_runs = tuple(gates_over_runs(report, epochs, samples))
     lost = lost_most(report, samples)
     replaced = sum(len(own.replaced) for own in epochs.values())
-    tolerance = tuple(_tolerance_gates(report, samples, replaced, lost))
+    without_scenarios = is_without_scenarios(report)
+    is_reported = without_scenarios and not names_severity(report.plan)
+    tolerance = tuple(_tolerance_gates(report, samples, replaced, lost, unreadable_apart=without_scenarios))
     own: dict[tuple[str, str], list[GateRow]] = {}
     for gate in (*over_runs, *tolerance, *undecided, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
@@ -87,7 +96,21 @@ def decide(report: Report) -> Decision:
         )
         for scenario in report.scenarios
     }
-    gates = (*over_runs, *_run_gates(report, samples, tolerance, counted), *undecided, *thresholds)
+    again = shlex.join(["agenteval", *report.run.command])
+    of_log = (
+        *([readable_row(report)] if without_scenarios else ()),
+        *max_rate_rows(report, samples, again),
+    )
+    if is_reported:
+        gates = (*over_runs, *of_log, *_ends_gates(report), *thresholds)
+    else:
+        gates = (
+            *over_runs,
+            *_run_gates(report, samples, tolerance, counted),
+            *of_log,
+            *undecided,
+            *thresholds,
+        )
     if report.run.command[:1] == ("score",):
         gates = tuple(_of_records(row, report, samples) for row in gates)
     verdict = Verdict.worst(gate.verdict for gate in gates)
@@ -101,6 +124,8 @@ def decide(report: Report) -> Decision:
         ungated=_ungated(report, thresholds),
         author_errors=author_errors,
         accepted=_accepted(report),
+        without_scenarios=without_scenarios,
+        is_reported=is_reported,
     )
 
 
@@ -308,7 +333,7 @@ def _broken_judges(
         if any(each is failure for each in left_out):
             continue
         in_code = failure.metric not in judged
-        if failure.author or in_code or _hides_what_gates(failure, scenario, report.plan):
+        if failure.author or in_code or may_hide(failure, scenario, report.plan):
             who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
             what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
             detail = f"the {who} {failure.metric} {what}: {failure.message}"
@@ -316,29 +341,12 @@ def _broken_judges(
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
 
 
-def _hides_what_gates(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
-    """Whether what a judge or a detector that broke could have found might have failed the sample."""
-    if plan.fail_on is None:
-        return False
-    if failure.metric == GOAL:
-        return may_gate_unjudged(scenario.samples, plan)
-    if failure.worst is None:
-        return _gates_by_severity(failure, plan)
-    proposed = Severity.CRITICAL if plan.severity_from == "model" else None
-    worst = failure.worst.raised_towards(proposed)
-    return worst.rank >= plan.fail_on.rank and _gates_by_severity(failure, plan)
-
-
-def _gates_by_severity(failure: ScoreFailure, plan: Plan) -> bool:
-    return failure.metric in {*DETECTORS, *(spec.name for spec in plan.metrics if spec.is_label)}
-
-
 def failed_below_gate(report: Report) -> int:
     """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
     return sum(
         not (failure.unclear or failure.author or failure.refused or report.plan.skips_failed_judges)
-        and (failure.metric == GOAL or _gates_by_severity(failure, report.plan))
-        and not _hides_what_gates(failure, each, report.plan)
+        and (failure.metric == GOAL or gates_by_severity(failure.metric, report.plan))
+        and not may_hide(failure, each, report.plan)
         for each in report.scenarios
         for sample in each.samples
         for failure in sample.all_failures
@@ -442,6 +450,11 @@ def _run_gates(
     yield from tolerance
     if plan.fail_on is not None:
         yield _severity_gate(report, samples)
+    yield from _ends_gates(report)
+
+
+def _ends_gates(report: Report) -> Iterable[GateRow]:
+    """Of how the run ended."""
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
@@ -491,15 +504,21 @@ def _tolerance_gates(
     samples: Mapping[SampleKey, SampleDecision],
     replaced: int,
     lost_scenarios: Set[tuple[str, str]],
+    *,
+    unreadable_apart: bool,
 ) -> Iterable[GateRow]:
     """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
     ``replaced``: how many have a further one in their place. They count as lost: an agent whose failures look
     like faults of the network would else be measured by its successes alone. What was never begun is not a
-    share of anything, and tolerated by nothing."""
+    share of anything, and tolerated by nothing. ``unreadable_apart``: of what could not be read a row of its
+    own speaks."""
     plan = report.plan
-    verdicts = [samples[sample.key].verdict for sample in report.samples]
+    counting = report.samples
+    if unreadable_apart:
+        counting = tuple(sample for sample in counting if not is_unreadable(sample))
+    verdicts = [samples[sample.key].verdict for sample in counting]
     lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
-    never = len(samples) - len(verdicts)
+    never = len(samples) - len(report.samples)
     tolerated = not never and is_tolerated(lost, len(verdicts), bound)
     also = f", {replaced} of them replaced" if replaced else ""
     also += f"; {never} more never started" if never else ""
@@ -510,7 +529,7 @@ def _tolerance_gates(
         basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else _way_out(report.samples, samples),
+        resolution="" if tolerated else RESUME if never else _way_out(counting, samples),
     )
     if tolerated:  # else the samples say all there is to say
         for scenario in report.scenarios:
@@ -643,23 +662,16 @@ def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[Samp
     passed."""
     plan = report.plan
     found = counted(report.scenarios, decision.samples, report)
+    if decision.is_reported:
+        broken = [severity for severity in plan.max_rates if _is_broken(severity, decision)]
+        least = min((severity.rank for severity in broken), default=len(Severity))
+        return frozenset((key, place) for key, place, finding in found if finding.severity.rank >= least)
     return frozenset((key, place) for key, place, finding in found if _never_tolerated(finding, plan))
 
 
-def counted(
-    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
-) -> Iterable[tuple[SampleKey, int, Finding]]:
-    """The same, each with its sample and its place there."""
-    for each in scenarios:
-        names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
-        for sample in each.samples:
-            decided = samples.get(sample.key)
-            if decided is None or decided.fault in NOT_THE_AGENTS:
-                continue
-            failures = failures_of(sample, each.scenario).findings if names else ()
-            for place, finding in enumerate(sample.findings):
-                if not names or failures[place].name_in(names) not in names:
-                    yield sample.key, place, finding
+def _is_broken(severity: Severity, decision: Decision) -> bool:
+    name = f"{MAX_RATE} {severity}"
+    return any(row.name == name and row.verdict is Verdict.FAILED for row in decision.gates)
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:

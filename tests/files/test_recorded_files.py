@@ -705,7 +705,7 @@ def test_a_document_with_its_conversations_below_a_key(tmp_path: Path) -> None:
 def test_a_broken_document_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text('[\n  {"messages": []},\n  {"messages": ]}\n]', encoding="utf-8")
-    lost = Unreadable("log.json:3", "not JSON: Expecting value at column 16")
+    lost = Unreadable("log.json:3", "not JSON: Expecting value at column 16", hides_rest=True)
     assert entries(path) == [Record({"messages": []}, "log.json:2"), lost]
 
 

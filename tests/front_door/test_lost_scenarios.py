@@ -164,7 +164,7 @@ def test_records_that_are_no_scenarios_are_tolerated_by_their_share(project: Pro
     """A line that cannot be read, or was not answered, stands for itself; epochs of one scenario do not."""
     lines = [recorded(f"r{n}", "task", lost=n < 2) for n in range(3)]
     project.write("log.jsonl", "\n".join(map(json.dumps, lines)))
-    project.write("agenteval.yaml", "fault_tolerance: 0.9\n")
+    project.write("agenteval.yaml", "fault_tolerance: 0.9\nfail_on_severity: critical\n")
     assert project.call("score", "log.jsonl").code == 0
     assert project.call("score", "log.jsonl", "--scenario-from", "labels.task").code == 3
     project.write("log.jsonl", "\n".join(map(json.dumps, lines[1:])))

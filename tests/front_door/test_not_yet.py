@@ -243,7 +243,7 @@ OF_THE_COMMAND_LINE = {
         for option in ("--faults", "--variants")
     ),
     *("report latest --history 3", "report --history", "report latest --open"),
-    *("score f.jsonl --max-rate high=1%", "tools check"),
+    "tools check",
 }
 
 

@@ -236,7 +236,7 @@ def test_recorded_conversations_are_judged_by_the_policy_that_they_hold(project:
         project,
         {},
         {"a": {"label": label, "evidence": "Whatever." if label == "fail" else ""}},
-        "severities: {policy violation: critical}\n",
+        "severities: {policy violation: critical}\nfail_on_severity: critical\n",
     )
     done = project.call("score", "log.jsonl", "-m", "scripted/replies.yaml", "--report", "json=results.json")
     assert done.code == (1 if label == "fail" else 0), done.all

@@ -53,7 +53,7 @@ def configured_with_response(answer: str, **said: Any) -> Any:
 @pytest.mark.parametrize("form", [beside, with_response, configured, configured_with_response])
 @pytest.mark.parametrize("key", ["systemInstruction", "system_instruction"])
 def test_googles_instructions_are_the_policy(project: Project, form: Any, key: str) -> None:
-    project.write("agenteval.yaml", "metrics: []\ndetectors: [leak]\n")
+    project.write("agenteval.yaml", "metrics: []\ndetectors: [leak]\nfail_on_severity: critical\n")
     for answer, code in ((LEAKS, 1), (ANSWERS, 0)):
         records = [
             {"id": f"r{n}", **form(answer, **{key: said})} for n, said in enumerate(INSTRUCTIONS.values())

@@ -90,7 +90,7 @@ def test_logs_without_a_tool_call_say_that_there_was_nothing_to_prove(project: P
     told = "nothing to prove: no tool call in 2 conversations"
     done = score(project, "log.jsonl", "--no-judge")
     assert done.code == 0
-    ends = "PASSED: all 2 scenarios passed (exit 0)"
+    ends = "REPORTED: 2 conversations, nothing found (exit 0)"
     assert done.out.splitlines()[-1] == f"{ends} — with judges not asked; {told}"
     asides = project.results()["summary"]["asides"]
     assert asides[-1] == {"kind": "nothing_to_prove", "count": 2, "text": told}
@@ -103,15 +103,16 @@ def test_logs_without_a_tool_call_say_that_there_was_nothing_to_prove(project: P
 
 def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> None:
     log(project, conversation("bug", calls="find_order"), conversation("fix"))
-    done = score(project, "log.jsonl")
+    project.write("strict.yaml", "fail_on_severity: high\n")
+    done = score(project, "log.jsonl", "-c", "strict.yaml")
     assert done.code == 1
     assert verdicts(project) == {"bug": "failed", "fix": "passed"}
     (finding,) = project.sample("bug")["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 0, 0)
     assert "'find_order', which is not among the tools: get_order" in done.out
-    assert "Re-run: agenteval score log.jsonl -s bug" in done.out
-    assert score(project, "log.jsonl", "-s", "fix").code == 0
-    assert score(project, "log.jsonl", "-s", "bug").code == 1
+    assert "Re-run: agenteval score log.jsonl -c strict.yaml -s bug" in done.out
+    assert score(project, "log.jsonl", "-c", "strict.yaml", "-s", "fix").code == 0
+    assert score(project, "log.jsonl", "-c", "strict.yaml", "-s", "bug").code == 1
 
 
 def test_a_part_of_an_id_that_no_conversation_has_is_not_hidden_by_another(project: Project) -> None:
@@ -142,7 +143,7 @@ def test_failed_beats_what_cannot_be_read_and_a_tolerance_allows_for_it(project:
     project.write("agenteval.yaml", "fault_tolerance: 0.5\n")
     assert score(project, "log.jsonl").code == 0
     log(project, conversation("a", calls="x"), "{torn")
-    assert score(project, "log.jsonl").code == 1
+    assert score(project, "log.jsonl", "--max-rate", "high=1%").code == 1
 
 
 @pytest.mark.parametrize(
@@ -227,10 +228,10 @@ def test_scoring_a_score_gives_the_same(project: Project) -> None:
     log(project, conversation("a"), conversation("b", calls="x"))
     score(project, "log.jsonl")
     first = project.results()["scenarios"]
-    assert score(project, "latest").code == 1
+    assert score(project, "latest").code == 0
     again = project.results()["scenarios"]
     assert [s["samples"][0]["findings"] for s in again] == [s["samples"][0]["findings"] for s in first]
-    assert project.call("report", "latest").code == 1
+    assert project.call("report", "latest").code == 0
 
 
 def test_criteria_of_a_run_stay_undecided_without_a_judge(project: Project) -> None:
@@ -388,7 +389,7 @@ def test_expectations_that_meet_no_conversation_are_a_mistake(project: Project) 
     told = " ".join(done.out.split())
     assert "suite.yaml:1: --scenarios: none of its scenarios has the id of a conversation" in told
     assert done.out.splitlines()[-1].startswith(
-        "AUTHOR ERROR: 1 mistake, listed above; all 2 scenarios passed"
+        "AUTHOR ERROR: 1 mistake, listed above; 2 conversations, nothing found"
     )
 
 
@@ -437,6 +438,7 @@ def test_a_limit_of_time_is_not_decided_where_no_times_were_recorded(project: Pr
 def test_the_places_in_reports_are_those_of_the_records(project: Project) -> None:
     log(project, conversation("a", t="s"), conversation("b", t="s", calls="no_such_tool"))
     arguments = ["log.jsonl", "--scenario-from", "t", "--report", "junit=j.xml"]
+    project.write("agenteval.yaml", "fail_on_severity: high\n")
     done = score(project, *arguments, "--report", "github")
     assert done.code == 1, done.all
     assert "file=log.jsonl,line=2" in done.out
@@ -461,7 +463,7 @@ def test_reports_do_not_tell_a_secret_again(project: Project) -> None:
     log(project, {"id": "a", "messages": [{"role": "user", "content": "hi"}, answer]})
     project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent', secrets: [{key}]}}\n")
     done = score(project, "log.jsonl", "--report", "markdown=r.md", "--report", "junit=j.xml", "-v")
-    assert done.code == 1, done.all
+    assert done.code == 0, done.all
     for told in (done.out, *((project.root / name).read_text() for name in ("r.md", "j.xml"))):
         assert key not in told
         assert "unsafe state" in told
@@ -563,6 +565,10 @@ def test_a_judge_sees_the_policy_of_the_record(project: Project) -> None:
 def test_a_thousand_conversations_are_told_in_a_few_lines(project: Project) -> None:
     lines = [conversation(f"c{n}", calls="x" if n % 2 else "get_order") for n in range(1000)]
     log(project, *lines)
+    reported = project.call("score", "log.jsonl")
+    assert reported.code == 0
+    assert len(reported.out.splitlines()) < 20
+    project.write("agenteval.yaml", "fail_on_severity: high\n")
     done = project.call("score", "log.jsonl")
     assert done.code == 1
     assert len(done.out.splitlines()) < 700  # a line for each that failed, and ten of them in full
@@ -672,7 +678,7 @@ def test_what_would_decide_a_score_is_never_to_play_something_again(project: Pro
     scored = project.call("score", "log.jsonl", "--no-judge")
     assert scored.code == 3, scored.all
     assert "agenteval run" not in scored.all
-    assert "a record that can be read in place of log.jsonl:2, and 1 more" in " ".join(scored.out.split())
+    assert "records that can be read in place of log.jsonl:2, log.jsonl:3" in " ".join(scored.out.split())
 
     project.write("log.jsonl", json.dumps(good) + "\n")
     project.write("expected.yaml", "{id: t, turns: [Hi], expect: {output: {contains: [Done]}}}\n")

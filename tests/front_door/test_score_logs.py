@@ -176,7 +176,7 @@ def test_the_command_reads_what_jq_writes(project: Project) -> None:
     good, bad = record("good", "It has been shipped."), record("bad", "")
     project.write("log.json", "\n".join(json.dumps(each, indent=2) for each in (good, bad)))
     done = score(project, "log.json")
-    assert done.code == 1, done.all
+    assert done.code == 0, done.all
     assert verdicts(project) == {"good": "passed", "bad": "failed"}
     project.write("log.json", f"{json.dumps(good, indent=2)}\n{{\n  oops\n}}\n")
     done = score(project, "log.json")
@@ -302,7 +302,7 @@ def test_the_command_finds_the_bug_in_a_log_of_requests(project: Project) -> Non
         json.dumps({"data": pairs}, indent=1),
     ):
         project.write("log.json", text)
-        done = score(project, "log.json")
+        done = score(project, "log.json", "--max-rate", "high=0")
         assert done.code == 1, done.all
         assert verdicts(project) == {"fix": "passed", "bug": "failed"}
         assert [f["detector"] for f in project.sample("bug")["findings"]] == ["unknown_tool"]
@@ -319,7 +319,8 @@ def log(project: Project, *answers: str, **more: Any) -> None:
 
 
 def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: Project) -> None:
-    project.write("agenteval.yaml", "gates:\n  no_regression: {margin: 0.05}\n")
+    gate = "gates:\n  no_regression: {margin: 0.05}\n"
+    project.write("agenteval.yaml", f"{gate}fail_on_severity: critical\n")
     log(project, "Shipped.", "On its way.")
     done = score(project, "log.jsonl")
     assert done.code == 0, done.all
@@ -333,6 +334,8 @@ def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: P
     assert f"no_regression ({why})" in unwrapped(again.out)
     log(project, "Shipped.", "")
     assert score(project, "log.jsonl").code == 1  # without the gate every conversation has to pass
+    project.write("agenteval.yaml", gate)
+    assert score(project, "log.jsonl").code == 0  # of a log without scenarios only where a severity is named
 
 
 @pytest.mark.parametrize("gate", [f"pass_rate: {PASS_RATE}", "pass_hat_k: {k: 3, at_least: 0.5}"])

@@ -207,7 +207,7 @@ def test_recorded_conversations_of_score_are_shown(project: Project) -> None:
         for name, trial, said in (("a", 0, "Hello"), ("b", 0, ""))
     ]  # fmt: skip
     project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
-    assert project.call("score", "log.jsonl").code == 1
+    assert project.call("score", "log.jsonl").code == 0
     assert heads(show(project)) == [("b@1", "FAILED")]
     text = show(project, "a")
     assert heads(text) == [("a@1", "PASSED")]
@@ -223,7 +223,7 @@ def test_conversations_of_one_scenario_have_names_of_their_own(project: Project)
         for n in range(4)
     ]  # fmt: skip
     project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
-    assert project.call("score", "log.jsonl", "--scenario-from", "task").code == 1
+    assert project.call("score", "log.jsonl", "--scenario-from", "task").code == 0
     assert heads(show(project)) == [("task-1[conv-3]@2", "FAILED")]
     for name in ("conv-2", "task-1[conv-2]", "task-1[conv-2]@1", "task-1@1"):
         assert heads(show(project, name)) == [("task-1[conv-2]@1", "PASSED")]

@@ -201,7 +201,7 @@ def test_the_schema_would_notice():
 
 def test_run_and_summary():
     told = results(samples.mixed())
-    assert told["schema_version"] == 2
+    assert told["schema_version"] == 3
     run = told["run"]
     assert (run["elapsed_s"], run["complete"], run["outcome"]) == (61.5, False, "interrupted")
     assert run["config"]["agent"]["name"] == "wonderbot"

@@ -17,7 +17,7 @@ from agenteval import __version__
 from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.report import runs_root
 from agenteval.core.config import ReporterChoice
-from agenteval.core.decision import Decision
+from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.errors import AgentevalError
 from agenteval.core.event import Event
 from agenteval.core.plurals import plural
@@ -93,7 +93,7 @@ def _entry(folder: Path) -> KeptEntry:
 
 
 LISTED = "listed.json"
-_FORM = 1
+_FORM = 2
 """Of what is kept: raised when an entry says something else."""
 
 
@@ -146,7 +146,7 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
     counted = Counter(each.verdict.value for each in decision.scenarios.values())
     spent = total_of(report.usage.values())
     return {
-        "verdict": decision.verdict.value,
+        "verdict": decision.word,
         "exit_code": decision.exit_code,
         "scenarios": {verdict.value: counted[verdict.value] for verdict in Verdict},
         "conversations": len(report.samples),
@@ -193,12 +193,13 @@ def _when(started_at: str) -> str:
 def _verdict(entry: KeptEntry) -> Text:
     if entry.verdict is None:
         return Text(NOTHING)
-    return Text(entry.verdict, style=style_of(Verdict(entry.verdict)))
+    style = "" if entry.verdict == REPORTED else style_of(Verdict(entry.verdict))
+    return Text(entry.verdict, style=style)
 
 
 def _counts(entry: KeptEntry) -> str:
     """``19 of 23``: those that passed."""
-    if entry.scenarios is None:
+    if entry.scenarios is None or entry.verdict == REPORTED:
         return NOTHING
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"
 

@@ -34,13 +34,14 @@ from agenteval.cli.commands.score_prepare import (
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.cli.way_out import say
+from agenteval.cli.wiring import user_reviews
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.errors import did_you_mean
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import Emit, Scorer
+from agenteval.core.protocols import Emit, Reviewer, Scorer
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
 from agenteval.files.asked_file import ASKED, AskedFile
@@ -185,6 +186,7 @@ async def _score_and_close(
         applies_of=Applied(prepared.plan),
         visibility=prepared.plan.visibility,
         in_flight=prepared.config.concurrency,
+        review=_review_of(prepared),
     )
     try:
         with interruptible(control):
@@ -194,6 +196,19 @@ async def _score_and_close(
     finally:
         with anyio.CancelScope(shield=True):
             await prepared.resources.aclose()
+
+
+def _review_of(prepared: PreparedScore) -> Reviewer | None:
+    """Users are looked at where judges are asked: in conversations that failed, or that have a finding by
+    which ``--max-rate`` may."""
+    if not prepared.judges:
+        return None
+    plan = prepared.plan
+    bounds = [*plan.max_rates, *([plan.fail_on] if plan.fail_on else [])]
+    if bounds:
+        least = min(bounds, key=lambda severity: severity.rank)
+        plan = plan.model_copy(update={"fail_on_severity": least})
+    return user_reviews(plan, prepared.metrics, prepared.resources)
 
 
 def _second_look(prepared: PreparedScore) -> SecondLook:

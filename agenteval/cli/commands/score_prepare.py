@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +25,7 @@ from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
 from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import Scenario
+from agenteval.core.score import Severity
 from agenteval.core.tool_visibility import declared_visibility
 from agenteval.files import config_file, loading, runs
 from agenteval.files.recorded.identity import Naming, Paths, Recorded
@@ -67,6 +68,7 @@ class ScoreRequest:
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     no_calls_in: tuple[str, ...] = ()
+    max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
     recording: Recording = field(default_factory=Recording)
 
@@ -100,6 +102,7 @@ def prepare(request: ScoreRequest) -> PreparedScore:
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
     plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
+    plan = plan.model_copy(update={"max_rates": dict(request.max_rates)})
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)

@@ -202,10 +202,12 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            yield from _before(error, text, at, piece.number, source)
+            before = list(_before(error, text, at, piece.number, source))
+            yield from before
             line = piece.number + error.lineno - 1
             told = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {told}")
+            hides_rest = bool(at or before)
+            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {told}", hides_rest)
             return
         except (ValueError, RecursionError) as error:
             yield Unreadable(f"{source.shown}:{line}", f"not JSON: {str(error).partition(';')[0]}")

@@ -102,7 +102,11 @@ class Naming:
     def unreadable(self, entry: Unreadable) -> Recorded:
         """What could not be read has a place in the report, too."""
         key = SampleKey(scenario=self._unique(entry.where, []), agent=self._agent)
-        stop = Stop(reason=StopReason.UNREADABLE, detail=f"{entry.where}: {entry.why}")
+        stop = Stop(
+            reason=StopReason.UNREADABLE,
+            detail=f"{entry.where}: {entry.why}",
+            hides_rest=entry.hides_rest,
+        )
         scenario = Scenario(id=key.scenario, name=key.scenario, source=entry.where)
         return Recorded(key, scenario, Trajectory(stop=stop), entry.where)
 

@@ -146,7 +146,7 @@ class _Run:
                 lost.append(self._replayed(key, stop, None))
         yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
-            yield Unreadable(end, "the journal has no end: its run was cut off")
+            yield Unreadable(end, "the journal has no end: its run was cut off", hides_rest=True)
 
     def _replayed(self, key: SampleKey, stop: Stop, unfinished: Turn | None) -> Replayed:
         scenario, where = self._begun.pop(key)

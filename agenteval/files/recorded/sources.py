@@ -159,7 +159,7 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
         why = "the compressed data is cut off" if isinstance(error, EOFError) else f"cannot be read: {error}"
-        yield Unreadable(f"{source.shown}:{number + 1}", why)
+        yield Unreadable(f"{source.shown}:{number + 1}", why, hides_rest=True)
 
 
 def _opened(path: Path) -> IO[bytes]:

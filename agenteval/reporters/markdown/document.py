@@ -16,17 +16,32 @@ from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highe
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
-from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, table
+from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words import agents
 from agenteval.reporters.words.accepted import accepted_count, accepted_lines
-from agenteval.reporters.words.failure import Failure, failures, planned, reason_lines, scenario_decision
+from agenteval.reporters.words.failure import (
+    Failure,
+    failures,
+    planned,
+    reason_lines,
+    scenario_decision,
+)
+from agenteval.reporters.words.failure_rates import (
+    COLUMNS,
+    HEAD,
+    cells,
+    quotation_place,
+    quotation_text,
+    unknown_lines,
+)
 from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
+from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Dimension, Report
 from agenteval.verdict.side_by_side import side_by_side
 
@@ -49,6 +64,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_head(report, decision),
         *_author_errors(decision),
         *_accepted(decision),
+        *_failure_rates(report, decision, extent),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
         *scores(report, decision, extent),
@@ -65,7 +81,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 
 def _head(report: Report, decision: Decision) -> Iterator[str]:
-    yield f"# {MARKS[decision.verdict]} agenteval: {decision.verdict}"
+    yield f"# {sign_of(decision)} agenteval: {decision.word}"
     samples = sum(len(planned(scenario)) for scenario in report.scenarios)
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
     many = f"{markdown(ends_text(report, decision))} · {plural(samples, 'sample')}"
@@ -93,6 +109,26 @@ def _accepted(decision: Decision) -> Iterator[str]:
     if lines := accepted_lines(decision):
         yield f"## {plural(accepted_count(decision), 'accepted failure')}"
         yield "\n".join(f"- {markdown(one_line(line, 600))}" for line in lines)
+
+
+def _failure_rates(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
+    rates = failure_rates(report, decision)
+    if rates is None:
+        return
+    yield f"## {HEAD}"
+    rows = rates.rows[: extent.rows]
+    if rows:
+        yield table(COLUMNS, map(cells, rows))
+    else:
+        yield f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}."
+    notes = [more(len(rates.rows) - extent.rows, "row"), *unknown_lines(rates)]
+    if told := [markdown(note) for note in notes if note]:
+        yield "\n".join(f"- {note}" for note in told)
+    for row in rows:
+        yield f"**{markdown(one_line(row.label, CELL))}** ({markdown(one_line(row.found_by, CELL))})"
+        yield "\n".join(
+            f"- {markdown(f'{quotation_place(each)}: {quotation_text(each)}')}" for each in row.quotations
+        )
 
 
 def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterator[str]:
@@ -178,7 +214,7 @@ def _failures(report: Report, decision: Decision, options: ReportOptions, extent
 
 
 def _failure(failure: Failure, options: ReportOptions) -> Iterator[str]:
-    tolerated = " (tolerated by a gate)" if failure.tolerated else ""
+    tolerated = f" ({failure.why_tolerated})" if failure.tolerated else ""
     yield f"### {MARKS[failure.verdict]} {markdown(failure.title)}: {failure.verdict}{tolerated}"
     yield f"at {markdown(shown_place(failure.where, options.root))}"
     yield fence("\n".join(reason_lines(failure, options.root)))

@@ -16,7 +16,7 @@ from agenteval.core.safe_text import markdown, one_line
 from agenteval.core.score import Verdict
 from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.judges import judging_notes
-from agenteval.reporters.markdown.table import MARKS, more, table
+from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
 from agenteval.reporters.words.spending import brief_sum
@@ -54,7 +54,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[str]:
     rows = list(rows_of(report, decision))
-    yield f"### {MARKS[decision.verdict]} agenteval: {decision.verdict}{_counted(rows)}"
+    yield f"### {sign_of(decision)} agenteval: {decision.word}{_counted(rows)}"
     yield " · ".join(filter(None, _facts(report, decision)))
     if decision.author_errors:
         yield "\n".join(f"- {markdown(one_line(text, 500))}" for text in decision.author_errors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import markdown, one_line
 from agenteval.core.score import Verdict
@@ -12,6 +13,11 @@ from agenteval.core.score import Verdict
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
 """Characters of a cell."""
+
+
+def sign_of(decision: Decision) -> str:
+    """Of the verdict; of what nothing was to pass, none that reads as green."""
+    return "📋" if decision.word == REPORTED else MARKS[decision.verdict]
 
 
 class Extent(NamedTuple):

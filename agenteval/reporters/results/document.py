@@ -45,6 +45,7 @@ from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import Reviews, is_simulated, simulation
 from agenteval.scoring.findings import sample_of
 from agenteval.verdict.asides import asides
+from agenteval.verdict.failure_rates import FailureRate, failure_rates
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
 from agenteval.verdict.report import Dimension, Report
@@ -167,7 +168,7 @@ def _run(report: Report) -> shape.RunShape:
 def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.SummaryShape:
     failures = failures_by_sample(report)
     return shape.SummaryShape(
-        verdict=decision.verdict.value,
+        verdict=decision.word,
         exit_code=decision.exit_code,
         scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
@@ -187,12 +188,54 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
             shape.AsideShape(kind=aside.kind, count=aside.count, text=aside.text)
             for aside in asides(report, decision)
         ],
+        failure_rates=_failure_rates(report, decision),
         ungated=list(decision.ungated),
         author_errors=list(decision.author_errors),
         accepted=[of_accepted(use) for use in decision.accepted],
         notices=[
             shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
             for n in report.notices
+        ],
+    )
+
+
+def _failure_rates(report: Report, decision: Decision) -> shape.FailureRatesShape | None:
+    rates = failure_rates(report, decision)
+    if rates is None:
+        return None
+    return shape.FailureRatesShape(
+        records=rates.records,
+        unreadable=list(rates.unreadable),
+        conversations=rates.conversations,
+        undecided=rates.undecided,
+        not_fully_seen=rates.unplaced,
+        by_severity={severity.value: count for severity, count in rates.by_severity.items()},
+        rows=[_failure_rate(row) for row in rates.rows],
+    )
+
+
+def _failure_rate(row: FailureRate) -> shape.FailureRateShape:
+    return shape.FailureRateShape(
+        label=row.label,
+        found_by=row.found_by,
+        metric=row.metric,
+        severity=row.severity.value if row.severity else None,
+        severities={severity.value: count for severity, count in row.severities.items()},
+        conversations=row.conversations,
+        of=row.of,
+        unknown=row.unknown,
+        rate=row.rate,
+        low=row.interval.low,
+        high=row.interval.high,
+        quotations=[
+            shape.QuotationShape(
+                scenario=each.key.scenario,
+                where=each.where,
+                turn=each.turn,
+                evidence=each.evidence,
+                explanation=each.explanation,
+            )
+            for each in row.quotations
         ],
     )
 
@@ -267,7 +310,7 @@ def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
 
 def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
     told = simulation(samples)
-    if not told.messages and not told.lost:
+    if not told.messages and not told.lost and not told.reviews.all:
         return None
     return shape.SimulatorShape(
         messages=told.messages,

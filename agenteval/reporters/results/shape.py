@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-RESULTS_VERSION = 2
+RESULTS_VERSION = 3
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
+RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
+"""``reported``: of a log without scenarios; nothing was to pass."""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
 
@@ -230,7 +232,7 @@ class TurnShape(Shape):
 class UserReviewsShape(Shape):
     """How many conversations of simulated users were reviewed and in how many the user was at fault
     (``rate``, with its 95 % interval by Wilson): of those that failed, and of a tenth of the others, drawn by
-    lot."""
+    lot. ``not_in_scenario``: in how many nothing that is known of the user says whether it was."""
 
     reviewed: int
     at_fault: int
@@ -241,6 +243,7 @@ class UserReviewsShape(Shape):
     failed_at_fault: int
     passed: int
     passed_at_fault: int
+    not_in_scenario: int
 
 
 class SimulatorShape(Shape):
@@ -257,8 +260,9 @@ class SimulatorShape(Shape):
 
 
 class UserReviewShape(Shape):
-    """What a judge said of the simulated user of one conversation: ``as it should``, ``hindered``, ``helped``
-    or ``not clear``. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
+    """What a judge said of the user of one conversation: ``as it should``, ``hindered``, ``helped``, ``the
+    scenario did not say`` or ``not clear``. ``recorded`` (else absent): of a log, whose user may have been a
+    person. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
     ``explains``: the conversation would have ended otherwise without it. ``failed``: it was reviewed since it
     had failed, else by lot."""
 
@@ -271,6 +275,7 @@ class UserReviewShape(Shape):
     source: str
     by: str
     scripted: bool
+    recorded: bool | None = None
 
 
 class ViolationShape(Shape):
@@ -499,15 +504,61 @@ class SideBySideShape(Shape):
     agents: list[AgentBesideShape]
 
 
+class QuotationShape(Shape):
+    """Where something was found: file and line of the log, and the turn (from 0; null: the whole
+    conversation)."""
+
+    scenario: str
+    where: str
+    turn: int | None
+    evidence: str
+    explanation: str
+
+
+class FailureRateShape(Shape):
+    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``): in how many
+    ``conversations`` ``of`` those of which it is known, with the ``rate`` and its 95 % interval by Wilson;
+    ``unknown``: of how many more it is not known. ``severity`` is the worst, ``severities`` says how many
+    conversations by the worst of each; null and empty for a check that does not hold. ``quotations``: of the
+    first three conversations."""
+
+    label: str
+    found_by: str
+    metric: str
+    severity: SeverityText | None
+    severities: dict[str, int]
+    conversations: int
+    of: int
+    unknown: int
+    rate: float
+    low: float
+    high: float
+    quotations: list[QuotationShape]
+
+
+class FailureRatesShape(Shape):
+    """What goes wrong in a log without scenarios. ``conversations``: the records that could be read;
+    ``undecided`` and ``not_fully_seen``: how many of these; ``by_severity``: by the worst finding."""
+
+    records: int
+    unreadable: list[str]
+    conversations: int
+    undecided: int
+    not_fully_seen: int
+    by_severity: dict[str, int]
+    rows: list[FailureRateShape]
+
+
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
     by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst
     first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user
     was simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
     ``asides``: what did not gate and a reader would want to know. ``ungated`` names what was judged and gates
-    nothing; ``accepted``: what became of each entry of the accept list."""
+    nothing; ``accepted``: what became of each entry of the accept list. ``failure_rates``: of a log without
+    scenarios, else null."""
 
-    verdict: VerdictText
+    verdict: RunVerdictText
     exit_code: int
     scripted: bool
     gates: list[GateShape]
@@ -521,6 +572,7 @@ class SummaryShape(Shape):
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None
     asides: list[AsideShape]
+    failure_rates: FailureRatesShape | None
     ungated: list[str]
     author_errors: list[str]
     accepted: list[AcceptedShape]
@@ -556,7 +608,7 @@ class RunShape(Shape):
 class Results(Shape):
     """The results of a run of agenteval."""
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     run: RunShape
     summary: SummaryShape
     scenarios: list[ScenarioShape]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import Decision, GateRow
+from agenteval.core.decision import REPORTED, Decision, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
@@ -50,6 +50,8 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
         yield from _of_gate(gate, options)
     for group in groups[: MOST - len(gates)]:
         verdict = scenario_decision(decision, group[0].of).verdict
+        if decision.is_reported:  # its conversations decide nothing, its own rules do
+            verdict = group[0].verdict
         yield from _of_scenario(group, verdict, names[group[0].scenario], report, options)
     if (more := len(gates) + len(groups) - MOST) > 0:
         yield Text(f"… and {more:,} more")
@@ -124,4 +126,4 @@ def last_line(report: Report, decision: Decision) -> Text:
     return line
 
 
-_WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red"}
+_WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red", REPORTED.upper(): "default"}

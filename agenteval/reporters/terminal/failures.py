@@ -149,7 +149,8 @@ def _head(failure: Failure, options: ReportOptions) -> Text:
     line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
     line.append(f"  {place}", style="dim")
     remarks = [fault_text(failure.fault, failure.sample)] if failure.fault else []
-    remarks += ["tolerated"] if failure.tolerated else []
+    tolerated = "reported" if failure.is_reported else "tolerated"
+    remarks += [tolerated] if failure.tolerated else []
     return line.append(f"  ({'; '.join(remarks)})" if remarks else "")
 
 

@@ -34,6 +34,7 @@ from agenteval.reporters.words.judge import (
     replies_by_role,
     scripted_text,
     second_opinions_text,
+    simulation,
     simulation_text,
 )
 from agenteval.reporters.words.places import shown_place
@@ -155,7 +156,8 @@ def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]
         yield Text("error rates:"), Text(rates)
     told = simulation_text(report)
     if told and not refusals(report):
-        yield Text("note:"), Text(f"simulated user: {told}")
+        who = "simulated user" if simulation(report.samples).messages else "users"
+        yield Text("note:"), Text(f"{who}: {told}")
     replies = replies_by_role(report)
     used = [
         f"{role} {_spent(usage, replies.get(role, ReplyCounts()))}"
@@ -234,7 +236,9 @@ def brief_error_rates(report: Report, decision: Decision) -> str:
 
 def _error_rate(report: Report, decision: Decision) -> float:
     """How often such a run would end as this one for the wrong reason; 0 where that is seldom."""
-    if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
+    if replaces_every_sample(report.plan.gates) or decision.is_reported:
+        return 0.0
+    if decision.verdict is Verdict.INCONCLUSIVE:
         return 0.0
     worth = every_sample_chances(_conversations(report))
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

@@ -59,6 +59,8 @@ def issues(report: Report, decision: Decision, options: ReportOptions) -> Iterat
 def issue_lines(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
     texts = issues_text(report, decision)
+    if decision.is_reported and not any(text.issue.by for text in texts):
+        return  # what code grouped is the table of what goes wrong
     few = FEW_ISSUES
     if decision.verdict is Verdict.PASSED:  # then only what is bad, and did not gate
         few = min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))

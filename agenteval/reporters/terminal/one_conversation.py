@@ -44,7 +44,7 @@ from agenteval.reporters.words.transcript_lines import (
     how_it_ended,
     secrets_told,
 )
-from agenteval.verdict.gates import SEVERE
+from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7

@@ -54,7 +54,7 @@ def head(report: Report, decision: Decision, options: ReportOptions) -> Iterator
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
         _agents(report),
-        _counts(report),
+        _counts(report, decision),
     ]
     if report.run.config.profile:
         parts.append(f"profile {one_line(report.run.config.profile, 40)}")
@@ -87,9 +87,11 @@ def _agents(report: Report) -> str:
     return ", ".join([*names[:_MOST_AGENTS], *more])
 
 
-def _counts(report: Report) -> str:
+def _counts(report: Report, decision: Decision) -> str:
     scenarios = len({each.scenario.id for each in report.scenarios})
     held = len(report.samples)
+    if decision.without_scenarios:
+        return plural(held, "record")
     return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
 
 
@@ -147,6 +149,8 @@ _WORDS = {
 
 def files(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """A line for each file in which something did not pass, the worst first; of the others how many."""
+    if decision.is_reported:
+        return  # none of them was to pass
     told = [
         _File(path, Counter(end_of(each, decision) for each in scenarios))
         for path, scenarios in by_file(report.scenarios).items()
@@ -255,7 +259,7 @@ _PADDING = 3
 
 def dimensions(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """One row for each dimension (and agent): what passed, and what it took."""
-    rows = list(_rows(report, decision))
+    rows = [] if decision.is_reported else list(_rows(report, decision))
     if not rows:
         return
     several = len(report.dimensions) > 1
@@ -317,7 +321,7 @@ def _name(row: _Row, *, several: bool) -> str:
 
 def held(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """Of a run that passed: what judges said on average, and which gate it passed by least."""
-    if decision.verdict is not Verdict.PASSED or decision.author_errors:
+    if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
     scores = " · ".join(_means(report))
     for label, text in (("scores", scores), ("gates", _gates(decision))):

@@ -51,7 +51,7 @@ _LOUD = ("warning", "error", "accepted", "no score")
 
 def _lost(report: Report, decision: Decision) -> Iterator[str]:
     """Conversations that were not decided and that the run passes without: its list does not have them."""
-    if decision.verdict is Verdict.PASSED:
+    if decision.verdict is Verdict.PASSED or decision.is_reported:
         names = selectors(report)
         for failure in failures(report, decision):
             if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:

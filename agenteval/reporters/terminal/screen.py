@@ -16,6 +16,7 @@ from agenteval.reporters.terminal.accepted import accepted
 from agenteval.reporters.terminal.agents import agents_compared
 from agenteval.reporters.terminal.blocks import blocks
 from agenteval.reporters.terminal.ends import ending, failure_list
+from agenteval.reporters.terminal.failure_rates import failures_by_rate
 from agenteval.reporters.terminal.failures import failure_section, transcripts
 from agenteval.reporters.terminal.gates import gates, notes
 from agenteval.reporters.terminal.issues import broken, issue_lines, issues
@@ -39,6 +40,7 @@ USUAL: tuple[Section, ...] = (
     agents_compared,
     blocks,
     issue_lines,
+    failures_by_rate,
     remarks,
     mistakes,
     failure_list,
@@ -48,6 +50,7 @@ VERBOSE: tuple[Section, ...] = (
     head,
     files,
     failure_section,
+    failures_by_rate,
     dimension_tables,
     score_table,
     summary_table,

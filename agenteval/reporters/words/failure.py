@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
@@ -31,8 +31,9 @@ class Failure:
     """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
 
     ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
-    a fault tolerance covers it). ``violations`` are its reasons, failed checks among them; there is
-    at least one. ``repro`` is the command that runs the scenario again.
+    a fault tolerance covers it; or, ``is_reported``, no conversation of such a log decides).
+    ``violations`` are its reasons, failed checks among them; there is at least one. ``repro`` is
+    the command that runs the scenario again.
     """
 
     of: ScenarioReport
@@ -46,6 +47,12 @@ class Failure:
     repro: str
     sample: SampleReport | None = None
     several_agents: bool = False
+    is_reported: bool = False
+
+    @property
+    def why_tolerated(self) -> str:
+        """Why what a conversation broke does not decide."""
+        return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
 
     @property
     def scenario(self) -> str:
@@ -84,16 +91,25 @@ class Failure:
 def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
     """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
     several = len({scenario.agent for scenario in report.scenarios}) > 1
+    bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
+    broken = frozenset((row.scenario, row.agent) for row in bad)
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, report.run, several_agents=several)
+        for failure in _of_scenario(scenario, decision, report.run, broken, several_agents=several)
     )
 
 
 def _of_scenario(
-    scenario: ScenarioReport, decision: Decision, run: RunStarted, *, several_agents: bool
+    scenario: ScenarioReport,
+    decision: Decision,
+    run: RunStarted,
+    broken: Set[tuple[str, str]],
+    *,
+    several_agents: bool,
 ) -> Iterator[Failure]:
+    """``broken``: the scenarios, with their agents, whose own gates do not hold. Where conversations are only
+    reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     whole = Failure(
@@ -102,11 +118,13 @@ def _of_scenario(
         title=title(scenario, None, several_agents=several_agents),
         verdict=verdict,
         fault=None,
-        tolerated=Verdict.PASSED in (verdict, decision.verdict),
+        tolerated=Verdict.PASSED in (verdict, decision.verdict)
+        or (decision.is_reported and name not in broken),
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
         repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
         several_agents=several_agents,
+        is_reported=decision.is_reported,
     )
     options = score_options(run.command)
     for key, sample in planned(scenario):
@@ -118,7 +136,8 @@ def _of_scenario(
                 title=title(scenario, key, several_agents=several_agents),
                 verdict=decided.verdict,
                 fault=decided.fault,
-                tolerated=whole.tolerated
+                tolerated=decision.is_reported
+                or whole.tolerated
                 or (decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(*name)),
                 where=sample.record if sample and sample.record else whole.where,
                 violations=sample_violations(sample, decided, whole.where),

@@ -13,7 +13,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Check, Score, ScoreFailure
+from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure
 from agenteval.core.trajectory import StopReason, Turn, Usage
 from agenteval.reporters.words.failure import title, turn_words
 from agenteval.scoring.detectors.table import DETECTORS
@@ -190,12 +190,14 @@ def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]
 
 class Reviews(NamedTuple):
     """How many conversations of simulated users were reviewed, by what became of them, and in how many the
-    user was at fault; those that passed are a tenth, drawn by lot."""
+    user was at fault; those that passed are a tenth, drawn by lot. ``not_in_scenario``: in how many nothing
+    that is known of the user says whether it was."""
 
     failed: int = 0
     failed_at_fault: int = 0
     passed: int = 0
     passed_at_fault: int = 0
+    not_in_scenario: int = 0
 
     @property
     def all(self) -> int:
@@ -243,6 +245,7 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
             failed_at_fault=sum(review.failed and review.is_fault for review in reviews),
             passed=sum(not review.failed for review in reviews),
             passed_at_fault=sum(not review.failed and review.is_fault for review in reviews),
+            not_in_scenario=sum(review.label == NOT_IN_SCENARIO for review in reviews),
         ),
         scripted=scripted,
         real=sum(bool(turn.user_model) for turn in turns) - scripted,
@@ -285,7 +288,7 @@ def simulation_text(report: Report) -> str:
     if no user was simulated."""
     told = simulation(report.samples)
     if not told.messages and not told.lost:
-        return ""
+        return _reviews_text(told.reviews).removeprefix("; ")
     lost = f"; {plural(told.lost, 'sample')} lost to it" if told.lost else ""
     return (
         f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
@@ -301,7 +304,8 @@ def _reviews_text(told: Reviews) -> str:
     parts += [f"{told.passed_at_fault:,} of {told.passed:,} that passed, drawn by lot"] if told.passed else []
     rate = f"{100 * told.at_fault / told.all:.0f} % [{low}, {high}]"
     what = f"{told.at_fault:,} of {plural(told.all, 'reviewed conversation')}"
-    return f"; at fault in {what}: {rate} ({', '.join(parts)})"
+    open_ = f"; in {told.not_in_scenario:,} the scenario did not say" if told.not_in_scenario else ""
+    return f"; at fault in {what}: {rate} ({', '.join(parts)}){open_}"
 
 
 # ── what judges and users were reported in other words ───────────────────────────────────────────────

@@ -86,7 +86,7 @@ def shell_word(word: str) -> str:
 
 _SCORE_OPTIONS = (
     "-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from", "-m", "--model",
-    "--metric", "--no-calls-in",
+    "--metric", "--no-calls-in", "--max-rate",
 )  # fmt: skip
 _SELECTION = ("-s", "--scenario")
 
@@ -108,7 +108,9 @@ def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequenc
 
 def all_scored_again(scenario: ScenarioReport, command: Sequence[str]) -> str:
     """The same score, of this scenario alone; empty for conversations that were held here."""
-    if command[:1] != ("score",) or not any(sample.record for sample in scenario.samples):
+    # One that the author wrote nothing of is of a log, whatever became of its user.
+    is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
+    if command[:1] != ("score",) or not is_of_log:
         return ""
     return command_of(["agenteval", *_without_selection(command), "-s", scenario.scenario.id])
 

@@ -10,6 +10,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.failure import scenario_decision
+from agenteval.reporters.words.failure_rates import reported_text
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.report import Report
 
@@ -42,14 +43,14 @@ def ends_text(report: Report, decision: Decision) -> str:
     """How many scenarios ended how, and what was not done."""
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
-    parts.append(_counted(report, decision))
+    parts.append(reported_text(report, decision) if decision.is_reported else _counted(report, decision))
     return "; ".join(filter(None, (*parts, _unrun(report))))
 
 
 def _word(report: Report, decision: Decision) -> str:
     if report.finished is None or report.finished.outcome == "interrupted":
         return INCOMPLETE
-    return AUTHOR_ERROR if decision.author_errors else decision.verdict.upper()
+    return AUTHOR_ERROR if decision.author_errors else decision.word.upper()
 
 
 TOLERATED = "did not pass every conversation"

@@ -1,4 +1,5 @@
-"""Was the simulated user one? A model looks at each conversation that failed, and at a tenth of the others.
+"""Was the simulated user one? A model looks at each conversation that failed, and at a tenth of the others;
+also at recorded ones, of whose users nothing is known without a scenario.
 
 A fault of the user that explains how the conversation ended makes the outcome the simulator's: neither red
 nor green. What the turns before the fault prove stands. Whom the model quotes is checked in code.
@@ -25,12 +26,13 @@ from agenteval.core.score import (
     HELPED,
     HINDERED,
     NOT_CLEAR,
+    NOT_IN_SCENARIO,
     ScoreFailure,
     UserReview,
     Verdict,
 )
 from agenteval.core.speech import pieces_of
-from agenteval.core.trajectory import Trajectory
+from agenteval.core.trajectory import StopReason, Trajectory
 from agenteval.files.prompts import USER_REVIEW, Prompt, fence
 from agenteval.scoring.goals import goals_of
 from agenteval.scoring.judges.corroboration import SAMPLED, ask
@@ -39,7 +41,9 @@ from agenteval.scoring.judges.references import not_there
 from agenteval.scoring.label_words import label_in
 from agenteval.scoring.transcript import latest_answer
 
-LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_CLEAR)
+LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_IN_SCENARIO, NOT_CLEAR)
+NOT_KNOWN = "Not known."
+"""Of a recorded conversation without a scenario."""
 
 
 def _label(value: Any) -> Any:
@@ -149,15 +153,17 @@ class _Review:
                 by=reply.model,
                 scripted=reply.scripted,
                 usage=reply.usage,
+                recorded=_is_recorded(trajectory),
             ),
         )
 
     def _request(self, scenario: Scenario, trajectory: Trajectory) -> ModelRequest:
+        known = _is_user_known(scenario)
         rendered = self.reviews.prompt.render(
-            profile=scenario.profile or "Nothing particular.",
-            goal=scenario.goal,
-            knowledge=listed(scenario.knowledge),
-            beliefs=listed(beliefs_of(scenario)),
+            profile=scenario.profile or ("Nothing particular." if known else NOT_KNOWN),
+            goal=scenario.goal or NOT_KNOWN,
+            knowledge=listed(scenario.knowledge) if known else NOT_KNOWN,
+            beliefs=listed(beliefs_of(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
             transcript="\n\n".join(_talk(trajectory)),
             outcome=fence(self.outcome),
@@ -172,6 +178,15 @@ class _Review:
             states_form=True,
             flaw_in=lambda said, is_scripted: _flaw(said, is_scripted, scenario, trajectory),
         )
+
+
+def _is_user_known(scenario: Scenario) -> bool:
+    """Whether anything was written of who the user is, and what it wants."""
+    return bool(scenario.goal or scenario.profile or scenario.knowledge or scenario.beliefs)
+
+
+def _is_recorded(trajectory: Trajectory) -> bool:
+    return trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
 
 
 def _talk(trajectory: Trajectory) -> Iterator[str]:
@@ -191,6 +206,9 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     own = [turn.user for turn in trajectory.turns if turn.script is None]
     if "explains" not in said.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
+    known = _is_user_known(scenario)
+    if said.label == HELPED and not known:
+        return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
     if said.label == HELPED:  # what is given away is said
         return (
             ""
@@ -202,6 +220,8 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
             "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
         )
     told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
+    if not known:  # then it can be at odds with its own words, but for those that are at fault
+        told = tuple(text for text in own if not is_quoted(said.evidence, (text,)))
     if (said.source.strip() or not is_scripted) and not is_quoted(said.source, (*filter(None, told), *agent)):
         return not_there("source", said.source, "what the user was told, or what the agent said")
     return ""

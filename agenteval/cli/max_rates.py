@@ -1,0 +1,51 @@
+"""``--max-rate high=1%``: what the command line says of the share of bad conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.score import Severity
+
+_HOW = "write SEVERITY=RATE, for example --max-rate high=1% or --max-rate critical=0"
+
+
+def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
+    """By severity, the share of conversations that may be as bad or worse. Raises ``AuthorError``."""
+    found: dict[Severity, float] = {}
+    for text in texts:
+        name, equals, rate = text.partition("=")
+        if not equals:
+            raise _mistake(text, "it names no rate", _HOW)
+        severity = _severity(text, name.strip().lower())
+        if severity in found:
+            raise _mistake(text, f"{severity} is bounded twice", "name each severity once")
+        found[severity] = _rate(text, rate.strip())
+    return found
+
+
+def _severity(text: str, name: str) -> Severity:
+    try:
+        return Severity(name)
+    except ValueError:
+        raise _mistake(text, f"'{name}' is no severity", did_you_mean(name, list(Severity))) from None
+
+
+def _rate(text: str, written: str) -> float:
+    is_percentage = written.endswith("%")
+    try:
+        number = Decimal(written.removesuffix("%").strip())
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or number < 0:
+        raise _mistake(text, f"'{written}' is no rate", _HOW)
+    rate = number / 100 if is_percentage else number
+    if rate >= 1:
+        what = f"{written} allows a finding in every conversation"
+        raise _mistake(text, what, "write a rate below 100%, as 1% or 0.01")
+    return float(rate)
+
+
+def _mistake(text: str, what: str, remedy: str) -> AuthorError:
+    return AuthorError(Problem(f"--max-rate {text}: {what}", remedy))

@@ -1,0 +1,89 @@
+"""A log without scenarios: what goes wrong, how often, and three quotations of each with their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
+from agenteval.core.score import Severity
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import NARROW, UNDECIDED, cut, free, heading, wrapped
+from agenteval.reporters.words.failure_rates import (
+    COLUMNS,
+    HEAD,
+    cells,
+    line_of,
+    quotation_place,
+    quotation_text,
+    unknown_lines,
+)
+from agenteval.verdict.failure_rates import FailureRate, failure_rates
+from agenteval.verdict.report import Report
+
+MOST_ROWS = 30
+_NUMBERS = ("conversations", "rate", "95 % interval")
+_GAP = 2
+_INDENT = 4
+_STYLES = {Severity.CRITICAL: "red", Severity.HIGH: "red", None: "red"}
+
+
+def failures_by_rate(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """A row for each label and who found it; below it, where. Nothing where scenarios decide."""
+    rates = failure_rates(report, decision)
+    if rates is None:
+        return
+    yield Text()
+    yield heading(f"{HEAD} in {plural(rates.conversations, 'conversation')}")
+    rows = rates.rows[:MOST_ROWS]
+    widths = _widths(rows, options.width)
+    if not rows:
+        yield Text("  nothing that is looked for was found")
+    for number, row in enumerate(rows):
+        if widths:
+            yield _line(row, widths, is_first=not number)
+        else:
+            yield from (Text(f"  {line}") for line in wrapped(line_of(row), options.width - 2, 4))
+        for quotation in row.quotations:
+            place = Text(" " * _INDENT + quotation_place(quotation) + "  ", style="dim")
+            room = options.width - place.cell_len
+            text = quotation_text(quotation)
+            if room >= _LEAST_ROOM:
+                yield place.append(cut(text, room).plain, style="not dim")
+            else:
+                yield place
+                for line in wrapped(text, options.width - 2 * _INDENT, 2):
+                    yield Text(" " * 2 * _INDENT).append_text(line)
+    if len(rates.rows) > MOST_ROWS:
+        yield Text(f"  … and {len(rates.rows) - MOST_ROWS:,} more; --report json has all")
+    for text in unknown_lines(rates):
+        yield free(f"  not known: {text}", UNDECIDED)
+    yield Text()
+
+
+_LEAST_ROOM = 60
+
+
+def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
+    """Of each column; ``None``: there is no room for a table."""
+    texts = [COLUMNS, *map(cells, rows)]
+    widths = [max(cell_len(text) for text in column) for column in zip(*texts, strict=True)]
+    if width < NARROW or sum(widths) + _GAP * len(widths) > width:
+        return None
+    return widths
+
+
+def _line(row: FailureRate, widths: Sequence[int], *, is_first: bool) -> Table:
+    """A table of one row: its quotations stand below it, as wide as the screen."""
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", show_header=is_first)
+    for title, width in zip(COLUMNS, widths, strict=True):
+        table.add_column(title, width=width, no_wrap=True, justify="right" if title in _NUMBERS else "left")
+    severity, *others = cells(row)
+    style = _STYLES.get(row.severity, "")
+    table.add_row(Text(severity, style=style), Text(others[0], style="bold"), *map(Text, others[1:]))
+    return table

@@ -1,0 +1,120 @@
+"""What goes wrong in a log without scenarios, and how often: the same words in every format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from agenteval.core.decision import Decision, GateRow
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Severity, Verdict
+from agenteval.verdict.failure_rates import FailureRate, FailureRates, Quotation, failure_rates
+from agenteval.verdict.max_rates import MAX_RATE
+from agenteval.verdict.recorded_logs import READABLE
+from agenteval.verdict.report import Report
+
+HEAD = "What goes wrong"
+COLUMNS = ("severity", "what", "found by", "conversations", "rate", "95 % interval")
+_NOT_KNOWN = "not known in {} more"
+
+
+def cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
+    """In the order of ``COLUMNS``."""
+    low, high = row.interval
+    many = f"{row.conversations:,} of {row.of:,}"
+    if row.unknown:
+        many += f", {_NOT_KNOWN.format(f'{row.unknown:,}')}"
+    return (
+        severity_text(row),
+        one_line(row.label, 80),
+        one_line(row.found_by, 80),
+        many,
+        percentage(row.rate),
+        f"{percentage(low)} to {percentage(high)}",
+    )
+
+
+def severity_text(row: FailureRate) -> str:
+    """``high``; with how many conversations where they differ: ``critical 1, medium 20``. Of a check that
+    does not hold, ``fails``: it has no severity, and fails its conversation."""
+    if not row.severities:
+        return "fails"
+    if len(row.severities) == 1:
+        return str(next(iter(row.severities)))
+    return ", ".join(f"{severity} {count:,}" for severity, count in row.severities.items())
+
+
+def percentage(share: float) -> str:
+    """With one decimal; only nothing is 0 %, and only all is 100 %."""
+    points = 100 * share
+    if 0 < share < 1:
+        points = min(max(points, 0.1), 99.9)
+    return f"{points:.1f} %"
+
+
+def quotation_place(quotation: Quotation) -> str:
+    """``log.jsonl:6, turn 1``; turns count from 1 for people."""
+    where = one_line(quotation.where or quotation.key.scenario, 200)
+    return where if quotation.turn is None else f"{where}, turn {quotation.turn + 1}"
+
+
+def quotation_text(quotation: Quotation) -> str:
+    """``"Booked!": nothing was booked``"""
+    quoted = f'"{one_line(quotation.evidence, 300)}"' if quotation.evidence.strip() else ""
+    return ": ".join(filter(None, (quoted, one_line(quotation.explanation, 300))))
+
+
+def line_of(row: FailureRate) -> str:
+    """All of a row in a line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
+    severity, what, by, many, rate, interval = cells(row)
+    return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
+
+
+def unknown_lines(rates: FailureRates) -> Iterator[str]:
+    """What of the log is not known."""
+    if rates.unreadable:
+        yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} could not be read"
+    if rates.undecided:
+        yield f"{plural(rates.undecided, 'conversation')} not decided"
+    if rates.unplaced:
+        yield f"{plural(rates.unplaced, 'conversation')} not fully seen"
+
+
+def reported_text(report: Report, decision: Decision) -> str:
+    """For the last line: what was found, and what ``--max-rate`` says of it."""
+    rates = failure_rates(report, decision)
+    assert rates is not None
+    parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
+    bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
+    others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))
+    parts += [f"{text} ({count:,} times)" if count > 1 else text for text, count in others.items()]
+    return "; ".join((*parts, _found(rates)))
+
+
+def _max_rate(row: GateRow) -> str:
+    share = percentage(row.value) if isinstance(row.value, float) else "–"
+    bound = f"{100 * float(row.bound):g} %"
+    words = {Verdict.PASSED: "held", Verdict.FAILED: "failed", Verdict.INCONCLUSIVE: "was not decided"}
+    return f"{row.name} {words[row.verdict]}: {share}, at most {bound}"
+
+
+def _other_gate(row: GateRow) -> str:
+    if row.name == READABLE and isinstance(row.value, float) and isinstance(row.bound, float):
+        if row.value <= row.bound:
+            return row.basis
+        return f"{percentage(row.value)} of the records unreadable, at most {100 * row.bound:g} %"
+    return f"{one_line(row.name, 80)} {'failed' if row.verdict is Verdict.FAILED else 'was not decided'}"
+
+
+def _found(rates: FailureRates) -> str:
+    """``100 conversations, 2 with empty answer, findings in 4 (3 high, 1 medium)``"""
+    total = plural(rates.conversations, "conversation")
+    counts = rates.by_severity
+    told = [f"{row.conversations:,} with {row.label}" for row in rates.rows if not row.severities]
+    if counts:
+        each = ", ".join(
+            f"{counts[severity]:,} {severity}" for severity in reversed(Severity) if severity in counts
+        )
+        told.append(f"findings in {sum(counts.values()):,} ({each})")
+    return f"{total}, {', '.join(told) if told else 'nothing found'}"

@@ -1,0 +1,187 @@
+"""What goes wrong in recorded conversations, how often, and three quotations of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agenteval.core.decision import Decision, SampleDecision
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Finding, Severity, Verdict
+from agenteval.verdict.counted import counted
+from agenteval.verdict.max_rates import failed_checks
+from agenteval.verdict.recorded_logs import is_unreadable, unreadable_places
+from agenteval.verdict.report import Report
+from agenteval.verdict.statistics import Interval, wilson
+from agenteval.verdict.thresholds import is_lost
+
+QUOTATIONS = 3
+"""Of each row, in the order of the file."""
+_JUDGE, _CHECK = "judge", "check"
+_LABELS = {"answer": "empty answer", "no_error": "the agent broke"}
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """Of one conversation: its ``where`` (file and line of the log) and ``turn`` (from 0; ``None``: the whole
+    of it)."""
+
+    key: SampleKey
+    where: str
+    turn: int | None
+    evidence: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class FailureRate:
+    """A label and who found it (a detector, ``judge of METRIC``, ``check NAME``). ``conversations``: in how
+    many; ``of``: of how many it is known; ``unknown``: of how many more it is not. ``severities``: how many
+    conversations by the worst severity there; empty for a check, which fails its conversation."""
+
+    label: str
+    found_by: str
+    metric: str
+    conversations: int
+    of: int
+    unknown: int
+    severities: Mapping[Severity, int]
+    quotations: tuple[Quotation, ...]
+
+    @property
+    def rate(self) -> float:
+        return self.conversations / self.of
+
+    @property
+    def interval(self) -> Interval:
+        """At 95 %."""
+        return wilson(self.conversations, self.of)
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst; ``None`` of a check."""
+        return max(self.severities, key=lambda each: each.rank, default=None)
+
+
+@dataclass(frozen=True)
+class FailureRates:
+    """``records``: all of them; ``unreadable``: the places of those that could not be read. ``undecided``:
+    how many could, and are not decided; ``unplaced``: how many hold something that no reader could place.
+    ``rows``: the worst severity first, then the most frequent."""
+
+    records: int
+    unreadable: tuple[str, ...]
+    undecided: int
+    unplaced: int
+    rows: tuple[FailureRate, ...]
+    by_severity: Mapping[Severity, int] = field(default_factory=dict)
+    """How many conversations by the worst severity of what was found there."""
+
+    @property
+    def conversations(self) -> int:
+        """Those that could be read."""
+        return self.records - len(self.unreadable)
+
+
+def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
+    """``None`` where scenarios say what is expected: then conversations pass or fail."""
+    if not decision.without_scenarios:
+        return None
+    samples = {sample.key: sample for sample in report.samples}
+    order = {key: place for place, key in enumerate(samples)}
+    rows: dict[tuple[str, str, str], list[_Met]] = {}
+    worst: dict[SampleKey, Severity] = {}
+    for key, _, finding in counted(report.scenarios, decision.samples, report):
+        rows.setdefault(_row_of(finding), []).append(_of_finding(samples[key], finding))
+        if key not in worst or finding.severity.rank > worst[key].rank:
+            worst[key] = finding.severity
+    for key, sample in samples.items():
+        for met in _of_checks(sample, decision.samples[key]):
+            rows.setdefault((_LABELS.get(met.name, met.name), f"{_CHECK} {met.name}", ""), []).append(met)
+    readable = [sample for sample in report.samples if not is_unreadable(sample)]
+    found = [
+        _rate(name, sorted(met, key=lambda m: order[m.quotation.key]), readable) for name, met in rows.items()
+    ]
+    return FailureRates(
+        records=len(report.samples),
+        unreadable=unreadable_places(report),
+        undecided=sum(decision.samples[s.key].verdict is Verdict.INCONCLUSIVE for s in readable),
+        unplaced=sum(any(told.turn.unplaced for told in s.turns) for s in readable),
+        rows=tuple(sorted(found, key=_worst_first)),
+        by_severity={s: n for s in Severity if (n := sum(each is s for each in worst.values()))},
+    )
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Something found in a conversation; ``severity`` is ``None`` for a check."""
+
+    name: str
+    severity: Severity | None
+    quotation: Quotation
+
+
+def _row_of(finding: Finding) -> tuple[str, str, str]:
+    is_judge = finding.detector == _JUDGE
+    by = f"judge of {finding.metric}" if is_judge else finding.detector
+    return finding.label, by, finding.metric if is_judge else finding.detector
+
+
+def _of_finding(sample: SampleReport, finding: Finding) -> _Met:
+    quoted = Quotation(sample.key, sample.record, finding.turn, finding.evidence, finding.explanation)
+    return _Met(finding.detector, finding.severity, quoted)
+
+
+def _of_checks(sample: SampleReport, decided: SampleDecision) -> Iterator[_Met]:
+    broken = set(failed_checks(decided))
+    for violation in decided.violations:
+        if violation.name in broken and violation.verdict is Verdict.FAILED:
+            quoted = Quotation(sample.key, sample.record, violation.turn, "", violation.detail)
+            yield _Met(violation.name, None, quoted)
+
+
+def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[SampleReport]) -> FailureRate:
+    label, by, metric = name
+    worst: dict[SampleKey, Severity | None] = {}
+    first: dict[SampleKey, Quotation] = {}
+    for each in met:
+        key, severity = each.quotation.key, each.severity
+        first.setdefault(key, each.quotation)
+        known = worst.setdefault(key, severity)
+        if known and severity and severity.rank > known.rank:
+            worst[key] = severity
+    others = [sample for sample in readable if sample.key not in worst]
+    unknown = sum(_is_unknown(sample, metric) for sample in others)
+    # A judge that was not asked about a conversation says nothing of it.
+    is_judged = by.startswith(f"{_JUDGE} ")
+    asked = [s for s in others if not is_judged or _is_judged(s, metric)]
+    known_of = sum(not _is_unknown(sample, metric) for sample in asked)
+    return FailureRate(
+        label=label,
+        found_by=by,
+        metric=metric if is_judged else "",
+        conversations=len(worst),
+        of=len(worst) + known_of,
+        unknown=unknown,
+        severities={s: n for s in reversed(Severity) if (n := sum(each is s for each in worst.values()))},
+        quotations=tuple(first.values())[:QUOTATIONS],
+    )
+
+
+def _is_unknown(sample: SampleReport, metric: str) -> bool:
+    """Whether it is not known if the row's label is in a conversation in which it was not found."""
+    if is_lost(sample):
+        return True
+    failed = any(failure.metric == metric for failure in sample.all_failures)
+    return failed or any(score.is_open and score.metric == metric for score in sample.all_scores)
+
+
+def _is_judged(sample: SampleReport, metric: str) -> bool:
+    return any(score.metric == metric for score in sample.all_scores)
+
+
+def _worst_first(row: FailureRate) -> tuple[int, float, str, str]:
+    """A check fails its conversation, as the worst finding does."""
+    rank = len(Severity) if row.severity is None else row.severity.rank
+    return -rank, -row.rate, row.label, row.found_by

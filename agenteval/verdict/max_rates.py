@@ -1,0 +1,148 @@
+"""``score --max-rate high=1%``: the share of conversations with a finding at or above a severity, as
+observed. Pure. What is not known of a conversation is taken at its worst and at its best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from fractions import Fraction
+from typing import NamedTuple
+
+from agenteval.core.decision import GateRow, SampleDecision, Violation
+from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Severity, Verdict
+from agenteval.core.tool_visibility import unplaced_text
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.verdict.counted import counted, gates_by_severity, may_hide
+from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
+from agenteval.verdict.report import Report
+
+MAX_RATE = "--max-rate"
+_MOST_NAMED = 3
+
+
+class Shares(NamedTuple):
+    """Of so many ``conversations``: in which something at or above a severity was found (``by_checks``: in
+    how many of these a check alone did not hold), and of which that is not known, with what would tell
+    (a remedy; how many conversations it would tell of)."""
+
+    conversations: int
+    bad: tuple[SampleReport, ...]
+    unknown: tuple[SampleReport, ...]
+    by_checks: int
+    remedies: Mapping[str, int]
+
+
+def max_rate_rows(
+    report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
+) -> Iterator[GateRow]:
+    """A row for each ``--max-rate``. ``again``: the command that asks the judges once more."""
+    for severity, bound in report.plan.max_rates.items():
+        yield _row(severity, bound, shares_of(report, samples, severity, again))
+
+
+def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
+    # As written: 0.29 of 100 conversations are 29, and not a little less.
+    most = Fraction(repr(bound)) * shares.conversations
+    bad, unknown = len(shares.bad), len(shares.unknown)
+    verdict = Verdict.INCONCLUSIVE
+    if bad > most:
+        verdict = Verdict.FAILED
+    elif bad + unknown <= most and shares.conversations:
+        verdict = Verdict.PASSED
+    what = f"a finding of {severity} severity{'' if severity is Severity.CRITICAL else ' or above'}"
+    basis = f"{bad:,} of {plural(shares.conversations, 'conversation')} with {what}"
+    basis += " or a check that does not hold" if shares.by_checks else ""
+    basis += f": {_places(shares.bad)}" if bad else ""
+    basis += f"; of {unknown:,} more that is not known: {_places(shares.unknown)}" if unknown else ""
+    return GateRow(
+        name=f"{MAX_RATE} {severity}",
+        value=bad / shares.conversations if shares.conversations else None,
+        bound=bound,
+        basis=basis,
+        where=MAX_RATE,
+        verdict=verdict,
+        resolution=_resolution(shares) if verdict is Verdict.INCONCLUSIVE else "",
+    )
+
+
+def _resolution(shares: Shares) -> str:
+    told = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
+    return "; ".join(told) or "records in which the agent answers"
+
+
+def _places(samples: Sequence[SampleReport]) -> str:
+    names = [sample.record or str(sample.key) for sample in samples[:_MOST_NAMED]]
+    more = f" and {len(samples) - _MOST_NAMED:,} more" if len(samples) > _MOST_NAMED else ""
+    return ", ".join(names) + more
+
+
+def shares_of(
+    report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
+) -> Shares:
+    """Over the records that could be read; of the others ``readable records`` speaks."""
+    plan = report.plan.model_copy(update={"fail_on_severity": severity})
+    found = {
+        key
+        for key, _, finding in counted(report.scenarios, samples, report)
+        if finding.severity.rank >= severity.rank
+    }
+    bad: list[SampleReport] = []
+    unknown: list[SampleReport] = []
+    remedies: Counter[str] = Counter()
+    total = 0
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            if is_unreadable(sample):
+                continue
+            total += 1
+            if is_bad(sample.key, samples, found):
+                bad.append(sample)
+            elif remedy := _unknown(sample, scenario, samples[sample.key], plan, again):
+                unknown.append(sample)
+                remedies[remedy] += 1
+    by_checks = sum(sample.key not in found for sample in bad)
+    return Shares(total, tuple(bad), tuple(unknown), by_checks, remedies)
+
+
+def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
+    """A check that does not hold fails a conversation whatever its severity; what a detector found has its
+    own."""
+    return key in found or any(failed_checks(samples[key]))
+
+
+def failed_checks(decided: SampleDecision) -> Iterator[str]:
+    """The names of the rules that a conversation broke, without those that are findings, too."""
+    for violation in decided.violations:
+        if violation.verdict is Verdict.FAILED and violation.name not in (SEVERE, *DETECTORS):
+            yield violation.name
+
+
+def _unknown(
+    sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
+) -> str:
+    """What would tell whether something so bad is in the conversation; empty if that is known."""
+    if sample.stop is None or sample.stop.fault is not None:
+        if sample.review is not None and sample.review.decides:
+            return "conversations in which the user is not at fault"
+        return "records in which the agent answers"
+    if unplaced := unplaced_text([told.turn for told in sample.turns]):
+        return f"--no-calls-in KEY, if no call is in {unplaced}"
+    failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
+    if failures:
+        return _of_failure(failures[0].metric, failures[0].message, again)
+    if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
+        return "a judge to whom it is clear (another model, or -m again)"
+    told = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
+    return next(told, "")
+
+
+def _of_failure(metric: str, message: str, again: str) -> str:
+    return (message if metric in DETECTORS else again) or metric
+
+
+def _undecided_checks(decided: SampleDecision) -> Iterator[Violation]:
+    return (v for v in decided.violations if v.verdict is Verdict.INCONCLUSIVE and v.name != "judge")
