@@ -9,6 +9,7 @@ from agenteval.core.decision import Decision, SampleDecision
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Severity, Verdict
+from agenteval.scoring.questions import is_open
 from agenteval.verdict.counted import counted
 from agenteval.verdict.max_rates import failed_checks
 from agenteval.verdict.recorded_logs import is_unreadable, unreadable_places
@@ -93,6 +94,8 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     rows: dict[tuple[str, str, str], list[_Met]] = {}
     worst: dict[SampleKey, Severity] = {}
     for key, _, finding in counted(report.scenarios, decision.samples, report):
+        if is_open(finding):
+            continue  # a question is no failure: its conversation is among the undecided
         rows.setdefault(_row_of(finding), []).append(_of_finding(samples[key], finding))
         if key not in worst or finding.severity.rank > worst[key].rank:
             worst[key] = finding.severity

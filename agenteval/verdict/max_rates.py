@@ -16,6 +16,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.tool_visibility import unplaced_text
 from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.questions import is_open
 from agenteval.verdict.counted import counted, gates_by_severity, may_hide
 from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
 from agenteval.verdict.report import Report
@@ -88,7 +89,7 @@ def shares_of(
     found = {
         key
         for key, _, finding in counted(report.scenarios, samples, report)
-        if finding.severity.rank >= severity.rank
+        if finding.severity.rank >= severity.rank and not is_open(finding)
     }
     bad: list[SampleReport] = []
     unknown: list[SampleReport] = []
