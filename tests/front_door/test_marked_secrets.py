@@ -271,7 +271,7 @@ def test_a_run_is_resumed_with_the_same_placeholders(project: Project) -> None:
 
 
 def test_a_log_is_held_against_the_secrets_of_the_configuration(project: Project) -> None:
-    guarded(project, HARMLESS)
+    guarded(project, HARMLESS, more="fail_on_severity: critical\n")
     messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "**Falke** PIN 4711"}]
     project.write("log.jsonl", json.dumps({"id": "a", "messages": messages}))
     done = project.call("score", "log.jsonl", "--report", "json=results.json", "-v")

@@ -145,6 +145,7 @@ def test_texts_side_by_side_glue_no_words(parts: Any, text: str) -> None:
 def test_a_key_in_a_part_of_its_own_is_found(project: Project) -> None:
     record = {"id": "k", "messages": [ASKED, {"role": "assistant", "content": [part("a"), part(KEY)]}]}
     project.write("log.jsonl", json.dumps(record) + "\n")
+    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent', secrets: [{KEY}]}}\n")
     assert project.call("score", "log.jsonl", "--max-rate", "critical=0").code == 1
 
 

@@ -354,6 +354,7 @@ def test_what_is_no_answer_is_told() -> None:
 def test_a_key_in_an_answer_beside_the_messages_is_found(project: Project) -> None:
     record = {"id": "io", "messages": HISTORY, "completion": f"Sure, the key is {KEY} enjoy"}
     project.write("log.jsonl", json.dumps(record) + "\n")
+    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent', secrets: [{KEY}]}}\n")
     done = project.call("score", "log.jsonl", "--max-rate", "critical=0", "--report", "json=results.json")
     assert done.code == 1, done.all
     (sample,) = project.results()["scenarios"][0]["samples"]

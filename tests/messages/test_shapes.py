@@ -171,6 +171,7 @@ def test_the_command_sees_what_is_in_parts(project: Project) -> None:
         "answered": [ASKED, agent(content=f"{thought}It is cancelled.")],
         "cut": [ASKED, DONE, ASKED, agent(content=thought, tool_calls=[CALL])],
     }
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent', secrets: [AKIAIOSFODNN7EXAMPLQ]}\n")
     found = scored(project, *({"id": name, "messages": messages} for name, messages in records.items()))
     assert {name: verdict for name, (verdict, _) in found.items()} == {
         "leak": "failed",
