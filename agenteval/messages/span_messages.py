@@ -8,6 +8,8 @@ does not matter in which order spans come, and a question that was asked twice h
 - The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
   are ``apart`` from it, unless they begin with all that was said so far: a handoff.
 - A span around others of its agent says again what they say; what it says besides is put among it.
+- An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
+  span holds is not fully seen there.
 - A span whose input does not begin with what was said before is put behind it, and what may be missing is
   not fully seen. It is known to be the next turn if it is of another invocation and names the same
   conversation, or if a span around them says all that users said.
@@ -15,7 +17,7 @@ does not matter in which order spans come, and a question that was asked twice h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -185,15 +187,14 @@ class _ItemReader:
 @dataclass(slots=True, eq=False)
 class _Node:
     """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
-    nothing. ``is_end``: a span's messages end with it; ``is_open``: its answer is not recorded. ``gap``: what
-    may be missing before it."""
+    nothing, or the mark of one that no span holds. ``is_end``: a span's messages end with it; ``is_open``:
+    its answer is not recorded. ``gap``: what may be missing before it."""
 
     unit: _Unit
     message: Any
     parent: _Node | None
     turn: int
     follows: list[_Node] = field(default_factory=list)
-    systems: list[Any] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
     silent: list[Any] = field(default_factory=list)
     is_end: bool = False
@@ -216,10 +217,15 @@ class _Node:
         return found
 
     def attach(self, items: Sequence[_Item]) -> None:
-        self.systems += [e.message for e in items if e.is_system and e.message not in self.systems]
         self.silent = [each.message for each in items if each.is_silent] or self.silent
         after = [each.message for each in items if not (each.is_system or each.is_silent)]
         self.after = max(self.after, after, key=len)
+
+    def leave_unanswered(self, before: RawSpan) -> None:
+        """The agent was to say something more, and a span goes on without it."""
+        if not self.silent and (self.unit.calls or self.unit.role == "user"):
+            name = str(before.get("name") or "")[:40]
+            self.silent = [marked(Unplaced(f"the answer before the span '{name}', which no span holds"))]
 
 
 class _Conversation:
@@ -230,6 +236,7 @@ class _Conversation:
         self._reader = reader
         self._root = _Node(_Unit("", "", frozenset(), ()), None, None, 0)
         self._starts = [self._root]
+        self._systems: list[Any] = []
         self._last = self._root
         self._nodes: list[_Node] = []
         self._ends: dict[int, _Node] = {}
@@ -285,6 +292,7 @@ class _Conversation:
             if self._reach(each, units)[0] is self._last:
                 return each, _missing(span)  # only the end of what was said is repeated
         self._starts.append(self._last)
+        self._last.leave_unanswered(span)
         return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
 
     def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
@@ -297,6 +305,7 @@ class _Conversation:
         return node, len(units)
 
     def _follow(self, node: _Node, items: Sequence[_Item], *, is_new: bool = False) -> _Node:
+        self._instruct(items)
         between: list[_Item] = []
         for item in items:
             if item.unit is None:
@@ -312,6 +321,11 @@ class _Conversation:
             node = found
         node.attach(between)
         return node
+
+    def _instruct(self, items: Iterable[_Item]) -> None:
+        """Models are given their instructions with each question; they are said once, before all else."""
+        told = (each.message for each in items if each.is_system)
+        self._systems += [message for message in told if message not in self._systems]
 
     def _is_asked_again(self, span: RawSpan) -> bool:
         """Whether an agent is invoked once more with what is known: users may say the same twice."""
@@ -341,9 +355,10 @@ class _Conversation:
         """What a span around others says: known, or one more message at its place."""
         read, node, at, users = self._tree.read(span), self._root, 0, 0
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        for item in self._reader.items([*(read.asked or ()), *read.answered]):
+        items = self._reader.items([*(read.asked or ()), *read.answered])
+        self._instruct(items)
+        for item in items:
             if item.unit is None:
-                node.attach([item] if item.is_system else [])
                 continue
             is_new = not item.unit.ids <= ids
             same = (
@@ -366,12 +381,13 @@ class _Conversation:
                 each.gap = None
 
     def messages(self) -> list[Any]:
-        written = [*self._root.systems, *self._root.after]
-        for node in self._nodes:
+        written = [*self._systems, *self._root.after]
+        following: list[_Node | None] = [*self._nodes[1:], None]
+        for node, then in zip(self._nodes, following, strict=False):
             mark = [marked(node.gap)] if node.gap else []
-            written += [*mark, node.message, *mark, *node.systems, *node.after]
-        last = self._nodes[-1] if self._nodes else self._root
-        return [*written, *last.silent]
+            is_left = then is None or then.unit.role == "user"
+            written += [*mark, node.message, *mark, *node.after, *(node.silent if is_left else ())]
+        return written if self._nodes else [*written, *self._root.silent]
 
     def turns(self) -> dict[int, int]:
         users = accumulate(node.unit.role == "user" for node in self._nodes)

@@ -296,7 +296,13 @@ def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
 def _end_of(turn: int, counts: Sequence[int], said: Sequence[Sequence[Said]]) -> int:
     """The place in a turn before its answer, or where none is, its end."""
     end = bisect_right(counts, turn)
-    return end - 1 if end and counts[end - 1] == turn and _is_answer(said[end - 1]) else end
+    last = end
+    while last and counts[last - 1] == turn and not any(each.role in _SPEAKERS for each in said[last - 1]):
+        last -= 1
+    return last - 1 if last and counts[last - 1] == turn and _is_answer(said[last - 1]) else end
+
+
+_SPEAKERS = ("user", "assistant", "tool")
 
 
 def _is_users(said: Said) -> bool:

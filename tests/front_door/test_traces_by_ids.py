@@ -273,6 +273,44 @@ def test_traces_of_a_session_are_its_turns(project: Project) -> None:
     assert score(project, lines(*session("cancel")), "", turns=1).code == 0
 
 
+def session_of_tool_spans(tool: str, first: Any = HI) -> Spans:
+    """A trace for each turn, whose model is given its instructions and none of the turns before; only the
+    spans of tools show the calls. ``first``: what the model answers in the first turn; ``None``: no span of
+    it is there."""
+    told = said("system", "You are the desk.")
+    answer = [chat("m1", "a", 9, [told, HELLO], first)] if first else []
+    return [
+        agent("a", "", 0, session__id="s", gen_ai__input__messages=[HELLO]),
+        ran("t1", "a", 3, tool, "c1"),
+        *answer,
+        agent("b", "", 30, "desk", T2, session__id="s", gen_ai__input__messages=[PLEASE]),
+        ran("t2", "b", 33, "look", "c2", trace=T2),
+        chat("n1", "b", 40, [told, PLEASE], DONE, T2),
+    ]
+
+
+def test_calls_of_spans_stand_before_the_answer_of_their_turn(project: Project) -> None:
+    answered = "output: {contains: [Hi]}"
+    assert (
+        score(project, lines(*session_of_tool_spans("look")), f"{FORBIDDEN}, {answered}", FORBIDDEN).code == 0
+    )
+    assert score(project, lines(*session_of_tool_spans("cancel")), FORBIDDEN).code == 1
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["Hi.", "Not needed."]
+    assert score(project, lines(*session_of_tool_spans("cancel")), answered, FORBIDDEN).code == 0
+    assert score(project, lines(*session_of_tool_spans("look", said("assistant", "No."))), answered).code == 1
+
+
+def test_an_answer_that_no_span_holds_is_not_fully_seen_and_an_empty_one_is_red(project: Project) -> None:
+    """Only the turns before the last: what a trace ends with is not known to be all."""
+    done = score(project, lines(*session_of_tool_spans("look", first=None)), FORBIDDEN)
+    assert done.code == 3
+    assert "the answer before the span" in " ".join(done.out.split())
+    assert score(project, lines(*session_of_tool_spans("look", first=None)), "", FORBIDDEN).code == 0
+    silent = lines(*session_of_tool_spans("look", said("assistant", "")))
+    assert score(project, silent, FORBIDDEN, FORBIDDEN).code == 1
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["", "Not needed."]
+
+
 def test_what_goes_on_from_nothing_that_was_said_is_not_fully_seen(project: Project) -> None:
     """An agent's second model has other words: of whom they are, and what was said before, no span says."""
     spans = [agent("a", "", 0), chat("m1", "a", 1, [HELLO], HI), chat("m2", "a", 20, [PLEASE], DONE)]
