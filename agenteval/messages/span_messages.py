@@ -324,8 +324,7 @@ class _Conversation:
 
     def _instruct(self, items: Iterable[_Item]) -> None:
         """Models are given their instructions with each question; they are said once, before all else."""
-        told = (each.message for each in items if each.is_system)
-        self._systems += [message for message in told if message not in self._systems]
+        self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
     def _is_asked_again(self, span: RawSpan) -> bool:
         """Whether an agent is invoked once more with what is known: users may say the same twice."""

@@ -372,6 +372,57 @@ def test_messages_of_adk_are_read(project: Project) -> None:
     assert (turn["agent"], len(turn["tool_calls"])) == ("Done.", 1)
 
 
+def test_results_of_google_belong_to_the_call_of_their_id(project: Project) -> None:
+    """Two tools ran at once and ended in another order; only messages show them."""
+
+    def parts(kind: str, inner: str, *keys: str) -> list[Any]:
+        return [{kind: {"id": key, "name": "look", inner: {"id": key}}} for key in keys]
+
+    user = {"role": "user", "parts": [{"text": "Hello."}]}
+    calls = {"role": "model", "parts": parts("function_call", "args", "c1", "c2")}
+    given = {"role": "user", "parts": parts("function_response", "response", "c2", "c1")}
+    done = {"role": "model", "parts": [{"text": "Done."}]}
+    answers = [([user], calls), ([user, calls, given], done)]
+    models = [
+        span(f"m{n}", "a", 10 * n + 1, "call_llm", gcp__vertex__agent__llm_request={"contents": asked},
+             gcp__vertex__agent__llm_response={"content": answer})
+        for n, (asked, answer) in enumerate(answers)
+    ]  # fmt: skip
+    score(project, lines(agent("a", "", 0), *models), "", turns=1)
+    made = project.sample(T1)["turns"][0]["tool_calls"]
+    assert [(call["args"]["id"], call["result"]["id"]) for call in made] == [("c1", "c1"), ("c2", "c2")]
+
+
+def test_results_without_ids_are_those_of_the_spans(project: Project) -> None:
+    """A model is sent the result of a call, and neither says of which; the tool's span has it, too."""
+
+    def asking(tool: str) -> Spans:
+        call = calling(tool, "", id="A-7")
+        given = {"role": "tool", "content": "ok"}
+        more = {"openinference__span__kind": "TOOL", "tool__name": tool, "output__value": "ok"}
+        ran_once = span("t", "a", 8, tool, T1, **more, input__value={"id": "A-7"})
+        models = [chat("m1", "a", 1, [HELLO], call), chat("m2", "a", 20, [HELLO, call, given], DONE)]
+        return [agent("a", "", 0), *models, ran_once]
+
+    assert score(project, lines(*asking("look")), FORBIDDEN, turns=1).code == 0
+    assert score(project, lines(*asking("cancel")), FORBIDDEN, turns=1).code == 1
+    assert [call["result"] for call in project.sample(T1)["turns"][0]["tool_calls"]] == ["ok"]
+
+
+def test_a_trace_of_which_a_part_is_in_another_file_is_not_fully_seen(project: Project) -> None:
+    spans = two_turns("look")
+    project.write("agenteval.yaml", "metrics: []\ndetectors: []\n")
+    project.write("suite.yaml", f"{{id: '{T1}', turns: [Hello., Cancel A-7?], expect: {{{FORBIDDEN}}}}}")
+    project.write("a.json", json.dumps(exported(spans[:5])))
+    project.write("b.json", json.dumps(exported(spans[5:])))
+    project.write("other.json", json.dumps(exported(other_trace())))
+    done = project.call("score", "a.json", "b.json", "--scenarios", "suite.yaml")
+    assert done.code == 3
+    assert f"what the trace {T1} holds at a.json:1, in another file" in " ".join(done.all.split())
+    done = project.call("score", "a.json", "other.json", "--no-judge")
+    assert "in another file" not in done.all
+
+
 def test_spans_that_come_too_late_and_traces_without_messages_are_refused_in_words(project: Project) -> None:
     first, *rest = two_turns("cancel")
     between = [{**rest[1], "traceId": f"{number:032x}", "spanId": "x"} for number in range(1, 1_100)]
