@@ -7,7 +7,8 @@ does not matter in which order spans come, and a question that was asked twice h
 - A message is known again by the ids of its calls; where it has none, by its role, text and calls.
 - The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
   are ``apart`` from it, unless they begin with all that was said so far: a handoff.
-- A span around others of its agent says again what they say; what it says besides is put among it.
+- A span around others of its agent says again what they say; what it says besides is put among it. An agent's
+  answer that is but a text of its span counts where no span within holds one.
 - An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
   span holds is not fully seen there.
 - A span whose input does not begin with what was said before is put behind it, and what may be missing is
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 from agenteval.core.call_outcomes import key_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import UNPLACED, Said, marked
+from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
 from agenteval.messages.span_tree import SpanTree
 from agenteval.messages.spans import RawSpan, is_before, trace_of
 
@@ -87,7 +88,8 @@ def _tools_in(tree: SpanTree) -> list[Any]:
 
 def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dict[int, RawSpan]:
     """The spans around others that say what these say; those that they hold and that say nothing of it are
-    taken out of the ``own``."""
+    taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
+    themselves."""
     inner: dict[int, list[RawSpan]] = {}
     for span in own.values():
         for each in tree.above(span):
@@ -100,6 +102,8 @@ def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dic
             _is_same(one, other) for span in spans for one in units[id(span)] for other in units[key]
         ):
             found[key] = own[key]
+        elif tree.read(own[key]).is_in_texts and any(tree.read(each).answered for each in spans):
+            del own[key]
         else:
             for span in spans:
                 own.pop(id(span), None)
@@ -221,15 +225,21 @@ class _Node:
         after = [each.message for each in items if not (each.is_system or each.is_silent)]
         self.after = max(self.after, after, key=len)
 
+    @property
+    def is_unanswered(self) -> bool:
+        is_silent = any(unplaced_in(message) is None for message in self.silent)
+        return not is_silent and bool(self.unit.calls or self.unit.role == "user")
+
     def leave_unanswered(self, before: RawSpan) -> None:
         """The agent was to say something more, and a span goes on without it."""
-        if not self.silent and (self.unit.calls or self.unit.role == "user"):
+        if self.is_unanswered:
             name = str(before.get("name") or "")[:40]
             self.silent = [marked(Unplaced(f"the answer before the span '{name}', which no span holds"))]
 
 
 class _Conversation:
-    """``_starts``: where spans began that do not say what was said before."""
+    """``_starts``: where spans began that do not say what was said before; ``_last_in``: what was said last
+    in the spans that stand in one."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
@@ -240,6 +250,7 @@ class _Conversation:
         self._last = self._root
         self._nodes: list[_Node] = []
         self._ends: dict[int, _Node] = {}
+        self._last_in: dict[int, _Node] = {}
         self._before: RawSpan | None = None
 
     def hear(self, span: RawSpan) -> None:
@@ -257,6 +268,7 @@ class _Conversation:
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
         self._ends[id(span)] = end
+        self._last_in.update((id(each), end) for each in self._tree.above(span))
 
     def take_over(self, span: RawSpan) -> bool:
         """Whether another agent answers after all that was said, which its input puts in other words: the
@@ -283,7 +295,7 @@ class _Conversation:
             return self._last, None
         start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
-        if known:
+        if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
             left = units[known:]
             is_whole = node.is_open or (node.is_end and all(each.role == "user" for each in left))
             is_known = is_whole if left else not self._is_asked_again(span)
@@ -352,12 +364,15 @@ class _Conversation:
 
     def hear_again(self, span: RawSpan) -> None:
         """What a span around others says: known, or one more message at its place."""
-        read, node, at, users = self._tree.read(span), self._root, 0, 0
+        read, node, users = self._tree.read(span), self._root, 0
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         items = self._reader.items([*(read.asked or ()), *read.answered])
         self._instruct(items)
-        for item in items:
-            if item.unit is None:
+        last = self._last_in.get(id(span), self._root)
+        at = self._begin_of([each.unit for each in items if each.unit], last)
+        for number, item in enumerate(items):
+            is_answer = number >= len(read.asked or ())
+            if item.unit is None or (is_answer and read.is_in_texts and not last.is_unanswered):
                 continue
             is_new = not item.unit.ids <= ids
             same = (
@@ -369,7 +384,7 @@ class _Conversation:
             if place is None and item.unit.ids and not is_new:
                 continue  # one of several messages that are one answer
             if place is None:
-                place = at
+                place = max(at, self._nodes.index(last) + 1) if is_answer and last in self._nodes else at
                 self._nodes.insert(at, _Node(item.unit, item.message, node, node.turn))
             elif item.unit.role == "user":
                 users += 1
@@ -378,6 +393,16 @@ class _Conversation:
         if users == sum(each.unit.role == "user" for each in self._nodes):
             for each in self._nodes:
                 each.gap = None
+
+    def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
+        """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
+        may say the same in several turns."""
+        if last not in self._nodes or [each.role for each in units].count("user") != 1:
+            return 0
+        at = self._nodes.index(last)
+        while at and self._nodes[at].unit.role != "user":
+            at -= 1
+        return at if _is_same(self._nodes[at].unit, units[0]) else 0
 
     def messages(self) -> list[Any]:
         written = [*self._systems, *self._root.after]

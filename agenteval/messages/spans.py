@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from agenteval.core.expressions import expression
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
-from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, name_of_event, tool_in
+from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, is_agent, name_of_event, tool_in
 
 _BEFORE_HALVES = ("ai.prompt.messages",)
 _OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
@@ -66,13 +66,15 @@ RawSpan: TypeAlias = Mapping[str, Any]
 class Span:
     """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
     was asked with. ``error``: why it ended, if it failed. ``read``: the attributes that hold these messages,
-    or the events."""
+    or the events; ``is_in_texts``: these are what an agent was given and gave back, which may be put in other
+    words than what its models were."""
 
     asked: list[Any] | None
     answered: list[Any]
     request: Mapping[str, Any]
     error: str
     read: frozenset[str] = frozenset()
+    is_in_texts: bool = False
 
 
 def is_span(value: Any) -> bool:
@@ -142,8 +144,15 @@ def read_span(span: RawSpan, attributes: Mapping[str, Any] | None = None) -> Spa
         answered, answered_in = _answer_of_halves(attributes)
     if asked is None and answered is None:
         asked, answered, asked_in = _messages_in_events(span)
+    is_in_texts = False
     if asked is None and answered:
-        asked = _asked_in_text(attributes)
+        asked = _text_in(attributes, "input", "user")
+    elif asked is None and answered is None and is_agent(attributes):
+        asked, answered = _text_in(attributes, "input", "user"), _text_in(attributes, "output", "assistant")
+        if is_in_texts := bool(asked and answered):
+            asked_in = ("input.value", "output.value")
+        else:
+            asked = answered = None
     if asks_for_tools(attributes) and not any(map(_holds_anything, answered or ())):
         answered = None  # the tracer leaves its calls out
     return Span(
@@ -152,18 +161,18 @@ def read_span(span: RawSpan, attributes: Mapping[str, Any] | None = None) -> Spa
         request=_request(attributes),
         error=error_of(span, attributes),
         read=frozenset((*asked_in, *answered_in)),
+        is_in_texts=is_in_texts,
     )
 
 
-def _asked_in_text(attributes: Mapping[str, Any]) -> list[Any] | None:
-    """What a user asked, which OpenInference has as the text that an agent was given."""
-    text = attributes.get("input.value")
-    is_text = attributes.get("input.mime_type", "text/plain") == "text/plain" and isinstance(text, str)
-    return (
-        [{"role": "user", "content": text}]
-        if is_text and not isinstance(read_json(text), dict | list)
-        else None
-    )
+def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:
+    """What a user asked an agent (``input``) or what it answered (``output``), which OpenInference has as
+    texts."""
+    text = attributes.get(f"{place}.value")
+    if not isinstance(text, str) or attributes.get(f"{place}.mime_type", "text/plain") != "text/plain":
+        return None
+    is_said = text.strip() and not isinstance(read_json(text), dict | list)
+    return [{"role": role, "content": text}] if is_said else None
 
 
 def _identity(span: Mapping[str, Any], keys: tuple[str, ...], below: str) -> str:

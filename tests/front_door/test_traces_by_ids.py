@@ -151,7 +151,7 @@ def without(*keys: str, spans: Spans) -> Spans:
 
 def score(project: Project, text: str, *rules: str, turns: int = 2) -> Done:
     project.write("log.jsonl", text)
-    asked = [f"user: {json.dumps(user)}" for user in ("Hello.", "Cancel A-7?")]
+    asked = [f"user: {json.dumps(user)}" for user in ("Hello.", *["Cancel A-7?"] * 2)]
     rows = "".join(
         f"  - {{{user}, expect: {{{rule}}}}}\n" if rule else f"  - {{{user}}}\n"
         for user, rule in zip(asked, rules, strict=False)
@@ -298,6 +298,68 @@ def test_calls_of_spans_stand_before_the_answer_of_their_turn(project: Project) 
     assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["Hi.", "Not needed."]
     assert score(project, lines(*session_of_tool_spans("cancel")), answered, FORBIDDEN).code == 0
     assert score(project, lines(*session_of_tool_spans("look", said("assistant", "No."))), answered).code == 1
+
+
+def in_texts(tool: str, first: str = "Hi.", models: bool = True) -> Spans:
+    """As OpenInference has it: what an agent was asked and answered are texts of its span. Its model's answer
+    in the first turn is not recorded, or none of its models is (``models``)."""
+
+    def turn(key: str, at: int, user: str, answer: str, used: str, trace: str) -> Spans:
+        texts = {"input__value": user, "output__value": answer, "session__id": "s"}
+        kind = {"openinference__span__kind": "TOOL", "tool__name": used, "input__value": {"id": "A-7"}}
+        made = [
+            span(key, "", at, "run", trace, openinference__span__kind="AGENT", **texts),
+            span(f"{key}t", key, at + 1, used, trace, **kind, output__value="ok"),
+        ]
+        made[0]["endTimeUnixNano"] += 25
+        if models:
+            asked = {"llm__input_messages__0__message__role": "user",
+                     "llm__input_messages__0__message__content": user}  # fmt: skip
+            if key == "b":
+                asked |= {"llm__output_messages__0__message__role": "assistant",
+                          "llm__output_messages__0__message__content": answer}  # fmt: skip
+            made.append(span(f"{key}m", key, at + 9, "m", trace, openinference__span__kind="LLM", **asked))
+        return made
+
+    second = turn("b", 40, "Cancel A-7?", "Not needed.", "look", T2)
+    return [*turn("a", 0, "Hello.", first, tool, T1), *second]
+
+
+@pytest.mark.parametrize("models", [True, False])
+def test_what_an_agent_was_asked_and_answered_may_be_texts_of_its_span(
+    project: Project, models: bool
+) -> None:
+    answered = "output: {contains: [Hi]}"
+    looked = lines(*in_texts("look", models=models))
+    assert score(project, looked, f"{FORBIDDEN}, {answered}", FORBIDDEN).code == 0
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["Hi.", "Not needed."]
+    assert score(project, lines(*in_texts("cancel", models=models)), FORBIDDEN).code == 1
+    assert score(project, lines(*in_texts("cancel", models=models)), answered, FORBIDDEN).code == 0
+    assert score(project, lines(*in_texts("look", "No.", models=models)), answered).code == 1
+
+
+def test_what_a_user_says_twice_in_a_session_is_two_turns(project: Project) -> None:
+    def session(tool: str) -> Spans:
+        found: Spans = []
+        for n, (user, used) in enumerate([(HELLO, "look"), (PLEASE, "look"), (PLEASE, tool)]):
+            trace, at = str(n + 1) * 32, 100 * n
+            calls = [user, calling(used, f"c{n}", id="A-7"), back(f"c{n}", "ok")]
+            texts = {"gen_ai__input__messages": [user], "gen_ai__output__messages": [DONE]}
+            made = [
+                agent("a", "", at, trace=trace, session__id="s", **texts),
+                chat("m1", "a", at + 1, calls[:1], calls[1], trace),
+                ran("t", "a", at + 8, used, f"c{n}", trace=trace),
+                chat("m2", "a", at + 15, calls, DONE, trace),
+            ]
+            made[0]["endTimeUnixNano"] += 50
+            found += made
+        return found
+
+    assert score(project, lines(*session("look")), *[FORBIDDEN] * 3, turns=3).code == 0
+    assert score(project, lines(*session("cancel")), *[FORBIDDEN] * 3, turns=3).code == 1
+    assert score(project, lines(*session("cancel")), FORBIDDEN, FORBIDDEN, turns=3).code == 0
+    called = [[call["name"] for call in turn["tool_calls"]] for turn in project.sample(T1)["turns"]]
+    assert called == [["look"], ["look"], ["cancel"]]
 
 
 def test_an_answer_that_no_span_holds_is_not_fully_seen_and_an_empty_one_is_red(project: Project) -> None:
