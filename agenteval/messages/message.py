@@ -449,10 +449,11 @@ def _result_part(part: Any) -> Said | None:
         named = {"call_id": part.get("id")} if kind.endswith("response") else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
         return result_said({**named, **part, **failed}, next(given, None))
-    for key in ("functionResponse", "function_response", "toolResult", "toolResponse"):
+    for key in _WRAPPINGS:
         if isinstance(inner := part.get(key), dict):
-            named = {"call_id": inner.get("id")} if key == "toolResponse" else {}
-            return result_said({**named, **inner}, inner.get("response", bare(inner.get("content"))))
+            return result_said(
+                {"call_id": inner.get("id"), **inner}, inner.get("response", bare(inner.get("content")))
+            )
     if isinstance(inner := part.get("codeExecutionResult"), dict):
         failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
         return result_said({"name": "code_execution", **failed}, inner.get("output"))
@@ -468,10 +469,7 @@ _OF_RESULTS = frozenset(
             *_GIVEN_BACK,
             *FLAGS,
             *CALL_FIELDS,
-            "functionResponse",
-            "function_response",
-            "toolResult",
-            "toolResponse",
+            *_WRAPPINGS,
         ),
         *("codeExecutionResult", "items", "parts", "text", "data"),
         *("artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),

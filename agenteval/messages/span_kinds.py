@@ -190,7 +190,7 @@ def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
 
 
 def name_of_event(event: Mapping[str, Any]) -> str:
-    return str(event.get("name") or event.get("event_name") or "")
+    return str(event.get("name") or event.get("event_name") or event.get("eventName") or "")
 
 
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:

@@ -7,7 +7,10 @@ does not matter in which order spans come, and a question that was asked twice h
 - A message is known again by the ids of its calls; where it has none, by its role, text and calls.
 - The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
   are ``apart`` from it, unless they begin with all that was said so far: a handoff.
-- A span around others of its agent says again what they say; what it says besides is put among it.
+- A span around others of its agent says again what they say; what it says besides is put among it. An agent's
+  answer that is but a text of its span counts where no span within holds one.
+- An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
+  span holds is not fully seen there.
 - A span whose input does not begin with what was said before is put behind it, and what may be missing is
   not fully seen. It is known to be the next turn if it is of another invocation and names the same
   conversation, or if a span around them says all that users said.
@@ -15,7 +18,7 @@ does not matter in which order spans come, and a question that was asked twice h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -23,7 +26,7 @@ from typing import Any, NamedTuple
 from agenteval.core.call_outcomes import key_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import UNPLACED, Said, marked
+from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
 from agenteval.messages.span_tree import SpanTree
 from agenteval.messages.spans import RawSpan, is_before, trace_of
 
@@ -85,7 +88,8 @@ def _tools_in(tree: SpanTree) -> list[Any]:
 
 def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dict[int, RawSpan]:
     """The spans around others that say what these say; those that they hold and that say nothing of it are
-    taken out of the ``own``."""
+    taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
+    themselves."""
     inner: dict[int, list[RawSpan]] = {}
     for span in own.values():
         for each in tree.above(span):
@@ -98,6 +102,8 @@ def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dic
             _is_same(one, other) for span in spans for one in units[id(span)] for other in units[key]
         ):
             found[key] = own[key]
+        elif tree.read(own[key]).is_in_texts and any(tree.read(each).answered for each in spans):
+            del own[key]
         else:
             for span in spans:
                 own.pop(id(span), None)
@@ -185,15 +191,14 @@ class _ItemReader:
 @dataclass(slots=True, eq=False)
 class _Node:
     """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
-    nothing. ``is_end``: a span's messages end with it; ``is_open``: its answer is not recorded. ``gap``: what
-    may be missing before it."""
+    nothing, or the mark of one that no span holds. ``is_end``: a span's messages end with it; ``is_open``:
+    its answer is not recorded. ``gap``: what may be missing before it."""
 
     unit: _Unit
     message: Any
     parent: _Node | None
     turn: int
     follows: list[_Node] = field(default_factory=list)
-    systems: list[Any] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
     silent: list[Any] = field(default_factory=list)
     is_end: bool = False
@@ -216,23 +221,36 @@ class _Node:
         return found
 
     def attach(self, items: Sequence[_Item]) -> None:
-        self.systems += [e.message for e in items if e.is_system and e.message not in self.systems]
         self.silent = [each.message for each in items if each.is_silent] or self.silent
         after = [each.message for each in items if not (each.is_system or each.is_silent)]
         self.after = max(self.after, after, key=len)
 
+    @property
+    def is_unanswered(self) -> bool:
+        is_silent = any(unplaced_in(message) is None for message in self.silent)
+        return not is_silent and bool(self.unit.calls or self.unit.role == "user")
+
+    def leave_unanswered(self, before: RawSpan) -> None:
+        """The agent was to say something more, and a span goes on without it."""
+        if self.is_unanswered:
+            name = str(before.get("name") or "")[:40]
+            self.silent = [marked(Unplaced(f"the answer before the span '{name}', which no span holds"))]
+
 
 class _Conversation:
-    """``_starts``: where spans began that do not say what was said before."""
+    """``_starts``: where spans began that do not say what was said before; ``_last_in``: what was said last
+    in the spans that stand in one."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
         self._reader = reader
         self._root = _Node(_Unit("", "", frozenset(), ()), None, None, 0)
         self._starts = [self._root]
+        self._systems: list[Any] = []
         self._last = self._root
         self._nodes: list[_Node] = []
         self._ends: dict[int, _Node] = {}
+        self._last_in: dict[int, _Node] = {}
         self._before: RawSpan | None = None
 
     def hear(self, span: RawSpan) -> None:
@@ -250,6 +268,7 @@ class _Conversation:
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
         self._ends[id(span)] = end
+        self._last_in.update((id(each), end) for each in self._tree.above(span))
 
     def take_over(self, span: RawSpan) -> bool:
         """Whether another agent answers after all that was said, which its input puts in other words: the
@@ -276,7 +295,7 @@ class _Conversation:
             return self._last, None
         start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
-        if known:
+        if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
             left = units[known:]
             is_whole = node.is_open or (node.is_end and all(each.role == "user" for each in left))
             is_known = is_whole if left else not self._is_asked_again(span)
@@ -285,6 +304,7 @@ class _Conversation:
             if self._reach(each, units)[0] is self._last:
                 return each, _missing(span)  # only the end of what was said is repeated
         self._starts.append(self._last)
+        self._last.leave_unanswered(span)
         return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
 
     def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
@@ -297,6 +317,7 @@ class _Conversation:
         return node, len(units)
 
     def _follow(self, node: _Node, items: Sequence[_Item], *, is_new: bool = False) -> _Node:
+        self._instruct(items)
         between: list[_Item] = []
         for item in items:
             if item.unit is None:
@@ -312,6 +333,10 @@ class _Conversation:
             node = found
         node.attach(between)
         return node
+
+    def _instruct(self, items: Iterable[_Item]) -> None:
+        """Models are given their instructions with each question; they are said once, before all else."""
+        self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
     def _is_asked_again(self, span: RawSpan) -> bool:
         """Whether an agent is invoked once more with what is known: users may say the same twice."""
@@ -339,11 +364,15 @@ class _Conversation:
 
     def hear_again(self, span: RawSpan) -> None:
         """What a span around others says: known, or one more message at its place."""
-        read, node, at, users = self._tree.read(span), self._root, 0, 0
+        read, node, users = self._tree.read(span), self._root, 0
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        for item in self._reader.items([*(read.asked or ()), *read.answered]):
-            if item.unit is None:
-                node.attach([item] if item.is_system else [])
+        items = self._reader.items([*(read.asked or ()), *read.answered])
+        self._instruct(items)
+        last = self._last_in.get(id(span), self._root)
+        at = self._begin_of([each.unit for each in items if each.unit], last)
+        for number, item in enumerate(items):
+            is_answer = number >= len(read.asked or ())
+            if item.unit is None or (is_answer and read.is_in_texts and not last.is_unanswered):
                 continue
             is_new = not item.unit.ids <= ids
             same = (
@@ -355,7 +384,7 @@ class _Conversation:
             if place is None and item.unit.ids and not is_new:
                 continue  # one of several messages that are one answer
             if place is None:
-                place = at
+                place = max(at, self._nodes.index(last) + 1) if is_answer and last in self._nodes else at
                 self._nodes.insert(at, _Node(item.unit, item.message, node, node.turn))
             elif item.unit.role == "user":
                 users += 1
@@ -365,13 +394,24 @@ class _Conversation:
             for each in self._nodes:
                 each.gap = None
 
+    def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
+        """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
+        may say the same in several turns."""
+        if last not in self._nodes or [each.role for each in units].count("user") != 1:
+            return 0
+        at = self._nodes.index(last)
+        while at and self._nodes[at].unit.role != "user":
+            at -= 1
+        return at if _is_same(self._nodes[at].unit, units[0]) else 0
+
     def messages(self) -> list[Any]:
-        written = [*self._root.systems, *self._root.after]
-        for node in self._nodes:
+        written = [*self._systems, *self._root.after]
+        following: list[_Node | None] = [*self._nodes[1:], None]
+        for node, then in zip(self._nodes, following, strict=False):
             mark = [marked(node.gap)] if node.gap else []
-            written += [*mark, node.message, *mark, *node.systems, *node.after]
-        last = self._nodes[-1] if self._nodes else self._root
-        return [*written, *last.silent]
+            is_left = then is None or then.unit.role == "user"
+            written += [*mark, node.message, *mark, *node.after, *(node.silent if is_left else ())]
+        return written if self._nodes else [*written, *self._root.silent]
 
     def turns(self) -> dict[int, int]:
         users = accumulate(node.unit.role == "user" for node in self._nodes)

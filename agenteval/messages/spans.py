@@ -8,14 +8,16 @@ events.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from agenteval.core.expressions import expression
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
-from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, name_of_event, tool_in
+from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, is_agent, name_of_event, tool_in
 
 _BEFORE_HALVES = ("ai.prompt.messages",)
 _OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
@@ -38,6 +40,15 @@ _ROLES = {
 }  # fmt: skip
 """Events that are messages, as OpenTelemetry had them before."""
 EVENTS = "events"
+_NAME = "event.name"
+_BODIES = ("body", "event.body", "gen_ai.event.content")
+"""Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
+_OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
+_OBJECT = expression(r"\s*(?:\[\s*)?\{")
+_CUT = expression(
+    r'\s*(?:\[\s*)?\{\s*"(?:role|content|message|parts|tool_calls|text|toolUse|toolResult)"\s*:'
+)
+"""How a message in JSON begins, and a part of one: a text that does and is not JSON has lost its end."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -55,13 +66,15 @@ RawSpan: TypeAlias = Mapping[str, Any]
 class Span:
     """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
     was asked with. ``error``: why it ended, if it failed. ``read``: the attributes that hold these messages,
-    or the events."""
+    or the events; ``is_in_texts``: these are what an agent was given and gave back, which may be put in other
+    words than what its models were."""
 
     asked: list[Any] | None
     answered: list[Any]
     request: Mapping[str, Any]
     error: str
     read: frozenset[str] = frozenset()
+    is_in_texts: bool = False
 
 
 def is_span(value: Any) -> bool:
@@ -131,8 +144,15 @@ def read_span(span: RawSpan, attributes: Mapping[str, Any] | None = None) -> Spa
         answered, answered_in = _answer_of_halves(attributes)
     if asked is None and answered is None:
         asked, answered, asked_in = _messages_in_events(span)
+    is_in_texts = False
     if asked is None and answered:
-        asked = _asked_in_text(attributes)
+        asked = _text_in(attributes, "input", "user")
+    elif asked is None and answered is None and is_agent(attributes):
+        asked, answered = _text_in(attributes, "input", "user"), _text_in(attributes, "output", "assistant")
+        if is_in_texts := bool(asked and answered):
+            asked_in = ("input.value", "output.value")
+        else:
+            asked = answered = None
     if asks_for_tools(attributes) and not any(map(_holds_anything, answered or ())):
         answered = None  # the tracer leaves its calls out
     return Span(
@@ -141,18 +161,18 @@ def read_span(span: RawSpan, attributes: Mapping[str, Any] | None = None) -> Spa
         request=_request(attributes),
         error=error_of(span, attributes),
         read=frozenset((*asked_in, *answered_in)),
+        is_in_texts=is_in_texts,
     )
 
 
-def _asked_in_text(attributes: Mapping[str, Any]) -> list[Any] | None:
-    """What a user asked, which OpenInference has as the text that an agent was given."""
-    text = attributes.get("input.value")
-    is_text = attributes.get("input.mime_type", "text/plain") == "text/plain" and isinstance(text, str)
-    return (
-        [{"role": "user", "content": text}]
-        if is_text and not isinstance(read_json(text), dict | list)
-        else None
-    )
+def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:
+    """What a user asked an agent (``input``) or what it answered (``output``), which OpenInference has as
+    texts."""
+    text = attributes.get(f"{place}.value")
+    if not isinstance(text, str) or attributes.get(f"{place}.mime_type", "text/plain") != "text/plain":
+        return None
+    is_said = text.strip() and not isinstance(read_json(text), dict | list)
+    return [{"role": role, "content": text}] if is_said else None
 
 
 def _identity(span: Mapping[str, Any], keys: tuple[str, ...], below: str) -> str:
@@ -191,11 +211,16 @@ def own_attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def events_of(span: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events of a span: the name and the attributes of each, and the body that records of a log have."""
+    """The events of a span: the name and the attributes of each, and the body that records of a log have.
+    Some libraries keep them in an attribute, each with its name among its own."""
     for event in (event for key in EVENT_LISTS for event in span.get(key) or ()):
         if isinstance(event, dict):
-            body = {"body": event["body"]} if event.get("body") else {}
+            body = {"body": _value(event["body"])} if event.get("body") else {}
             yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
+    kept = read_json(next((value for key, value in _pairs(span.get("attributes")) if key == EVENTS), None))
+    for event in kept if isinstance(kept, list) else ():
+        if isinstance(event, dict) and isinstance(event.get(_NAME), str):
+            yield event[_NAME], {key: value for key, value in event.items() if key != _NAME}
 
 
 def _pairs(given: Any) -> list[tuple[str, Any]]:
@@ -316,14 +341,39 @@ def _messages_in_events(
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The message that an event is."""
-    inner = read_json(fields.get("message"))
-    found = inner if isinstance(inner, dict) else {**fields, **({"content": inner} if inner else {})}
+    """The message that an event is; the event as it stands, which nobody can place, where that cannot be
+    read."""
+    found, role = dict(fields), _ROLES[name]
+    is_cut = any(_is_cut(fields.get(key), _OBJECT) for key in _BODIES)
+    for key in (*_BODIES, "message"):
+        found |= _fields_in(found.get(key), is_text=key == "message")
+    content = found.get("content")
+    if isinstance(content, dict) and _is_message(content):
+        found, content = {**found, **content}, content.get("content")
+    is_cut = is_cut or (role != "tool" and _is_cut(content, _CUT))
     message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
-    message |= {"role": _ROLES[name], "content": _content(found.get("content"), _ROLES[name])}
-    if name == "gen_ai.tool.message":
-        message |= {"tool_call_id": found.get("id"), "name": found.get("name")}
+    if is_cut or not (message or content is not None or asks_for_tools(fields)):
+        return {"event": name, **fields}
+    message |= {"role": role, "content": _content(content, role)}
+    if role == "tool":
+        identity = found.get("id") or found.get("tool_call_id") or found.get("call_id")
+        message |= {"tool_call_id": identity, "name": found.get("name")}
     return _message(message)
+
+
+def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
+    """The fields of a message that is one value, or has its content so. ``is_text``: that may be any text,
+    also one that is JSON."""
+    inner = read_json(value)
+    if isinstance(inner, dict) and not _OF_EVENTS.isdisjoint(inner):
+        return inner
+    is_content = isinstance(value, str) if is_text or not isinstance(inner, dict) else False
+    return {"content": value} if value and (is_content or isinstance(inner, list)) else {}
+
+
+def _is_cut(value: Any, begins: re.Pattern[str]) -> bool:
+    """Whether a text begins as JSON, and its end is missing."""
+    return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 
 def is_message_event(name: str) -> bool:

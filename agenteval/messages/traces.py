@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import Message, ToolCall
@@ -59,9 +59,14 @@ def _exported(groups: Iterable[Any]) -> Iterator[Any]:
 # ── the records of a log ─────────────────────────────────────────────────────────────────────────
 
 
-def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Spans put together by their trace or by the session that they name; all else as it is."""
-    groups = _Groups()
+TracePlaces: TypeAlias = dict[tuple[str, str], str]
+"""Where traces and sessions stand, by what they are ("trace", "session") and their ids."""
+
+
+def whole_traces(entries: Iterable[Entry], elsewhere: TracePlaces | None = None) -> Iterator[Entry]:
+    """Spans put together by their trace or by the session that they name; all else as it is. ``elsewhere``:
+    those of the files before, to which these are added: their spans are not put together with any here."""
+    groups = _Groups({} if elsewhere is None else elsewhere)
     for entry in entries:
         spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
         if isinstance(entry, Unreadable) or spans is None:
@@ -73,11 +78,12 @@ def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
         else:
             yield from groups.add(entry, spans)
     yield from groups.close()
+    groups.hand_on_places()
 
 
 def _of_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
     """The traces of a document that says more of itself than its spans."""
-    own = _Groups(most_between=len(spans))
+    own = _Groups({}, most_between=len(spans))
     found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
         yield each._replace(value={**_fields_beside(record.value), _SPANS: spans_in(each.value)})
@@ -115,11 +121,12 @@ class _Group:
 class _Groups:
     """Those to which spans may still come, the latest last."""
 
-    def __init__(self, most_between: int = _MOST_BETWEEN) -> None:
+    def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
+        self._elsewhere = elsewhere
         self._most_between = most_between
         self._open: dict[int, _Group] = {}
         self._of: dict[tuple[str, str], _Group] = {}
-        self._closed: dict[tuple[str, str], str] = {}
+        self._closed: TracePlaces = {}
         self._late: set[tuple[str, str]] = set()
         self._came = 0
 
@@ -157,9 +164,10 @@ class _Groups:
         return first
 
     def _new(self, keys: set[tuple[str, str]], record: Record) -> _Group:
-        for kind, name in keys & self._closed.keys():
-            what = f"what the {kind} {name[:40]} holds at {self._closed[kind, name]}, far from this trace"
-            record = record._replace(around=(*record.around, Unplaced(what)))
+        for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
+            for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
+                what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
+                record = record._replace(around=(*record.around, Unplaced(what)))
         return _Group(record, self._came, self._came)
 
     def _close(self, group: _Group) -> Record:
@@ -172,6 +180,9 @@ class _Groups:
     def close(self) -> Iterator[Record]:
         for group in sorted(self._open.values(), key=lambda group: group.number):
             yield self._close(group)
+
+    def hand_on_places(self) -> None:
+        self._elsewhere.update(self._closed)
 
 
 # ── the conversation of one record ───────────────────────────────────────────────────────────────
@@ -296,7 +307,13 @@ def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
 def _end_of(turn: int, counts: Sequence[int], said: Sequence[Sequence[Said]]) -> int:
     """The place in a turn before its answer, or where none is, its end."""
     end = bisect_right(counts, turn)
-    return end - 1 if end and counts[end - 1] == turn and _is_answer(said[end - 1]) else end
+    last = end
+    while last and counts[last - 1] == turn and not any(each.role in _SPEAKERS for each in said[last - 1]):
+        last -= 1
+    return last - 1 if last and counts[last - 1] == turn and _is_answer(said[last - 1]) else end
+
+
+_SPEAKERS = ("user", "assistant", "tool")
 
 
 def _is_users(said: Said) -> bool:

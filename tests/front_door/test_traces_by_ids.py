@@ -151,7 +151,7 @@ def without(*keys: str, spans: Spans) -> Spans:
 
 def score(project: Project, text: str, *rules: str, turns: int = 2) -> Done:
     project.write("log.jsonl", text)
-    asked = [f"user: {json.dumps(user)}" for user in ("Hello.", "Cancel A-7?")]
+    asked = [f"user: {json.dumps(user)}" for user in ("Hello.", *["Cancel A-7?"] * 2)]
     rows = "".join(
         f"  - {{{user}, expect: {{{rule}}}}}\n" if rule else f"  - {{{user}}}\n"
         for user, rule in zip(asked, rules, strict=False)
@@ -273,6 +273,106 @@ def test_traces_of_a_session_are_its_turns(project: Project) -> None:
     assert score(project, lines(*session("cancel")), "", turns=1).code == 0
 
 
+def session_of_tool_spans(tool: str, first: Any = HI) -> Spans:
+    """A trace for each turn, whose model is given its instructions and none of the turns before; only the
+    spans of tools show the calls. ``first``: what the model answers in the first turn; ``None``: no span of
+    it is there."""
+    told = said("system", "You are the desk.")
+    answer = [chat("m1", "a", 9, [told, HELLO], first)] if first else []
+    return [
+        agent("a", "", 0, session__id="s", gen_ai__input__messages=[HELLO]),
+        ran("t1", "a", 3, tool, "c1"),
+        *answer,
+        agent("b", "", 30, "desk", T2, session__id="s", gen_ai__input__messages=[PLEASE]),
+        ran("t2", "b", 33, "look", "c2", trace=T2),
+        chat("n1", "b", 40, [told, PLEASE], DONE, T2),
+    ]
+
+
+def test_calls_of_spans_stand_before_the_answer_of_their_turn(project: Project) -> None:
+    answered = "output: {contains: [Hi]}"
+    assert (
+        score(project, lines(*session_of_tool_spans("look")), f"{FORBIDDEN}, {answered}", FORBIDDEN).code == 0
+    )
+    assert score(project, lines(*session_of_tool_spans("cancel")), FORBIDDEN).code == 1
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["Hi.", "Not needed."]
+    assert score(project, lines(*session_of_tool_spans("cancel")), answered, FORBIDDEN).code == 0
+    assert score(project, lines(*session_of_tool_spans("look", said("assistant", "No."))), answered).code == 1
+
+
+def in_texts(tool: str, first: str = "Hi.", models: bool = True) -> Spans:
+    """As OpenInference has it: what an agent was asked and answered are texts of its span. Its model's answer
+    in the first turn is not recorded, or none of its models is (``models``)."""
+
+    def turn(key: str, at: int, user: str, answer: str, used: str, trace: str) -> Spans:
+        texts = {"input__value": user, "output__value": answer, "session__id": "s"}
+        kind = {"openinference__span__kind": "TOOL", "tool__name": used, "input__value": {"id": "A-7"}}
+        made = [
+            span(key, "", at, "run", trace, openinference__span__kind="AGENT", **texts),
+            span(f"{key}t", key, at + 1, used, trace, **kind, output__value="ok"),
+        ]
+        made[0]["endTimeUnixNano"] += 25
+        if models:
+            asked = {"llm__input_messages__0__message__role": "user",
+                     "llm__input_messages__0__message__content": user}  # fmt: skip
+            if key == "b":
+                asked |= {"llm__output_messages__0__message__role": "assistant",
+                          "llm__output_messages__0__message__content": answer}  # fmt: skip
+            made.append(span(f"{key}m", key, at + 9, "m", trace, openinference__span__kind="LLM", **asked))
+        return made
+
+    second = turn("b", 40, "Cancel A-7?", "Not needed.", "look", T2)
+    return [*turn("a", 0, "Hello.", first, tool, T1), *second]
+
+
+@pytest.mark.parametrize("models", [True, False])
+def test_what_an_agent_was_asked_and_answered_may_be_texts_of_its_span(
+    project: Project, models: bool
+) -> None:
+    answered = "output: {contains: [Hi]}"
+    looked = lines(*in_texts("look", models=models))
+    assert score(project, looked, f"{FORBIDDEN}, {answered}", FORBIDDEN).code == 0
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["Hi.", "Not needed."]
+    assert score(project, lines(*in_texts("cancel", models=models)), FORBIDDEN).code == 1
+    assert score(project, lines(*in_texts("cancel", models=models)), answered, FORBIDDEN).code == 0
+    assert score(project, lines(*in_texts("look", "No.", models=models)), answered).code == 1
+
+
+def test_what_a_user_says_twice_in_a_session_is_two_turns(project: Project) -> None:
+    def session(tool: str) -> Spans:
+        found: Spans = []
+        for n, (user, used) in enumerate([(HELLO, "look"), (PLEASE, "look"), (PLEASE, tool)]):
+            trace, at = str(n + 1) * 32, 100 * n
+            calls = [user, calling(used, f"c{n}", id="A-7"), back(f"c{n}", "ok")]
+            texts = {"gen_ai__input__messages": [user], "gen_ai__output__messages": [DONE]}
+            made = [
+                agent("a", "", at, trace=trace, session__id="s", **texts),
+                chat("m1", "a", at + 1, calls[:1], calls[1], trace),
+                ran("t", "a", at + 8, used, f"c{n}", trace=trace),
+                chat("m2", "a", at + 15, calls, DONE, trace),
+            ]
+            made[0]["endTimeUnixNano"] += 50
+            found += made
+        return found
+
+    assert score(project, lines(*session("look")), *[FORBIDDEN] * 3, turns=3).code == 0
+    assert score(project, lines(*session("cancel")), *[FORBIDDEN] * 3, turns=3).code == 1
+    assert score(project, lines(*session("cancel")), FORBIDDEN, FORBIDDEN, turns=3).code == 0
+    called = [[call["name"] for call in turn["tool_calls"]] for turn in project.sample(T1)["turns"]]
+    assert called == [["look"], ["look"], ["cancel"]]
+
+
+def test_an_answer_that_no_span_holds_is_not_fully_seen_and_an_empty_one_is_red(project: Project) -> None:
+    """Only the turns before the last: what a trace ends with is not known to be all."""
+    done = score(project, lines(*session_of_tool_spans("look", first=None)), FORBIDDEN)
+    assert done.code == 3
+    assert "the answer before the span" in " ".join(done.out.split())
+    assert score(project, lines(*session_of_tool_spans("look", first=None)), "", FORBIDDEN).code == 0
+    silent = lines(*session_of_tool_spans("look", said("assistant", "")))
+    assert score(project, silent, FORBIDDEN, FORBIDDEN).code == 1
+    assert [turn["agent"] for turn in project.sample(T1)["turns"]] == ["", "Not needed."]
+
+
 def test_what_goes_on_from_nothing_that_was_said_is_not_fully_seen(project: Project) -> None:
     """An agent's second model has other words: of whom they are, and what was said before, no span says."""
     spans = [agent("a", "", 0), chat("m1", "a", 1, [HELLO], HI), chat("m2", "a", 20, [PLEASE], DONE)]
@@ -332,6 +432,57 @@ def test_messages_of_adk_are_read(project: Project) -> None:
     assert score(project, lines(*adk("cancel")), FORBIDDEN, turns=1).code == 1
     (turn,) = project.sample(T1)["turns"]
     assert (turn["agent"], len(turn["tool_calls"])) == ("Done.", 1)
+
+
+def test_results_of_google_belong_to_the_call_of_their_id(project: Project) -> None:
+    """Two tools ran at once and ended in another order; only messages show them."""
+
+    def parts(kind: str, inner: str, *keys: str) -> list[Any]:
+        return [{kind: {"id": key, "name": "look", inner: {"id": key}}} for key in keys]
+
+    user = {"role": "user", "parts": [{"text": "Hello."}]}
+    calls = {"role": "model", "parts": parts("function_call", "args", "c1", "c2")}
+    given = {"role": "user", "parts": parts("function_response", "response", "c2", "c1")}
+    done = {"role": "model", "parts": [{"text": "Done."}]}
+    answers = [([user], calls), ([user, calls, given], done)]
+    models = [
+        span(f"m{n}", "a", 10 * n + 1, "call_llm", gcp__vertex__agent__llm_request={"contents": asked},
+             gcp__vertex__agent__llm_response={"content": answer})
+        for n, (asked, answer) in enumerate(answers)
+    ]  # fmt: skip
+    score(project, lines(agent("a", "", 0), *models), "", turns=1)
+    made = project.sample(T1)["turns"][0]["tool_calls"]
+    assert [(call["args"]["id"], call["result"]["id"]) for call in made] == [("c1", "c1"), ("c2", "c2")]
+
+
+def test_results_without_ids_are_those_of_the_spans(project: Project) -> None:
+    """A model is sent the result of a call, and neither says of which; the tool's span has it, too."""
+
+    def asking(tool: str) -> Spans:
+        call = calling(tool, "", id="A-7")
+        given = {"role": "tool", "content": "ok"}
+        more = {"openinference__span__kind": "TOOL", "tool__name": tool, "output__value": "ok"}
+        ran_once = span("t", "a", 8, tool, T1, **more, input__value={"id": "A-7"})
+        models = [chat("m1", "a", 1, [HELLO], call), chat("m2", "a", 20, [HELLO, call, given], DONE)]
+        return [agent("a", "", 0), *models, ran_once]
+
+    assert score(project, lines(*asking("look")), FORBIDDEN, turns=1).code == 0
+    assert score(project, lines(*asking("cancel")), FORBIDDEN, turns=1).code == 1
+    assert [call["result"] for call in project.sample(T1)["turns"][0]["tool_calls"]] == ["ok"]
+
+
+def test_a_trace_of_which_a_part_is_in_another_file_is_not_fully_seen(project: Project) -> None:
+    spans = two_turns("look")
+    project.write("agenteval.yaml", "metrics: []\ndetectors: []\n")
+    project.write("suite.yaml", f"{{id: '{T1}', turns: [Hello., Cancel A-7?], expect: {{{FORBIDDEN}}}}}")
+    project.write("a.json", json.dumps(exported(spans[:5])))
+    project.write("b.json", json.dumps(exported(spans[5:])))
+    project.write("other.json", json.dumps(exported(other_trace())))
+    done = project.call("score", "a.json", "b.json", "--scenarios", "suite.yaml")
+    assert done.code == 3
+    assert f"what the trace {T1} holds at a.json:1, in another file" in " ".join(done.all.split())
+    done = project.call("score", "a.json", "other.json", "--no-judge")
+    assert "in another file" not in done.all
 
 
 def test_spans_that_come_too_late_and_traces_without_messages_are_refused_in_words(project: Project) -> None:

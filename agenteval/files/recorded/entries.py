@@ -30,7 +30,7 @@ from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.rows import is_row
 from agenteval.messages.speakers import is_message
-from agenteval.messages.traces import whole_traces
+from agenteval.messages.traces import TracePlaces, whole_traces
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
@@ -42,10 +42,11 @@ _GOES_ON = (b",", b"[", b"{", b":")
 """How a line ends before the rest of its value."""
 
 
-def entries_of(source: Source) -> Iterator[Entry]:
-    """The records of a file, in order; those of a document as if each stood in a line of its own."""
+def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[Entry]:
+    """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
+    those of the files before, to which its own are added."""
     read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
-    yield from whole_traces(imported(read(source)))
+    yield from whole_traces(imported(read(source)), traces)
 
 
 def _lines_read(source: Source) -> Iterator[Entry]:

@@ -17,6 +17,7 @@ from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.placed import NoCallsIn
 from agenteval.messages.record_paths import MISSING, find, suggestion
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.traces import TracePlaces
 from agenteval.messages.turns import Coverage
 
 
@@ -95,9 +96,10 @@ class Reader:
             yield joined
 
     def _all(self) -> Iterator[Recorded]:
+        traces: TracePlaces = {}
         for source in self.sources:
             is_empty = True
-            for recorded in self._of_journal(source) if is_journal(source) else self._of_file(source):
+            for recorded in self._of_journal(source) if is_journal(source) else self._of_file(source, traces):
                 is_empty = False
                 yield recorded
             if is_empty:
@@ -110,9 +112,9 @@ class Reader:
             else:
                 yield self.naming.replayed(sample)
 
-    def _of_file(self, source: Source) -> Iterator[Recorded]:
+    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[Recorded]:
         tool_sets = ToolSets()
-        for entry in entries_of(source):
+        for entry in entries_of(source, traces):
             if isinstance(entry, Record):
                 try:
                     read = conversation_of(entry, tool_sets, self.no_calls_in)
