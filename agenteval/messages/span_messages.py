@@ -24,6 +24,7 @@ from agenteval.core.call_outcomes import key_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import UNPLACED, Said, marked
+from agenteval.messages.span_kinds import WHOLE, is_of_a_known_tool
 from agenteval.messages.span_tree import SpanTree
 from agenteval.messages.spans import RawSpan, is_before, trace_of
 
@@ -50,6 +51,7 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     reader = _ItemReader()
     own = {id(span): span for span in holding if depth[id(span)] == outermost}
     around = _around(own, tree, reader)
+    inner = {key for key, each in depth.items() if each == outermost} - own.keys()
     conversation = _Conversation(tree, reader)
     apart, request, error = [], dict[str, Any](), ""
     for span in holding:
@@ -57,12 +59,12 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
             continue
         if id(span) in own:
             conversation.hear(span)
-        elif depth[id(span)][0] > outermost[0] or not conversation.hand_over(span):
+        elif depth[id(span)][0] > outermost[0] or id(span) in inner or not conversation.hand_over(span):
             apart.append(span)
             continue
         request = {**request, **tree.read(span).request}
         error = tree.read(span).error
-    for span in [each for each in apart if depth[id(each)][0] == outermost[0]]:
+    for span in [each for each in apart if depth[id(each)][0] == outermost[0] and id(each) not in inner]:
         if conversation.take_over(span):
             apart.remove(span)
     request["tools"] = _tools_in(tree)
@@ -79,7 +81,11 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     for span in tree.ordered:
         declared = tree.read(span).request.get("tools")
         tools += [each for each in (declared if isinstance(declared, list) else ()) if each not in tools]
-    ran = {tree.tool(span) for span in tree.ordered if tree.tool(span) and not tree.read(span).error}
+    ran = {
+        tree.tool(span)
+        for span in tree.ordered
+        if tree.tool(span) and (not tree.read(span).error or is_of_a_known_tool(tree.of(span)))
+    }
     return [*sorted(ran), *tools] if tools else []
 
 
@@ -94,14 +100,17 @@ def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dic
     units = {key: _asked_by(reader.units(span, tree)) for key, span in own.items() if inner}
     found = {}
     for key, spans in inner.items():
-        if not units[key] or any(
-            _is_same(one, other) for span in spans for one in units[id(span)] for other in units[key]
-        ):
+        others = [span for span in spans if not _shares(units[id(span)], units[key])]
+        if not units[key] or len(others) < len(spans):
             found[key] = own[key]
-        else:
-            for span in spans:
+        if units[key] and (key not in found or own[key].get(WHOLE)):
+            for span in others:
                 own.pop(id(span), None)
     return {key: span for key, span in found.items() if key in own}
+
+
+def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
+    return any(_is_same(one, other) for one in some for other in others)
 
 
 def _asked_by(units: list[_Unit]) -> list[_Unit]:
@@ -326,10 +335,11 @@ class _Conversation:
         if before is None or not tree.conversation(span) or not is_before(before, span):
             return False
         invocation = tree.invocation(span)
+        is_other = invocation is not None and invocation is not tree.invocation(before)
         return (
             tree.conversation(span) == tree.conversation(before)
             and tree.agent(span) == tree.agent(before)
-            and (invocation is None or invocation is not tree.invocation(before))
+            and (is_other or trace_of(before) != trace_of(span))
         )
 
     # ── what it comes to ──
@@ -341,7 +351,9 @@ class _Conversation:
         """What a span around others says: known, or one more message at its place."""
         read, node, at, users = self._tree.read(span), self._root, 0, 0
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        for item in self._reader.items([*(read.asked or ()), *read.answered]):
+        asked, answered = read.asked or [], [] if span.get(WHOLE) == "object" else read.answered
+        items = self._reader.items([*asked, *answered])
+        for number, item in enumerate(items):
             if item.unit is None:
                 node.attach([item] if item.is_system else [])
                 continue
@@ -355,8 +367,9 @@ class _Conversation:
             if place is None and item.unit.ids and not is_new:
                 continue  # one of several messages that are one answer
             if place is None:
-                place = at
-                self._nodes.insert(at, _Node(item.unit, item.message, node, node.turn))
+                is_last = bool(answered) and number == len(items) - 1 and not item.unit.calls
+                place = self._end_of_turn(at) if is_last else at
+                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
             elif item.unit.role == "user":
                 users += 1
             node, at = self._nodes[place], place + 1
@@ -364,6 +377,11 @@ class _Conversation:
         if users == sum(each.unit.role == "user" for each in self._nodes):
             for each in self._nodes:
                 each.gap = None
+
+    def _end_of_turn(self, at: int) -> int:
+        """The place before the next message of a user."""
+        left = range(at, len(self._nodes))
+        return next((n for n in left if self._nodes[n].unit.role == "user"), len(self._nodes))
 
     def messages(self) -> list[Any]:
         written = [*self._root.systems, *self._root.after]

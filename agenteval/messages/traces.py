@@ -12,10 +12,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import Message, ToolCall
+from agenteval.messages.dialects import langfuse, langsmith
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import said_in
@@ -26,13 +27,33 @@ from agenteval.messages.span_calls import FromSpans, shown_by_spans_alone
 from agenteval.messages.span_messages import SpanMessages, messages_of
 from agenteval.messages.span_tree import SpanTree, conversations_in
 from agenteval.messages.span_turns import SpanTurns
-from agenteval.messages.spans import attributes_of, is_span, trace_of
+from agenteval.messages.spans import attributes_of, is_span, start_of, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
 _EXPORTED = ("resourceSpans", "resource_spans")
 _MOST_BETWEEN = 1_000
 """How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
+
+
+class _Exported(NamedTuple):
+    """Steps of other tracers as spans, and what the document that held them says of their trace besides."""
+
+    spans: list[Any]
+    fields: Mapping[str, Any] = {}
+
+
+def _exported_by_others(value: Any) -> _Exported | None:
+    spans = langsmith.spans_in(value) or langfuse.spans_in(value)
+    if not spans:
+        return None
+    is_trace = isinstance(value, dict) and langfuse.is_trace(value)
+    return _Exported(spans, langfuse.fields_of(value) if is_trace else {})
+
+
+def is_of_a_trace(value: Any) -> bool:
+    """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
+    return _exported_by_others(value) is not None
 
 
 def spans_in(value: Any) -> list[Any] | None:
@@ -63,6 +84,9 @@ def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Spans put together by their trace or by the session that they name; all else as it is."""
     groups = _Groups()
     for entry in entries:
+        if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+            yield from groups.add(entry, others.spans, others.fields)
+            continue
         spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
         if isinstance(entry, Unreadable) or spans is None:
             yield from groups.close()
@@ -99,17 +123,26 @@ def _fields_beside(value: Any) -> dict[str, Any]:
 @dataclass(eq=False)
 class _Group:
     """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
-    before it; ``last``: the same of the last."""
+    before it; ``last``: the same of the last. ``fields``: what documents say of each trace."""
 
     record: Record
     number: int
     last: int
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
+    fields: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def whole(self) -> Record:
-        is_bare = len(self.spans) == 1 and self.record.value is self.spans[0]
-        return self.record if is_bare else self.record._replace(value={_SPANS: self.spans})
+        if len(self.spans) == 1 and self.record.value is self.spans[0]:
+            return self.record
+        first = min(self.spans, key=lambda span: start_of(span) or 0)
+        fields = self.fields.get(trace_of(first), {})
+        return self.record._replace(value={**fields, _SPANS: self.spans})
+
+    def put_around(self, record: Record) -> None:
+        """With what stands around the document of some of its spans."""
+        around = {each.phrase: each for each in (*self.record.around, *record.around)}
+        self.record = self.record._replace(around=(*around.values(),))
 
 
 class _Groups:
@@ -123,7 +156,9 @@ class _Groups:
         self._late: set[tuple[str, str]] = set()
         self._came = 0
 
-    def add(self, record: Record, spans: Sequence[Any]) -> Iterator[Entry]:
+    def add(
+        self, record: Record, spans: Sequence[Any], fields: Mapping[str, Any] | None = None
+    ) -> Iterator[Entry]:
         late: dict[str, str] = {}
         for span in spans:
             trace = ("trace", trace_of(span))
@@ -137,6 +172,9 @@ class _Groups:
             group = self._group_of(keys, record)
             group.spans.append(span)
             group.last = self._came
+            group.put_around(record)
+            if fields:
+                group.fields[trace[1]] = fields
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
             yield Unreadable(record.where, f"{apart}; sort the log by traces")
@@ -149,6 +187,8 @@ class _Groups:
         for other in others:
             first.spans += other.spans
             first.keys |= other.keys
+            first.fields |= other.fields
+            first.put_around(other.record)
             del self._open[id(other)]
         first.keys |= keys
         self._of.update(dict.fromkeys(first.keys, first))
@@ -183,7 +223,7 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     spans = spans_in(record)
     if spans is None:
         return None
-    tree = SpanTree(spans)
+    tree = SpanTree(langfuse.settled(spans))
     told = messages_of(tree)
     if told is None:
         raise AuthorError(_without_messages(tree))
