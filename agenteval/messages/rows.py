@@ -72,9 +72,8 @@ def question_in(inputs: Mapping[str, Any]) -> list[Any] | None:
 def answer_to(messages: list[Any], outputs: Any) -> Reply:
     """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
     answer, _ = _answer_in(messages, outputs)
-    if isinstance(answer, dict) and not (reply := reply_to(messages, answer)).is_known:
-        return reply
-    return _reply(messages, answer)
+    is_object = isinstance(answer, dict) and not reply_to(messages, answer).is_known
+    return _reply(messages, answer)._replace(is_known=not is_object)
 
 
 def _question_in(inputs: Mapping[str, Any]) -> Any:

@@ -22,6 +22,7 @@ from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import said_in
 from agenteval.messages.message_adapters import plain_as_far_as_read
 from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.record_paths import MISSING
 from agenteval.messages.said import UNPLACED, Said, marked
 from agenteval.messages.span_calls import FromSpans, shown_by_spans_alone
 from agenteval.messages.span_messages import SpanMessages, messages_of
@@ -37,18 +38,19 @@ _MOST_BETWEEN = 1_000
 
 
 class _Exported(NamedTuple):
-    """Steps of other tracers as spans, and what the document that held them says of their trace besides."""
+    """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
+    stands."""
 
     spans: list[Any]
-    fields: Mapping[str, Any] = {}
+    documents: Mapping[str, Any]
 
 
 def _exported_by_others(value: Any) -> _Exported | None:
-    spans = langsmith.spans_in(value) or langfuse.spans_in(value)
-    if not spans:
-        return None
-    is_trace = isinstance(value, dict) and langfuse.is_trace(value)
-    return _Exported(spans, langfuse.fields_of(value) if is_trace else {})
+    if spans := langsmith.spans_in(value):
+        return _Exported(spans, langsmith.outermost_in(value))
+    if spans := langfuse.spans_in(value):
+        return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
+    return None
 
 
 def is_of_a_trace(value: Any) -> bool:
@@ -85,7 +87,7 @@ def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
     groups = _Groups()
     for entry in entries:
         if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
-            yield from groups.add(entry, others.spans, others.fields)
+            yield from groups.add(entry, others.spans, others.documents)
             continue
         spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
         if isinstance(entry, Unreadable) or spans is None:
@@ -123,21 +125,23 @@ def _fields_beside(value: Any) -> dict[str, Any]:
 @dataclass(eq=False)
 class _Group:
     """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
-    before it; ``last``: the same of the last. ``fields``: what documents say of each trace."""
+    before it; ``last``: the same of the last. ``documents``: those of whole traces, by
+    their ids."""
 
     record: Record
     number: int
     last: int
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
-    fields: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    documents: dict[str, Any] = field(default_factory=dict)
 
     def whole(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
             return self.record
         first = min(self.spans, key=lambda span: start_of(span) or 0)
-        fields = self.fields.get(trace_of(first), {})
-        return self.record._replace(value={**fields, _SPANS: self.spans})
+        document = self.documents.get(trace_of(first), MISSING)
+        fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
+        return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
     def put_around(self, record: Record) -> None:
         """With what stands around the document of some of its spans."""
@@ -157,7 +161,7 @@ class _Groups:
         self._came = 0
 
     def add(
-        self, record: Record, spans: Sequence[Any], fields: Mapping[str, Any] | None = None
+        self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
     ) -> Iterator[Entry]:
         late: dict[str, str] = {}
         for span in spans:
@@ -173,8 +177,8 @@ class _Groups:
             group.spans.append(span)
             group.last = self._came
             group.put_around(record)
-            if fields:
-                group.fields[trace[1]] = fields
+            if documents and trace[1] in documents:
+                group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
             yield Unreadable(record.where, f"{apart}; sort the log by traces")
@@ -187,7 +191,7 @@ class _Groups:
         for other in others:
             first.spans += other.spans
             first.keys |= other.keys
-            first.fields |= other.fields
+            first.documents |= other.documents
             first.put_around(other.record)
             del self._open[id(other)]
         first.keys |= keys

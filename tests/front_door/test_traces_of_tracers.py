@@ -212,6 +212,36 @@ def test_a_chain_is_what_it_was_asked_and_answered(project: Project) -> None:
         assert said(project) == [("Hello?", "Hi.", [tool])]
 
 
+STATE = {"question": "Hello?", "documents": ["a"], "generation": "Hi."}
+
+
+def test_a_state_is_the_answer_only_where_no_model_was_asked_what_the_user_asked(project: Project) -> None:
+    for tool, code in (("look", 0), ("cancel", 1)):
+        runs = chain(tool)
+        runs[0]["outputs"] = STATE
+        assert score(project, lines(*runs), FORBIDDEN).code == code
+        assert said(project) == [("Hello?", json.dumps(STATE), [tool])]
+        runs[3] = model("m", T1, 3, [human("Hello?")], ai("Hi."))
+        assert score(project, lines(*runs), FORBIDDEN).code == code
+        assert said(project) == [("Hello?", "Hi.", [tool])]
+
+
+def test_an_outermost_run_that_does_not_say_what_was_asked_hides_nothing(project: Project) -> None:
+    for tool, code in (("look", 0), ("cancel", 1)):
+        runs = graph(T1, 0, [], "Hello?", tool)
+        runs[0] |= {"inputs": {"state": {"n": 1}}, "outputs": {"status": "ok"}}
+        assert score(project, lines(*runs), FORBIDDEN).code == code
+        assert said(project) == [("Hello?", "Done 0.", [tool])]
+
+
+def test_scenarios_are_found_by_what_the_outermost_run_says(project: Project) -> None:
+    runs = graph(T1, 0, [], "Hello?", "cancel", "th")
+    project.write("suite.yaml", f"id: th\nturns:\n  - {{user: Hello?, expect: {{{FORBIDDEN}}}}}\n")
+    project.write("log.jsonl", lines(*runs[::-1]))
+    options = ("--scenarios", "suite.yaml", "--scenario-from", "extra.metadata.thread_id")
+    assert project.call("score", "log.jsonl", *options).code == 1
+
+
 def test_a_tool_that_failed_is_a_failed_call(project: Project) -> None:
     runs = chain("look")
     runs[2] |= {"outputs": None, "error": "ToolException('no')Traceback (most recent call last):\n  File x"}
@@ -339,6 +369,22 @@ def test_traces_of_a_session_are_one_conversation(project: Project, form: str) -
         assert said(project, "t-1") == [("Hello?", "Done 0.", ["look"]), ("And A-7?", "Done 20.", [tool])]
         assert score(project, text, FORBIDDEN, "", of="t-1").code == 0
         assert score(project, text, FORBIDDEN, of="t-3", asked="Cancel B-1").code == 1
+
+
+def test_a_session_is_found_by_what_its_first_trace_says(project: Project) -> None:
+    traces = [traced("t-2", 20, "And A-7?", "cancel", "s"), traced("t-1", 0, "Hello?", "look", "s")]
+    user = "turns: [{user: Hello?}, {user: And A-7?, expect: {" + FORBIDDEN + "}}]"
+    project.write("suite.yaml", f"id: s\n{user}\n")
+    project.write("log.json", json.dumps({"data": traces, "meta": {"page": 1}}))
+    done = project.call("score", "log.json", "--scenarios", "suite.yaml", "--scenario-from", "sessionId")
+    assert done.code == 1, done.all
+
+
+def test_a_trace_that_does_not_say_what_was_asked_hides_nothing(project: Project) -> None:
+    for tool, code in (("look", 0), ("cancel", 1)):
+        trace = {**traced("t-1", 0, "Hello?", tool, None), "input": {"a": 1, "b": [2]}, "output": "ok"}
+        assert score(project, lines(trace), FORBIDDEN, of="t-1").code == code
+        assert said(project, "t-1") == [("Hello?", "Done 0.", [tool])]
 
 
 def test_traces_without_a_session_are_conversations_of_their_own(project: Project) -> None:

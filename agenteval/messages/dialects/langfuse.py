@@ -57,14 +57,14 @@ def spans_in(value: Any) -> list[dict[str, Any]] | None:
     if isinstance(value, list):
         found = value and all(map(_is_observation, value))
         return [_of_observation(each) for each in value] if found else None
-    if not isinstance(value, dict):
-        return None
     if is_trace(value):
         return [*_of_trace(value)]
     return [_of_observation(value)] if _is_observation(value) else None
 
 
-def is_trace(value: Mapping[str, Any]) -> bool:
+def is_trace(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
     inside = value.get(_PLACE)
     if isinstance(inside, list) and inside and all(isinstance(each, dict) for each in inside):
         return all(_kind(each) in _KINDS for each in inside)
@@ -105,7 +105,7 @@ def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     listed = [each for each in inside if isinstance(each, dict)]
     identity = word(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
     starts = [start for each in listed if (start := _word(each, "startTime", "start_time"))]
-    talk = talk_in(trace.get("input"), trace.get("output"))
+    talk = talk_in(trace.get("input"), trace.get("output")).of_a_request()
     what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
     unseen = [] if listed else [missing(what, [str(each) for each in inside] or None)]
     yield as_span(

@@ -50,6 +50,12 @@ def spans_in(value: Any) -> list[dict[str, Any]] | None:
     return list(_spans(value, {})) if _is_run(value) else None
 
 
+def outermost_in(value: Any) -> dict[str, Any]:
+    """The outermost runs among those that are there, by the ids of their traces."""
+    runs = value if isinstance(value, list) else [value]
+    return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
+
+
 def _is_run(value: Any) -> bool:
     if not isinstance(value, dict) or not word(value, _KIND) or not word(value, "id"):
         return False
@@ -58,7 +64,7 @@ def _is_run(value: Any) -> bool:
 
 def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
     """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
-    trace = word(run, "trace_id") or str(outer.get("trace_id") or "") or _trace_of(run)
+    trace = word(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
     span = _span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
     nested = run.get(_NESTED)
@@ -68,10 +74,14 @@ def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Ite
 
 
 def _trace_of(run: Mapping[str, Any]) -> str:
-    """The outermost run."""
+    """The id of its trace, which is that of the outermost run."""
     above = run.get("parent_run_ids")
     first = above[0] if isinstance(above, list) and above else ""
-    return _ids_of(run)[0] or str(first or run.get("parent_run_id") or run.get("id") or "")
+    return (
+        word(run, "trace_id")
+        or _ids_of(run)[0]
+        or str(first or run.get("parent_run_id") or run.get("id") or "")
+    )
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
@@ -96,13 +106,14 @@ def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, 
     given, back = run.get("inputs"), run.get("outputs")
     step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
     if kind == "llm":
-        talk = talk_in(given, back)
+        talk = talk_in(given, back).of_a_model()
         what = f"the messages of the run '{name[:40]}', which are in no known form"
-        lost = [missing(what, [_NOWHERE])] if (given or back) and not (talk.asked or talk.answered) else []
+        is_lost = (given and not talk.asked) or (back and not talk.answered)
+        lost = [missing(what, [_NOWHERE])] if is_lost else []
         request = request_in(given, extra.get("invocation_params"))
         step = step._replace(request=request, unseen=[*step.unseen, *lost])
     elif not parent:
-        talk = talk_in(given, back)
+        talk = talk_in(given, back).of_a_request()
         step = step._replace(whole=talk.whole, unseen=[*step.unseen, *_unseen_within(run, talk)])
     else:
         return as_span(step)
@@ -119,6 +130,7 @@ def _tool(step: Step, run: Mapping[str, Any], call_id: str) -> Step:
 
 
 def _thread_of(extra: Mapping[str, Any]) -> str:
+    """Beside the metadata, ``session_id`` is of a project."""
     metadata = extra.get("metadata")
     found = (metadata.get(key) for key in _THREADS) if isinstance(metadata, dict) else ()
     return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")

@@ -24,6 +24,7 @@ ASKED, ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORIES = ("chat_history", "history")
 """Where a chain is given what was said before its question."""
 _GENERATIONS = "generations"
+_SYSTEM_ROLES = ("system", "developer")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions")
 _GIVEN = {"args", "kwargs"}
@@ -91,7 +92,7 @@ def as_span(step: Step) -> dict[str, Any]:
 
 class Talk(NamedTuple):
     """``asked``: ``None`` where nobody can say what of the input was. ``is_known``: the answer is one, and no
-    object that may be anything."""
+    object that may be anything. ``whole``: see ``WHOLE``; empty for what does not say what a user asked."""
 
     asked: list[Any] | None
     answered: list[Any]
@@ -100,6 +101,14 @@ class Talk(NamedTuple):
     @property
     def whole(self) -> str:
         return ("said" if self.is_known else "object") if self.asked and self.answered else ""
+
+    def of_a_model(self) -> Talk:
+        """Without an answer that may be anything."""
+        return self if self.is_known else self._replace(answered=[])
+
+    def of_a_request(self) -> Talk:
+        """As far as it is a user's: of an answer alone nobody knows to whom it was given."""
+        return self if self.asked else Talk(None, [], True)
 
 
 def talk_in(given: Any, back: Any) -> Talk:
@@ -113,7 +122,10 @@ def talk_in(given: Any, back: Any) -> Talk:
     if listed is not None:
         at = _place_of(known[-1:], listed)
         if at is not None:  # the state of a graph begins with what was said before
-            return Talk(listed[:at], listed[at:], True)
+            instructions = [
+                each for each in known if each.get("role") in _SYSTEM_ROLES and each not in listed
+            ]
+            return Talk([*instructions, *listed[:at]], listed[at:], True)
     is_answered = bool(known) and is_agents(known[-1])
     try:
         reply = reply_to(known, listed) if listed else answer_to(known, back)
