@@ -32,6 +32,8 @@ from agenteval.messages.spans import attributes_of, is_span, start_of, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
+_PAGES = ("data", "runs")
+"""Where the APIs of tracers have a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _MOST_BETWEEN = 1_000
 """How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
@@ -39,23 +41,32 @@ _MOST_BETWEEN = 1_000
 
 class _Exported(NamedTuple):
     """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
-    stands."""
+    stands; ``around``: what stands around all that in its page."""
 
     spans: list[Any]
     documents: Mapping[str, Any]
+    around: tuple[Unplaced, ...] = ()
 
 
 def _exported_by_others(value: Any) -> _Exported | None:
-    if spans := langsmith.spans_in(value):
-        return _Exported(spans, langsmith.outermost_in(value))
-    if spans := langfuse.spans_in(value):
+    if langsmith.is_ours(value):
+        return _Exported(langsmith.spans_in(value), langsmith.outermost_in(value))
+    if langfuse.is_ours(value):
+        spans = langfuse.spans_in(value)
         return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
-    return None
+    key = next((key for key in _PAGES if key in value), "") if isinstance(value, dict) else ""
+    listed = value[key] if key else value
+    if not isinstance(listed, list) or not listed or not all(map(is_of_a_trace, listed)):
+        return None
+    found = [each for each in map(_exported_by_others, listed) if each]
+    spans = [span for each in found for span in each.spans]
+    documents = {trace: each.documents[trace] for each in found for trace in each.documents}
+    return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
 
 
 def is_of_a_trace(value: Any) -> bool:
     """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
-    return _exported_by_others(value) is not None
+    return langsmith.is_ours(value) or langfuse.is_ours(value)
 
 
 def spans_in(value: Any) -> list[Any] | None:
@@ -87,6 +98,7 @@ def whole_traces(entries: Iterable[Entry]) -> Iterator[Entry]:
     groups = _Groups()
     for entry in entries:
         if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+            entry = entry._replace(around=(*entry.around, *others.around))
             yield from groups.add(entry, others.spans, others.documents)
             continue
         spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
@@ -145,8 +157,9 @@ class _Group:
 
     def put_around(self, record: Record) -> None:
         """With what stands around the document of some of its spans."""
-        around = {each.phrase: each for each in (*self.record.around, *record.around)}
-        self.record = self.record._replace(around=(*around.values(),))
+        if record.around != self.record.around:
+            around = {each.phrase: each for each in (*self.record.around, *record.around)}
+            self.record = self.record._replace(around=(*around.values(),))
 
 
 class _Groups:

@@ -139,6 +139,7 @@ WRITTEN: dict[str, Callable[[Runs], str]] = {
     "a page of the API": lambda runs: json.dumps({"runs": runs, "cursors": {"next": None}}, indent=1),
     "newest first": lambda runs: lines(*reversed(runs)),
     "interleaved": lambda runs: lines(*runs[::2], *runs[1::2]),
+    "pages of the API, one a line": lambda runs: lines({"runs": runs[5:]}, {"runs": runs[:5]}),
     "batches a line": lambda runs: lines(runs[3:7], runs[:3], runs[7:]),
     "in one another": lambda runs: lines(*nested(runs)),
     "in one another, a list": lambda runs: json.dumps(nested(runs)),
@@ -356,6 +357,13 @@ PAGES: dict[str, Callable[[Runs], str]] = {
         {"data": [*map(backwards, traces[::-1])], "meta": {"page": 1}}
     ),
     "newest first": lambda traces: lines(*map(backwards, traces[::-1])),
+    "pages of the API, one a line": lambda traces: lines(
+        {"data": traces[1:]}, {"data": traces[:1], "meta": {}}
+    ),
+    "lists, one a line": lambda traces: lines(traces[:1], traces[1:]),
+    "inputs in a batch": lambda traces: json.dumps(
+        [{**each, "input": [[{"role": "user", "content": each["input"]}]]} for each in traces], indent=1
+    ),
 }
 
 
@@ -378,6 +386,14 @@ def test_a_session_is_found_by_what_its_first_trace_says(project: Project) -> No
     project.write("log.json", json.dumps({"data": traces, "meta": {"page": 1}}))
     done = project.call("score", "log.json", "--scenarios", "suite.yaml", "--scenario-from", "sessionId")
     assert done.code == 1, done.all
+
+
+def test_one_trace_over_many_lines_is_one_record(project: Project) -> None:
+    for tool, code in (("look", 0), ("cancel", 1)):
+        trace = traced("t-1", 0, "Hello?", tool, None)
+        trace["input"] = [[{"role": "user", "content": "Hello?"}]]
+        assert score(project, json.dumps(trace, indent=1), FORBIDDEN, of="t-1").code == code
+        assert said(project, "t-1") == [("Hello?", "Done 0.", [tool])]
 
 
 def test_a_trace_that_does_not_say_what_was_asked_hides_nothing(project: Project) -> None:

@@ -275,7 +275,7 @@ def _kept(cassette: Any) -> Iterator[int]:
 
 def conversations_in(value: Any) -> list[Any] | None:
     """The conversations of a document that holds several; ``None`` if it is one itself."""
-    if matching(value):
+    if matching(value) or (isinstance(value, dict) and is_of_a_trace(value)):
         return None
     if isinstance(value, list):
         return value if not value or _are_conversations(value) else None

@@ -52,14 +52,18 @@ _OF_OBSERVATIONS = frozenset(
 )
 
 
-def spans_in(value: Any) -> list[dict[str, Any]] | None:
-    """``None``: it is no trace, no observation, and no list of observations."""
+def is_ours(value: Any) -> bool:
+    """Whether a value is a trace, an observation, or a list of observations."""
     if isinstance(value, list):
-        found = value and all(map(_is_observation, value))
-        return [_of_observation(each) for each in value] if found else None
+        return bool(value) and all(map(_is_observation, value))
+    return is_trace(value) or _is_observation(value)
+
+
+def spans_in(value: Any) -> list[dict[str, Any]]:
+    """The spans of what is ours."""
     if is_trace(value):
         return [*_of_trace(value)]
-    return [_of_observation(value)] if _is_observation(value) else None
+    return [_of_observation(each) for each in (value if isinstance(value, list) else [value])]
 
 
 def is_trace(value: Any) -> bool:

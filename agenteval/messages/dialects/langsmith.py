@@ -42,12 +42,14 @@ _NOWHERE = ""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
-def spans_in(value: Any) -> list[dict[str, Any]] | None:
-    """``None``: it is no run, and no list of runs."""
-    if isinstance(value, list):
-        is_ours = bool(value) and all(map(_is_run, value))
-        return [span for run in value for span in _spans(run, {})] if is_ours else None
-    return list(_spans(value, {})) if _is_run(value) else None
+def is_ours(value: Any) -> bool:
+    """Whether a value is a run, or a list of runs."""
+    return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
+
+
+def spans_in(value: Any) -> list[dict[str, Any]]:
+    """The spans of what is ours."""
+    return [span for run in (value if isinstance(value, list) else [value]) for span in _spans(run, {})]
 
 
 def outermost_in(value: Any) -> dict[str, Any]:
