@@ -7,10 +7,11 @@ does not matter in which order spans come, and a question that was asked twice h
 - A message is known again by the ids of its calls; where it has none, by its role, text and calls.
 - The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
   are ``apart`` from it, unless they begin with all that was said so far: a handoff.
-- A span around others of its agent says again what they say; what it says besides is put among it.
+- A span around others of its agent says again what they say; what it says besides is put among it. One that
+  is a whole request (``WHOLE``) says what its user asked: models that were asked other things are ``apart``.
 - A span whose input does not begin with what was said before is put behind it, and what may be missing is
-  not fully seen. It is known to be the next turn if it is of another invocation and names the same
-  conversation, or if a span around them says all that users said.
+  not fully seen. It is known to be the next turn if it is of another invocation, or another trace, and names
+  the same conversation, or if a span around them says all that users said.
 """
 
 from __future__ import annotations
