@@ -87,6 +87,11 @@ def _is_asked(message: Any, text: str) -> bool:
     return isinstance(message, dict) and role_of(message) == "user" and message.get("content") == text
 
 
+def asked_in(inputs: Mapping[str, Any]) -> list[Any] | None:
+    """The messages of a request, in its body or not; ``None``: there are none."""
+    return _asked_in(_body(inputs))
+
+
 def _around(logged: Logged, record: Mapping[str, Any], *read: str) -> Logged:
     """With what of the record nobody read."""
     return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))

@@ -35,7 +35,7 @@ def row_in(record: Mapping[str, Any]) -> Row | None:
         inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
         if isinstance(inputs, dict) and isinstance(outputs, dict | str):
             outer = {key: value for key, value in record.items() if key not in (asked, answered)}
-            question = next(filter(None, map(inputs.get, ASKED)), None) or _only(inputs)
+            question = _question_in(inputs)
             messages = _question(question)
             if messages is not None:
                 within = {key: value for key, value in inputs.items() if value is not question}
@@ -62,6 +62,22 @@ def _row(record: Mapping[str, Any], outer: Mapping[str, Any]) -> Row | None:
         return None
     rest = {key: value for key, value in outer.items() if key not in (asked, answered)}
     return Row(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+
+
+def question_in(inputs: Mapping[str, Any]) -> list[Any] | None:
+    """What the inputs of a run ask: under a name for questions, or their only text."""
+    return _question(_question_in(inputs))
+
+
+def answer_to(messages: list[Any], outputs: Any) -> Reply:
+    """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
+    answer, _ = _answer_in(messages, outputs)
+    is_object = isinstance(answer, dict) and not reply_to(messages, answer).is_known
+    return _reply(messages, answer)._replace(is_known=not is_object)
+
+
+def _question_in(inputs: Mapping[str, Any]) -> Any:
+    return next(filter(None, map(inputs.get, ASKED)), None) or _only(inputs)
 
 
 def _question(value: Any) -> list[Any] | None:

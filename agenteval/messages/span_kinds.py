@@ -78,9 +78,15 @@ _EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
 
 
 EVENT_LISTS = ("events", "span_events")
+UNSEEN = "unseen"
+"""Where a span that was another library's step keeps what is not seen of it: ``what``, ``unless`` all of some
+spans are in its trace (``None``: unless any is within it)."""
+WHOLE = "whole"
+"""Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
+came back may be anything, such as a state."""
 _OF_SPANS = frozenset(
     (
-        *("attributes", *EVENT_LISTS, "links", "status", "resource", "context", "parent", "scope"),
+        *("attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope"),
         *("instrumentationScope", "instrumentation_scope"),
     )
 )
@@ -118,6 +124,12 @@ def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
         return named if isinstance(named, str) else ""
     name = name.removeprefix(before)
     return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
+
+
+def is_of_a_known_tool(attributes: Mapping[str, Any]) -> bool:
+    """Whether the span of a tool is there because the tool is, even if it failed. Frameworks of agents also
+    write one for a tool that they do not have."""
+    return any(attributes.get(key) for key in ("langsmith.span.kind", "langfuse.observation.type"))
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

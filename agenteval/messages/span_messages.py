@@ -8,12 +8,13 @@ does not matter in which order spans come, and a question that was asked twice h
 - The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
   are ``apart`` from it, unless they begin with all that was said so far: a handoff.
 - A span around others of its agent says again what they say; what it says besides is put among it. An agent's
-  answer that is but a text of its span counts where no span within holds one.
+  answer that is but a text of its span counts where no span within holds one. A span that is a whole request
+  (``WHOLE``) says what its user asked: models that were asked other things are ``apart``.
 - An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
   span holds is not fully seen there.
 - A span whose input does not begin with what was said before is put behind it, and what may be missing is
-  not fully seen. It is known to be the next turn if it is of another invocation and names the same
-  conversation, or if a span around them says all that users said.
+  not fully seen. It is known to be the next turn if it is of another invocation, or another trace, and names
+  the same conversation, or if a span around them says all that users said.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from agenteval.core.call_outcomes import key_of
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
+from agenteval.messages.span_kinds import WHOLE, is_of_a_known_tool
 from agenteval.messages.span_tree import SpanTree
 from agenteval.messages.spans import RawSpan, is_before, trace_of
 
@@ -53,6 +55,7 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     reader = _ItemReader()
     own = {id(span): span for span in holding if depth[id(span)] == outermost}
     around = _around(own, tree, reader)
+    inner = {key for key, each in depth.items() if each == outermost} - own.keys()
     conversation = _Conversation(tree, reader)
     apart, request, error = [], dict[str, Any](), ""
     for span in holding:
@@ -60,12 +63,12 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
             continue
         if id(span) in own:
             conversation.hear(span)
-        elif depth[id(span)][0] > outermost[0] or not conversation.hand_over(span):
+        elif depth[id(span)][0] > outermost[0] or id(span) in inner or not conversation.hand_over(span):
             apart.append(span)
             continue
         request = {**request, **tree.read(span).request}
         error = tree.read(span).error
-    for span in [each for each in apart if depth[id(each)][0] == outermost[0]]:
+    for span in [each for each in apart if depth[id(each)][0] == outermost[0] and id(each) not in inner]:
         if conversation.take_over(span):
             apart.remove(span)
     request["tools"] = _tools_in(tree)
@@ -82,7 +85,11 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     for span in tree.ordered:
         declared = tree.read(span).request.get("tools")
         tools += [each for each in (declared if isinstance(declared, list) else ()) if each not in tools]
-    ran = {tree.tool(span) for span in tree.ordered if tree.tool(span) and not tree.read(span).error}
+    ran = {
+        tree.tool(span)
+        for span in tree.ordered
+        if tree.tool(span) and (not tree.read(span).error or is_of_a_known_tool(tree.of(span)))
+    }
     return [*sorted(ran), *tools] if tools else []
 
 
@@ -98,16 +105,20 @@ def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dic
     units = {key: _asked_by(reader.units(span, tree)) for key, span in own.items() if inner}
     found = {}
     for key, spans in inner.items():
-        if not units[key] or any(
-            _is_same(one, other) for span in spans for one in units[id(span)] for other in units[key]
-        ):
+        others = [span for span in spans if not _shares(units[id(span)], units[key])]
+        if not units[key] or len(others) < len(spans):
             found[key] = own[key]
         elif tree.read(own[key]).is_in_texts and any(tree.read(each).answered for each in spans):
             del own[key]
-        else:
-            for span in spans:
+            continue
+        if units[key] and (key not in found or own[key].get(WHOLE)):
+            for span in others:
                 own.pop(id(span), None)
     return {key: span for key, span in found.items() if key in own}
+
+
+def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
+    return any(_is_same(one, other) for one in some for other in others)
 
 
 def _asked_by(units: list[_Unit]) -> list[_Unit]:
@@ -351,10 +362,11 @@ class _Conversation:
         if before is None or not tree.conversation(span) or not is_before(before, span):
             return False
         invocation = tree.invocation(span)
+        is_other = invocation is not None and invocation is not tree.invocation(before)
         return (
             tree.conversation(span) == tree.conversation(before)
             and tree.agent(span) == tree.agent(before)
-            and (invocation is None or invocation is not tree.invocation(before))
+            and (is_other or trace_of(before) != trace_of(span))
         )
 
     # ── what it comes to ──
@@ -366,12 +378,13 @@ class _Conversation:
         """What a span around others says: known, or one more message at its place."""
         read, node, users = self._tree.read(span), self._root, 0
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        items = self._reader.items([*(read.asked or ()), *read.answered])
+        asked, answered = read.asked or [], [] if span.get(WHOLE) == "object" else read.answered
+        items = self._reader.items([*asked, *answered])
         self._instruct(items)
         last = self._last_in.get(id(span), self._root)
         at = self._begin_of([each.unit for each in items if each.unit], last)
         for number, item in enumerate(items):
-            is_answer = number >= len(read.asked or ())
+            is_answer = number >= len(asked)
             if item.unit is None or (is_answer and read.is_in_texts and not last.is_unanswered):
                 continue
             is_new = not item.unit.ids <= ids
@@ -384,8 +397,12 @@ class _Conversation:
             if place is None and item.unit.ids and not is_new:
                 continue  # one of several messages that are one answer
             if place is None:
-                place = max(at, self._nodes.index(last) + 1) if is_answer and last in self._nodes else at
-                self._nodes.insert(at, _Node(item.unit, item.message, node, node.turn))
+                place = at
+                if is_answer and last in self._nodes:
+                    place = max(at, self._nodes.index(last) + 1)
+                elif is_answer and number == len(items) - 1 and not item.unit.calls:
+                    place = self._end_of_turn(at)
+                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
             elif item.unit.role == "user":
                 users += 1
             node, at = self._nodes[place], place + 1
@@ -403,6 +420,11 @@ class _Conversation:
         while at and self._nodes[at].unit.role != "user":
             at -= 1
         return at if _is_same(self._nodes[at].unit, units[0]) else 0
+
+    def _end_of_turn(self, at: int) -> int:
+        """The place before the next message of a user."""
+        left = range(at, len(self._nodes))
+        return next((n for n in left if self._nodes[n].unit.role == "user"), len(self._nodes))
 
     def messages(self) -> list[Any]:
         written = [*self._systems, *self._root.after]

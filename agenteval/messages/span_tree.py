@@ -7,7 +7,15 @@ from itertools import pairwise
 from typing import Any
 
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.span_kinds import asks_for_tools, is_agent, is_apart, is_model, tool_in, unplaced_span
+from agenteval.messages.span_kinds import (
+    UNSEEN,
+    asks_for_tools,
+    is_agent,
+    is_apart,
+    is_model,
+    tool_in,
+    unplaced_span,
+)
 from agenteval.messages.spans import (
     RawSpan,
     Span,
@@ -110,11 +118,19 @@ class SpanTree:
         return bool(self.read(span).answered) or self.first(span, INPUT_TOKENS) is not None
 
     def unplaced(self) -> Iterator[tuple[RawSpan, Unplaced]]:
-        """The spans that nobody knows, and the answers of models that asked for tools and are not recorded
-        where no span of a tool is either."""
+        """The spans that nobody knows, those that others name and are not there, and the answers of models
+        that asked for tools and are not recorded where no span of a tool is either."""
         outermost = self._outermost()
         runs_tools = any(map(self.tool, self.ordered))
+        around = {(trace_of(span), parent_of(span)) for span in self.ordered}
         for span in self.ordered:
+            trace = trace_of(span)
+            for unseen in span.get(UNSEEN) or ():
+                ids = unseen["unless"]
+                is_around = (trace, id_of(span)) in around
+                is_seen = is_around if ids is None else all((trace, each) in self._by_id for each in ids)
+                if not is_seen:
+                    yield span, Unplaced(unseen["what"])
             read = self.read(span)
             is_known = span is outermost or read.asked is not None or bool(read.answered)
             if found := unplaced_span(span, self.of(span), is_known=is_known):

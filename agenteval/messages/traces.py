@@ -12,27 +12,61 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import Message, ToolCall
+from agenteval.messages.dialects import langfuse, langsmith
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import said_in
 from agenteval.messages.message_adapters import plain_as_far_as_read
 from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.record_paths import MISSING
 from agenteval.messages.said import UNPLACED, Said, marked
 from agenteval.messages.span_calls import FromSpans, shown_by_spans_alone
 from agenteval.messages.span_messages import SpanMessages, messages_of
 from agenteval.messages.span_tree import SpanTree, conversations_in
 from agenteval.messages.span_turns import SpanTurns
-from agenteval.messages.spans import attributes_of, is_span, trace_of
+from agenteval.messages.spans import attributes_of, is_span, start_of, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
+_PAGES = ("data", "runs")
+"""Where the APIs of tracers have a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _MOST_BETWEEN = 1_000
 """How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
+
+
+class _Exported(NamedTuple):
+    """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
+    stands; ``around``: what stands around all that in its page."""
+
+    spans: list[Any]
+    documents: Mapping[str, Any]
+    around: tuple[Unplaced, ...] = ()
+
+
+def _exported_by_others(value: Any) -> _Exported | None:
+    if langsmith.is_ours(value):
+        return _Exported(langsmith.spans_in(value), langsmith.outermost_in(value))
+    if langfuse.is_ours(value):
+        spans = langfuse.spans_in(value)
+        return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
+    key = next((key for key in _PAGES if key in value), "") if isinstance(value, dict) else ""
+    listed = value[key] if key else value
+    if not isinstance(listed, list) or not listed or not all(map(is_of_a_trace, listed)):
+        return None
+    found = [each for each in map(_exported_by_others, listed) if each]
+    spans = [span for each in found for span in each.spans]
+    documents = {trace: each.documents[trace] for each in found for trace in each.documents}
+    return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
+
+
+def is_of_a_trace(value: Any) -> bool:
+    """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
+    return langsmith.is_ours(value) or langfuse.is_ours(value)
 
 
 def spans_in(value: Any) -> list[Any] | None:
@@ -68,6 +102,10 @@ def whole_traces(entries: Iterable[Entry], elsewhere: TracePlaces | None = None)
     those of the files before, to which these are added: their spans are not put together with any here."""
     groups = _Groups({} if elsewhere is None else elsewhere)
     for entry in entries:
+        if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+            entry = entry._replace(around=(*entry.around, *others.around))
+            yield from groups.add(entry, others.spans, others.documents)
+            continue
         spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
         if isinstance(entry, Unreadable) or spans is None:
             yield from groups.close()
@@ -105,17 +143,29 @@ def _fields_beside(value: Any) -> dict[str, Any]:
 @dataclass(eq=False)
 class _Group:
     """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
-    before it; ``last``: the same of the last."""
+    before it; ``last``: the same of the last. ``documents``: those of whole traces, by
+    their ids."""
 
     record: Record
     number: int
     last: int
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
+    documents: dict[str, Any] = field(default_factory=dict)
 
     def whole(self) -> Record:
-        is_bare = len(self.spans) == 1 and self.record.value is self.spans[0]
-        return self.record if is_bare else self.record._replace(value={_SPANS: self.spans})
+        if len(self.spans) == 1 and self.record.value is self.spans[0]:
+            return self.record
+        first = min(self.spans, key=lambda span: start_of(span) or 0)
+        document = self.documents.get(trace_of(first), MISSING)
+        fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
+        return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
+
+    def put_around(self, record: Record) -> None:
+        """With what stands around the document of some of its spans."""
+        if record.around != self.record.around:
+            around = {each.phrase: each for each in (*self.record.around, *record.around)}
+            self.record = self.record._replace(around=(*around.values(),))
 
 
 class _Groups:
@@ -130,7 +180,9 @@ class _Groups:
         self._late: set[tuple[str, str]] = set()
         self._came = 0
 
-    def add(self, record: Record, spans: Sequence[Any]) -> Iterator[Entry]:
+    def add(
+        self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
+    ) -> Iterator[Entry]:
         late: dict[str, str] = {}
         for span in spans:
             trace = ("trace", trace_of(span))
@@ -144,6 +196,9 @@ class _Groups:
             group = self._group_of(keys, record)
             group.spans.append(span)
             group.last = self._came
+            group.put_around(record)
+            if documents and trace[1] in documents:
+                group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
             yield Unreadable(record.where, f"{apart}; sort the log by traces")
@@ -156,6 +211,8 @@ class _Groups:
         for other in others:
             first.spans += other.spans
             first.keys |= other.keys
+            first.documents |= other.documents
+            first.put_around(other.record)
             del self._open[id(other)]
         first.keys |= keys
         self._of.update(dict.fromkeys(first.keys, first))
@@ -194,7 +251,7 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     spans = spans_in(record)
     if spans is None:
         return None
-    tree = SpanTree(spans)
+    tree = SpanTree(langfuse.settled(spans))
     told = messages_of(tree)
     if told is None:
         raise AuthorError(_without_messages(tree))

@@ -84,6 +84,7 @@ def exported(spans: Spans) -> dict[str, Any]:
 
 
 HELLO, HI = said("user", "Hello."), said("assistant", "Hi.")
+NAMED = {"key": "session.id", "value": {"stringValue": "s"}}
 PLEASE, DONE = said("user", "Cancel A-7?"), said("assistant", "Not needed.")
 
 
@@ -380,6 +381,9 @@ def test_what_goes_on_from_nothing_that_was_said_is_not_fully_seen(project: Proj
         done = score(project, lines(*spans), *rules)
         assert done.code == 3
         assert "whose input does not go on from it" in " ".join(done.out.split())
+    # That both are of one session does not tell turns from steps within one trace.
+    session = [{**each, "attributes": [*each["attributes"], NAMED]} for each in spans[1:]]
+    assert score(project, lines(*session), FORBIDDEN, FORBIDDEN).code == 3
     known = [agent("a", "", 0), spans[1], chat("m2", "a", 20, [HELLO, HI, PLEASE], DONE)]
     assert score(project, lines(*known), FORBIDDEN, FORBIDDEN).code == 0
 

@@ -30,13 +30,13 @@ from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.rows import is_row
 from agenteval.messages.speakers import is_message
-from agenteval.messages.traces import TracePlaces, whole_traces
+from agenteval.messages.traces import TracePlaces, is_of_a_trace, whole_traces
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
 _OF_MESSAGES = tuple(key for key in MESSAGES if key not in ("contents", "items"))
 """Without what some libraries have as the parts of one message."""
-_LISTS = ("conversations", "data", "records", "rows", "samples", "results", "eval_cases")
+_LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
 """Where a document may keep several conversations."""
 _GOES_ON = (b",", b"[", b"{", b":")
 """How a line ends before the rest of its value."""
@@ -276,7 +276,7 @@ def _kept(cassette: Any) -> Iterator[int]:
 
 def conversations_in(value: Any) -> list[Any] | None:
     """The conversations of a document that holds several; ``None`` if it is one itself."""
-    if matching(value):
+    if matching(value) or (isinstance(value, dict) and is_of_a_trace(value)):
         return None
     if isinstance(value, list):
         return value if not value or _are_conversations(value) else None
@@ -309,7 +309,7 @@ def _is_conversation(value: Any) -> bool:
             return True
     elif isinstance(value, list) and any(map(is_message, value)):
         return True
-    return matching(value) is not None
+    return matching(value) is not None or is_of_a_trace(value)
 
 
 def _lines_of_items(text: str) -> list[int]:

@@ -1,97 +1,83 @@
-"""Traces of Langfuse, as it exports them: observations that name their parents. Pure.
+"""The traces and observations of Langfuse, as its API and its exports write them, as spans. Pure.
 
-A trace is one conversation. Its generations repeat what was said before: where all but one are beginnings of
-the one, that is read. Where they are apart (one writes a query, one the answer), the input and the output of
-the trace are what was said, and the calls of its generations what was done between.
+A trace is a span around its observations: its input and output are what was asked and answered. Older clients
+have no word for a tool: a ``SPAN`` or ``EVENT`` is one if it has the name of a call that a model asked for, a
+step if others are within it, and of no known kind else.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from agenteval.core.errors import AuthorError, Problem
-from agenteval.messages.calls import Call, word
-from agenteval.messages.chat import read_arguments
-from agenteval.messages.growing import goes_on, words_of
+from agenteval.messages.calls import word
+from agenteval.messages.dialects.steps import (
+    ANSWERED,
+    ASKED,
+    Step,
+    arguments_in,
+    as_span,
+    call_in,
+    missing,
+    objects_in,
+    request_in,
+    result_in,
+    talk_in,
+)
 from agenteval.messages.message import said_in
-from agenteval.messages.placed import Unplaced
-from agenteval.messages.responses import read_json, reply_to
-from agenteval.messages.rows import ASKED
-from agenteval.messages.said import marked
+from agenteval.messages.responses import read_json
+from agenteval.messages.span_kinds import WHOLE
+from agenteval.messages.spans import id_of, parent_of, trace_of
 
 _PLACE = "observations"
+_KIND = "langfuse.observation.type"
+_GIVEN, _BACK = "langfuse.observation.input", "langfuse.observation.output"
+_UNKNOWN = ("span", "event")
+_AROUND = ("agent", "chain")
 _KINDS = frozenset(
     (
-        "GENERATION",
-        "TOOL",
-        "SPAN",
-        "EVENT",
-        "AGENT",
-        "CHAIN",
-        "RETRIEVER",
-        "EMBEDDING",
-        "EVALUATOR",
-        "GUARDRAIL",
+        *("generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator"),
+        "guardrail",
     )
 )
-_UNKNOWN = ("SPAN", "EVENT")
-"""Kinds that say nothing: older clients have no other for a tool."""
 _OF_TRACES = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
+_OF_LISTED = frozenset(("htmlPath", "bookmarked"))
+"""Fields that nothing but a trace of Langfuse has."""
+_OF_OBSERVATIONS = frozenset(
+    (
+        *("input", "output", "metadata", "modelParameters", "model_parameters", "usage", "usageDetails"),
+        *("usage_details", "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails"),
+        *("provided_usage_details", "provided_cost_details", "tags"),
+    )
+)
 
 
-class _Observation(NamedTuple):
-    """``parent`` is empty for one that is the trace's own."""
-
-    id: str
-    parent: str
-    kind: str
-    name: str
-    start: str
-    input: Any
-    output: Any
-    model: str
-    error: str
+def is_ours(value: Any) -> bool:
+    """Whether a value is a trace, an observation, or a list of observations."""
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_observation, value))
+    return is_trace(value) or _is_observation(value)
 
 
-class _Langfuse:
-    name = "langfuse"
-
-    def matches(self, record: Any) -> bool:
-        if isinstance(record, list):
-            return bool(record) and all(map(_is_observation, record))
-        if not isinstance(record, dict):
-            return False
-        inside = record.get(_PLACE)
-        if isinstance(inside, list) and inside and all(isinstance(each, dict) for each in inside):
-            return all(_kind(each) in _KINDS for each in inside)
-        if _is_listed(record):
-            return True
-        return _is_observation(record)
-
-    def goes_on(self, held: Sequence[Any], record: Any) -> bool:
-        if not _is_observation(record):
-            return False
-        return not held or _trace_of(record) == _trace_of(held[0])
-
-    def read(self, record: Any) -> list[dict[str, Any]]:
-        if isinstance(record, dict) and _is_listed(record):
-            found = _conversation(record, ())
-            what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
-            left_out = marked(Unplaced(what, (_PLACE,), record.get(_PLACE) or None))
-            return [{**found, "messages": [*found["messages"], left_out]}]
-        if isinstance(record, dict) and _PLACE in record:
-            return [_conversation(record, record[_PLACE])]
-        observations = [record] if isinstance(record, dict) else list(record)
-        traces = dict.fromkeys(map(_trace_of, observations))
-        return [
-            _conversation({"id": trace}, [each for each in observations if _trace_of(each) == trace])
-            for trace in traces
-        ]
+def spans_in(value: Any) -> list[dict[str, Any]]:
+    """The spans of what is ours."""
+    if is_trace(value):
+        return [*_of_trace(value)]
+    return [_of_observation(each) for each in (value if isinstance(value, list) else [value])]
 
 
-importer = _Langfuse()
+def is_trace(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    inside = value.get(_PLACE)
+    if isinstance(inside, list) and inside and all(isinstance(each, dict) for each in inside):
+        return all(_kind(each) in _KINDS for each in inside)
+    return _is_listed(value)
+
+
+def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trace says of itself."""
+    return {key: value for key, value in trace.items() if key not in _OF_TRACES}
 
 
 def _is_listed(trace: Mapping[str, Any]) -> bool:
@@ -102,193 +88,120 @@ def _is_listed(trace: Mapping[str, Any]) -> bool:
     return isinstance(inside, list) and all(isinstance(each, str) for each in inside)
 
 
-_OF_LISTED = frozenset(("htmlPath", "bookmarked"))
-"""Fields that nothing but a trace of Langfuse has."""
-
-
 def _is_observation(value: Any) -> bool:
     return isinstance(value, dict) and bool(_trace_of(value)) and _kind(value) in _KINDS
 
 
 def _kind(value: Mapping[str, Any]) -> str:
-    return word(value, "type").upper()
+    return word(value, "type").lower()
 
 
 def _trace_of(value: Mapping[str, Any]) -> str:
     return word(value, "traceId") or word(value, "trace_id")
 
 
-def _observation(value: Mapping[str, Any]) -> _Observation:
-    is_error = word(value, "level") == "ERROR"
-    message = word(value, "statusMessage") or word(value, "status_message") or "error"
-    return _Observation(
-        str(value.get("id") or ""),
-        word(value, "parentObservationId") or word(value, "parent_observation_id"),
-        _kind(value),
-        word(value, "name"),
-        word(value, "startTime") or word(value, "start_time"),
-        read_json(value.get("input")),
-        read_json(value.get("output")),
-        word(value, "model") or word(value, "provided_model_name") or word(value, "providedModelName"),
-        message if is_error else "",
-    )
+def _word(value: Mapping[str, Any], *keys: str) -> str:
+    return next(filter(None, (word(value, key) for key in keys)), "")
 
 
-# ── one trace ────────────────────────────────────────────────────────────────────────────────────
+def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    inside = trace.get(_PLACE) or ()
+    listed = [each for each in inside if isinstance(each, dict)]
+    identity = word(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
+    starts = [start for each in listed if (start := _word(each, "startTime", "start_time"))]
+    talk = talk_in(trace.get("input"), trace.get("output")).of_a_request()
+    what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
+    unseen = [] if listed else [missing(what, [str(each) for each in inside] or None)]
+    yield as_span(
+        Step(
+            identity, _root_of(identity), "", word(trace, "name"), "chain", _KIND,
+            min([*filter(None, [word(trace, "timestamp")]), *starts], default=None), None,
+            session=_word(trace, "sessionId", "session_id"),
+            asked=talk.asked, answered=talk.answered, whole=talk.whole,
+            unread={_GIVEN: trace.get("input"), _BACK: trace.get("output")}, unseen=unseen,
+        )
+    )  # fmt: skip
+    ids = {word(each, "id") for each in listed}
+    for each in listed:
+        yield _of_observation(each, identity, ids)
 
 
-def _conversation(trace: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Raises ``AuthorError`` (without a place) for a trace in which no one conversation is."""
-    found = sorted(map(_observation, listed), key=lambda each: each.start)
-    generations = [_generation(each) for each in found if each.kind == "GENERATION"]
-    latest = list(_latest(generations))
-    if len(latest) == 1:
-        messages, chain = [*latest[0].asked, *latest[0].answer], generations
-    else:
-        messages, chain = _outermost(trace, found), []
-        if not messages:
-            what = f"a trace of {len(generations)} generations, none of which goes on from all others"
-            remedy = "log the input and the output of the trace, or all that was said with each generation"
-            raise AuthorError(Problem(what, remedy))
-        calls = [each for one in generations for each in one.answer if _calls_in([each])]
-        messages = [*messages[:-1], *calls, *messages[-1:]]
-    parents = {each.parent for each in found}
-    leaves = [each for each in found if each.kind in _UNKNOWN and each.parent and each.id not in parents]
-    named = {call.name for call in _calls_in(messages)}
-    tools = [each for each in found if each.kind == "TOOL" or (each in leaves and each.name in named)]
-    lost = [_unplaced(each) for each in leaves if each not in tools]
-    rest = {key: value for key, value in trace.items() if key not in _OF_TRACES}
-    error = next((each.error for each in reversed(found) if each.error), "")
-    model = next((each.model for each in latest if each.model), "")
-    given = [each.input for each in found if each.kind == "GENERATION" and isinstance(each.input, dict)]
-    declared: list[Any] = next(
-        (each["tools"] for each in reversed(given) if isinstance(each.get("tools"), list)), []
-    )
-    # What ran is a tool, whether or not a model was offered it.
-    declared = [*declared, *dict.fromkeys(each.name for each in tools)] if declared else []
-    own = (("model", model), ("error", error), ("tools", declared))
-    added = {key: value for key, value in own if value}
-    return {**rest, **added, "messages": [*_with_tools(messages, tools, chain), *lost]}
+def _root_of(trace: str) -> str:
+    return f"trace {trace}"
 
 
-def _unplaced(observation: _Observation) -> dict[str, Any]:
-    what = f"an observation of the type {observation.kind}, which may be a tool's, '{observation.name[:40]}'"
-    return marked(Unplaced(what, (observation.name, observation.kind), observation.input))
+def _of_observation(
+    value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
+) -> dict[str, Any]:
+    """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
+    trace, kind = _trace_of(value) or trace, _kind(value)
+    inside = _word(value, "parentObservationId", "parent_observation_id")
+    if others is not None and inside not in others:
+        inside = ""
+    error = _word(value, "statusMessage", "status_message") or "error"
+    given, back = read_json(value.get("input")), read_json(value.get("output"))
+    name, own = word(value, "name"), {_GIVEN: given, _BACK: back}
+    what = f"the observation that '{name[:40]}' stands in, which is not there"
+    step = Step(
+        trace, word(value, "id") or f"{trace}.{_word(value, 'startTime', 'start_time')}.{name}",
+        inside or _root_of(trace), name, kind, _KIND,
+        _word(value, "startTime", "start_time") or None, _word(value, "endTime", "end_time") or None,
+        error if word(value, "level").upper() == "ERROR" else "",
+        _word(value, "sessionId", "session_id"),
+        unread={**objects_in(value, _OF_OBSERVATIONS, "langfuse"), **own},
+        unseen=[missing(what, [inside])] if inside and others is None else (),
+    )  # fmt: skip
+    if kind == "tool":
+        result = result_in(back)
+        call = call_in(arguments_in(given), result)
+        return as_span(step._replace(call=call, error=step.error or result.error))
+    if kind == "generation":
+        talk = talk_in(given, back)
+        model = _word(value, "model", "provided_model_name", "providedModelName") or None
+        request = {**request_in(given), "gen_ai.request.model": model}
+        step = step._replace(asked=talk.asked, answered=talk.answered, request=request)
+    return as_span(step)
 
 
-class _Generation(NamedTuple):
-    """What a model was asked and answered; ``words``: the same, to be compared."""
-
-    asked: list[Any]
-    answer: list[Any]
-    words: Sequence[Any]
-    model: str
-    start: str
+# ── what observations show of one another ────────────────────────────────────────────────────────
 
 
-def _generation(observation: _Observation) -> _Generation:
-    asked = _asked_in(observation.input)
-    answer = _answer_in(asked, observation.output)
-    return _Generation(asked, answer, words_of([*asked, *answer]), observation.model, observation.start)
+def settled(spans: Sequence[Any]) -> list[Any]:
+    """The spans of a record, those of Langfuse with what the others of their trace show of them: the kinds of
+    those that name none, and what the one around all others was asked and answered."""
+    traces: dict[str, list[Mapping[str, Any]]] = {}
+    for span in filter(_is_ours, spans):
+        traces.setdefault(trace_of(span), []).append(span)
+    more = {at: shown for trace, inside in traces.items() for at, shown in _shown_in(trace, inside)}
+    return [more.get(id(span), span) for span in spans]
 
 
-def _asked_in(value: Any) -> list[Any]:
-    """The messages of an input: a list of them, or one with its tools; a text is one of the user's."""
-    if isinstance(value, dict):
-        listed = value.get("messages", value.get("contents", value.get("input")))
-        if isinstance(listed, list):
-            value = listed
-        elif "role" in value:
-            value = [value]
-        else:
-            texts = [each for each in value.values() if isinstance(each, str)]
-            named = [value[key] for key in ASKED if isinstance(value.get(key), str)]
-            value = next(iter(named or texts[:1]), "") if len(texts) == 1 or named else json.dumps(value)
-    if isinstance(value, list):
-        return list(value[0]) if len(value) == 1 and isinstance(value[0], list) else value
-    return [{"role": "user", "content": value}] if isinstance(value, str) and value.strip() else []
+def _is_ours(span: Mapping[str, Any]) -> bool:
+    attributes = span.get("attributes")
+    return isinstance(attributes, dict) and _KIND in attributes and "spanId" not in span
 
 
-def _answer_in(asked: list[Any], value: Any) -> list[Any]:
-    if value in (None, ""):
-        return []
-    reply = reply_to(asked, value)
-    if reply.is_known or reply.lost:
-        return reply.messages
-    texts = [each for each in value.values() if isinstance(each, str)] if isinstance(value, dict) else []
-    text = texts[0] if len(texts) == 1 == len(value) else json.dumps(value, ensure_ascii=False)
-    return [{"role": "assistant", "content": text}]
+def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The spans of a trace of which others show more, by the identities of those that they are made of."""
+    ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
+    named, root = {*_names_of_calls(spans)}, _root_of(trace)
+    is_said = any(id_of(span) == root and ASKED in span["attributes"] for span in spans)
+    tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
+    for span in spans:
+        attributes, more = span["attributes"], dict[str, Any]()
+        is_step = id_of(span) in around
+        if attributes[_KIND] in _UNKNOWN and (is_step or span.get("name") in named):
+            attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
+        if [span] == tops and not is_said and is_step and attributes[_KIND] in _AROUND:
+            talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
+            if talk.whole:
+                attributes = {**attributes, ASKED: talk.asked, ANSWERED: talk.answered}
+                more = {WHOLE: talk.whole}
+        if attributes is not span["attributes"]:
+            yield id(span), {**span, "attributes": attributes, **more}
 
 
-def _latest(generations: Sequence[_Generation]) -> Iterator[_Generation]:
-    """Those that no later one goes on from."""
-    for at, each in enumerate(generations):
-        if not any(goes_on(each.words, later.words) for later in generations[at + 1 :]):
-            yield each
-
-
-def _outermost(trace: Mapping[str, Any], found: Sequence[_Observation]) -> list[Any]:
-    """What the trace as a whole, or the one observation around all others, was asked and answered; empty if
-    nobody knows."""
-    ids = {each.id for each in found}
-    roots = [each for each in found if each.parent not in ids]
-    given, back = read_json(trace.get("input")), read_json(trace.get("output"))
-    if given is None and len(roots) == 1:
-        given, back = roots[0].input, roots[0].output
-    asked = _asked_in(given)
-    answer = _answer_in(asked, back)
-    return [*asked, *answer] if asked and answer else []
-
-
-# ── tools ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _calls_in(messages: Iterable[Any]) -> list[Call]:
-    return [call for said in said_in(messages, lambda _: None) for call in said.calls]
-
-
-def _with_tools(
-    messages: list[Any], tools: Sequence[_Observation], chain: Sequence[_Generation]
-) -> list[Any]:
-    """With what the tools gave back: of the call of that name and these arguments, else of that name; with a
-    call of its own where no model made one. It stands before the answer of the generation that came next."""
-    answered = {said.id for said in said_in(messages, lambda _: None) if said.role == "tool"}
-    calls = [(at, call) for at, each in enumerate(messages) for call in _calls_in([each])]
-    added: dict[int, list[Any]] = {}
-    left = list(tools)
-    for is_same in (_does_same, _is_named_alike):
-        for tool in list(left):
-            one = next(((at, call) for at, call in calls if is_same(tool, call)), None)
-            if one is not None:
-                calls.remove(one)
-                left.remove(tool)
-                at, call = one
-                if call.id not in answered:
-                    added.setdefault(at + 1, []).append(_result_of(tool, call.id))
-    for tool in left:
-        identity = tool.id or tool.start
-        given = json.dumps(tool.input) if isinstance(tool.input, dict) else tool.input or ""
-        asked = {"id": identity, "type": "function", "function": {"name": tool.name, "arguments": given}}
-        following = [len(each.asked) for each in chain if each.start > tool.start]
-        before = min([*following, len(messages) - 1])
-        made = [{"role": "assistant", "content": None, "tool_calls": [asked]}, _result_of(tool, identity)]
-        added.setdefault(before, []).extend(made)
-    return [each for at in range(len(messages) + 1) for each in (*added.get(at, ()), *messages[at : at + 1])]
-
-
-def _result_of(tool: _Observation, identity: str) -> dict[str, Any]:
-    failed = {"status": "error"} if tool.error else {}
-    value = tool.error if tool.output is None else tool.output
-    if isinstance(value, dict) and value.get("type") == "tool" and isinstance(value.get("content"), str):
-        value = value["content"]  # LangChain's message of a tool
-    return {"role": "tool", "tool_call_id": identity, "name": tool.name, "content": value, **failed}
-
-
-def _does_same(tool: _Observation, call: Call) -> bool:
-    given = tool.input
-    args = given if isinstance(given, dict) else read_arguments(given, lenient=True)[0]
-    return tool.name == call.name and args == (call.args or {})
-
-
-def _is_named_alike(tool: _Observation, call: Call) -> bool:
-    return tool.name == call.name
+def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for span in spans:
+        for said in said_in(span["attributes"].get(ANSWERED) or (), lambda _: None):
+            yield from (call.name for call in said.calls)
