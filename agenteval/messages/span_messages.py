@@ -105,6 +105,8 @@ def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dic
     units = {key: _asked_by(reader.units(span, tree)) for key, span in own.items() if inner}
     found = {}
     for key, spans in inner.items():
+        if key not in own:
+            continue  # taken out by a span around it
         others = [span for span in spans if not _shares(units[id(span)], units[key])]
         if not units[key] or len(others) < len(spans):
             found[key] = own[key]
