@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agenteval.core.trajectory import ToolResult
 from agenteval.scoring.detectors.arguments import wrong_arguments
 from agenteval.scoring.detectors.claims import claimed_action_not_called
 from agenteval.scoring.detectors.conversation import ToolFacts
@@ -97,6 +98,7 @@ def test_a_result_that_is_not_in_the_record_may_have_held_anything() -> None:
         ({"order_id": "#W2378165"}, True),
         ({"order_id": "#W7770042"}, True),
         ({"session_token": "98a5a87a-7714"}, False),
+        ({"idempotency_key": "5f0c1c1e-88d1-4c0e-9c55-0d8a7a1b2c3d"}, False),
         ({"first_name": "Margaret"}, False),
         ({"first_name": "Margret"}, False),
         ({"email": "ann@else.example"}, True),
@@ -147,6 +149,16 @@ def test_a_look_up_that_waits_for_something_is_no_repetition() -> None:
     assert list(repeated_tool_call(conversation(turn("?", waiting, waiting, "It runs."))))
 
 
+def test_a_user_may_ask_for_a_look_up_again() -> None:
+    once = call("get_job", "running", id=1)
+    talk = conversation(
+        turn("?", once, "It runs."),
+        turn("Check again.", once, "It does."),
+        tools={"get_job": ToolFacts(reads=True)},
+    )
+    assert not list(repeated_tool_call(talk))
+
+
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -155,6 +167,7 @@ def test_a_look_up_that_waits_for_something_is_no_repetition() -> None:
     [
         ("I've cancelled your order.", True),
         ("I have now canceled it.", True),
+        ("I've already **cancelled** it for you!", True),
         ("Your order has been successfully cancelled.", True),
         ("Your order has been cancelled.", False),  # it may have been so before
         ("I can cancel it.", False),
@@ -170,3 +183,6 @@ def test_a_claimed_action_without_a_call_that_could_have_done_it(answer: str, is
     )
     done = call("cancel_order", "ok", order_id="#W2378156")
     assert not list(claimed_action_not_called(conversation(turn("?", done, answer), tools=tools)))
+    failed = done.model_copy(update={"result": ToolResult(value="no", is_error=True, refused=True)})
+    found = list(claimed_action_not_called(conversation(turn("?", failed, answer), tools=tools)))
+    assert bool(found) is is_claim  # it was refused before the tool ran

@@ -106,7 +106,7 @@ def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 _LONGEST_VALUE = 120
 _FILLED_IN = expression(
-    r"session|token|auth|secret|api_?key|trace|request_?id|tenant|context|nonce|uuid", re.I
+    r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
 _OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
 """Whose conversation it is, code around the agent often knows."""

@@ -14,7 +14,7 @@ def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
     """ "I've cancelled …", "… has been successfully cancelled": the participle of a declared tool's own
     verb, in an answer of a conversation in which no call was made that may change anything."""
     tools = conversation.tools
-    made = (placed.call.name for placed in conversation.calls if not placed.call.attempted)
+    made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
     if any(effect_of_tool(name, tools.get(name)) is not ToolEffect.READS for name in made):
         return
     participles = _participles(tools)
@@ -31,8 +31,9 @@ def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
 
 _LONGEST = 20_000
 _CLAIM = expression(
-    r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:now|just|already|also|successfully)\s+){0,2}(?P<did>[a-z]{4,20})\b"
-    r"|\b(?:has|have) (?:now )?been successfully\s+(?P<done>[a-z]{4,20})\b",
+    r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:now|just|already|also|successfully)\s+){0,2}"
+    r"[*_]{0,3}(?P<did>[a-z]{4,20})\b"
+    r"|\b(?:has|have) (?:now )?been successfully\s+[*_]{0,3}(?P<done>[a-z]{4,20})\b",
     re.IGNORECASE,
 )
 _IRREGULAR = {
