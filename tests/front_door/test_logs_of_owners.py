@@ -111,6 +111,8 @@ def test_every_report_says_reported(project: Project) -> None:
     assert texts["r.md"].startswith("# 📋 agenteval: reported\n")
     assert "| high | wrong tool | unknown_tool | 3 of 99 |" in texts["r.md"]
     assert "log.jsonl:51, turn 1" in texts["r.md"]
+    assert "## Scenarios" not in texts["r.md"]
+    assert "| ✅ | c1 |" not in texts["r.md"]
     root = ElementTree.fromstring(texts["r.xml"])
     assert root.find(".//failure") is None
     assert root.find(".//error") is None

@@ -67,7 +67,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_failure_rates(report, decision, extent),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
-        *scores(report, decision, extent),
+        *(scores(report, decision, extent) if _is_scored(report, decision) else ()),
         *_failures(report, decision, options, extent),
         *issues(report, decision, extent),
         *broken(report, extent),
@@ -78,6 +78,11 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_foot(report, options),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _is_scored(report: Report, decision: Decision) -> bool:
+    """Not a log of which nothing is expected and nothing was judged: it has no row of its own to pass."""
+    return not decision.is_reported or any(any(sample.all_scores) for sample in report.samples)
 
 
 def _head(report: Report, decision: Decision) -> Iterator[str]:
@@ -165,8 +170,8 @@ def _gate_cells(gate: GateRow, options: ReportOptions) -> tuple[str, ...]:
 def _scenarios(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
     verdicts = [(scenario_decision(decision, scenario).verdict, scenario) for scenario in report.scenarios]
     rows = [pair for pair in verdicts if extent.passed or pair[0] is not Verdict.PASSED]
-    if not rows:
-        return
+    if not rows or decision.is_reported:
+        return  # in a log of which nothing is expected no conversation passes
     yield "## Scenarios" if extent.passed else "## Scenarios that did not pass"
     head = ("", "scenario", "agent", "category", "samples passed", "scores")
     judged = {column.name for column in columns(report)}
