@@ -228,6 +228,15 @@ def _letters(text: str) -> tuple[str, list[int]]:
     return "".join(letters), at
 
 
+def letters_of(text: str) -> str:
+    """The same letters alone, which are those of its folded form: a text that does not have those of another
+    one does not have that."""
+    return text.lower().translate(_NO_LETTERS) if text.isascii() else text.translate(_BARE)
+
+
+_NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
+
+
 def _past_marks(text: str, end: int) -> int:
     """The end with the marks that are put upon the last letter."""
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
