@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import sys
 from typing import Any
 from urllib.parse import quote
 
@@ -438,6 +439,33 @@ def test_agents_have_their_own(project: Project) -> None:
     assert found == {"one": ["leak"], "same": ["leak"], "none": [], "other": ["leak"], "free": []}
     texts = everything(project, done)
     assert holding(texts) == holding(texts, "Adler PIN 4712") == []
+
+
+@pytest.mark.parametrize(
+    ("own", "code"), [("", 1), (", secrets: []", 0), (", secrets: ['Adler PIN 4712']", 0)]
+)
+def test_a_whole_agent_of_a_comparison_has_those_of_the_agent(project: Project, own: str, code: int) -> None:
+    project.agent("agent = lambda m: 'Hello.'")
+    project.write("says.py", f"print('It is {SECRET}.')\n")
+    project.scenarios("id: a\nturns: [Hi]\nchecks: none\n")
+    command = json.dumps([sys.executable, "says.py", "${message}"])
+    project.write(
+        "agenteval.yaml",
+        f"agent: {{name: one, target: 'agent.py:agent', secrets: ['{SECRET}']}}\n"
+        f"compare:\n  - {{name: other, command: {{run: {command}}}{own}}}\nmetrics: []\n",
+    )
+    done = project.run("-v")
+    assert done.code == code, done.all
+    found = {
+        scenario["agent"]: [finding["detector"] for finding in sample["findings"]]
+        for scenario in project.results()["scenarios"]
+        for sample in scenario["samples"]
+    }
+    assert found == {"one": [], "other": ["leak"] if code else []}
+    wrong = project.root / "agenteval.yaml"
+    wrong.write_text(wrong.read_text().replace(f"secrets: ['{SECRET}']", "secrets: ['x']"))
+    (line, *_) = project.call("validate").err.splitlines()
+    assert line.startswith("agenteval: agenteval.yaml:1:")
 
 
 def test_a_short_one_leaves_longer_numbers_whole(project: Project) -> None:
