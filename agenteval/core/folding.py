@@ -217,6 +217,7 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
     return found
 
 
+@lru_cache(maxsize=KEPT)
 def _letters(text: str) -> tuple[str, list[int]]:
     """The letters and digits of a text without case, width, font and marks; and where each stands."""
     letters: list[str] = []

@@ -479,7 +479,7 @@ def hide_keys(text: str) -> str:
 def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
     """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
     is a word of its ``schema`` is left there."""
-    if hide(text) == text and not _known.marked and not _ESCAPED.search(text):
+    if not _known.marked and not _ESCAPED.search(text) and hide(text) == text:
         return text
     value = json.loads(text)
     names, texts = words_of(schema())

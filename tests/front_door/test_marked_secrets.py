@@ -468,6 +468,28 @@ def test_a_whole_agent_of_a_comparison_has_those_of_the_agent(project: Project, 
     assert line.startswith("agenteval: agenteval.yaml:1:")
 
 
+@pytest.mark.parametrize("configured", [True, False])
+@pytest.mark.parametrize(("own", "code"), [("", 0), (f", secrets: ['{SECRET}']", 1)])
+def test_a_run_is_scored_with_the_secrets_of_who_played_it(
+    project: Project, own: str, code: int, configured: bool
+) -> None:
+    """The agent that plays has none of its own; the configuration's main one has."""
+    project.agent(f"agent = lambda m: 'It is {SECRET}.'")
+    project.scenarios("id: a\nagent: free\nturns: [Hi]\nchecks: none\n")
+    written = project.write(
+        "agenteval.yaml",
+        f"agent: {{name: one, target: 'agent.py:agent', secrets: ['{SECRET}']}}\n"
+        f"agents: {{free: {{target: 'agent.py:agent'{own}}}}}\nmetrics: []\n",
+    )
+    done = project.run()
+    assert done.code == code, done.all
+    if not configured:
+        written.unlink()
+    again = project.call("score", "latest", "--report", "json=results.json")
+    assert again.code == code, again.all
+    assert bool(leaks(project)) is bool(code)
+
+
 def test_a_short_one_leaves_longer_numbers_whole(project: Project) -> None:
     guarded(
         project, "agent = lambda m: 'Order 14711 and 4711.5 and 47115; the PIN is 4711.'", secrets="[4711]"
