@@ -217,6 +217,7 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
     return found
 
 
+@lru_cache(maxsize=KEPT)
 def _letters(text: str) -> tuple[str, list[int]]:
     """The letters and digits of a text without case, width, font and marks; and where each stands."""
     letters: list[str] = []
@@ -226,6 +227,15 @@ def _letters(text: str) -> tuple[str, list[int]]:
             letters.append(letter)
             at.append(index)
     return "".join(letters), at
+
+
+def letters_of(text: str) -> str:
+    """The same letters alone, which are those of its folded form: a text that does not have those of another
+    one does not have that."""
+    return text.lower().translate(_NO_LETTERS) if text.isascii() else text.translate(_BARE)
+
+
+_NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
 def _past_marks(text: str, end: int) -> int:

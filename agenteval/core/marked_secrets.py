@@ -6,13 +6,17 @@ would be a leak, however it is written, and a number within a longer one is neit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
-from agenteval.core.folding import fold
+from agenteval.core.expressions import expression
+from agenteval.core.folding import fold, letters_of
 from agenteval.core.needles import places
 from agenteval.core.speech import spoken
 
@@ -32,35 +36,100 @@ def mistake_in(secret: str) -> str:
 
 
 class Place(NamedTuple):
-    """Where a secret stands in a text, from its first letter or digit to its last."""
+    """Where a secret stands in a text, from its first letter or digit to its last. ``depth``: how often it
+    is escaped there, as in JSON (within JSON)."""
 
     start: int
     end: int
     secret: str
+    depth: int = 0
 
 
 def places_of(text: str, secrets: Iterable[str]) -> list[Place]:
-    """Where each of the secrets stands, none within another: the longest goes first."""
+    """Where each of the secrets stands, in the text or in what it says as JSON, none within another: the
+    longest goes first."""
     found: list[Place] = []
     taken = bytearray(len(text))
-    for secret in sorted(secrets, key=lambda each: -len(fold(each))):
-        for start, end in places(text, secret):
-            if not any(taken[start:end]):
-                taken[start:end] = b"\1" * (end - start)
-                found.append(Place(start, end, secret))
+    sought = _sought(tuple(secrets))
+    for depth, reading in _readings(text):
+        letters = letters_of(reading)
+        held = [secret for secret, own in sought if own in letters]
+        at = _origins(text, depth) if held else ()  # mostly there is none, which is soon known
+        for secret in held:
+            for begin, stop in places(reading, secret):
+                start, end = at[begin], at[stop]
+                if depth and text[start:end] == reading[begin:stop]:
+                    continue  # nothing in it is escaped
+                if not any(taken[start:end]):
+                    taken[start:end] = b"\1" * (end - start)
+                    found.append(Place(start, end, secret, depth))
     return sorted(found)
 
 
-def replaced(text: str, by: Mapping[str, str]) -> str:
+@lru_cache(maxsize=64)
+def _sought(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Each secret with its letters, the longest first."""
+    ordered = sorted(secrets, key=lambda each: -len(fold(each)))
+    return tuple((secret, letters_of(secret)) for secret in ordered)
+
+
+def _readings(text: str) -> Iterator[tuple[int, str]]:
+    """What a text says as JSON within JSON, as JSON, and as it is; with how often it is unescaped."""
+    if "\\" in text:
+        once = _ESCAPE.sub(_unescaped, text)
+        if "\\" in once:
+            yield 2, _ESCAPE.sub(_unescaped, once)
+        yield 1, once
+    yield 0, text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    char: str = json.loads(f'"{escape[0]}"')
+    return char
+
+
+def _origins(text: str, depth: int) -> Sequence[int]:
+    """For each place in a text that was unescaped, and its end, where that is in the text as it was."""
+    origins: Sequence[int] = range(len(text) + 1)
+    for _ in range(depth):
+        now: list[int] = []
+        at = 0
+        for escape in _ESCAPE.finditer(text):
+            char = _unescaped(escape)
+            now += [*origins[at : escape.start()], *[origins[escape.start()]] * len(char)]
+            at = escape.end()
+        origins = [*now, *origins[at:]]
+        text = _ESCAPE.sub(_unescaped, text)
+    return origins
+
+
+_ESCAPE = expression(
+    r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4})'
+)
+
+
+def replaced(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
     """``text`` with something else in the place of each secret, which holds as much as its letters and
-    digits do."""
+    digits do. ``cased``: small and capital where the secret is not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0
-    for start, end, secret in places_of(text, by):
-        pieces += [text[at:start], _core(by[secret])]
+    for start, end, secret, depth in places_of(text, by):
+        other = _core(by[secret])
+        if cased:
+            other = _cased(other, _core(secret), text[start:end])
+        for _ in range(depth):
+            other = json.dumps(other, ensure_ascii=False)[1:-1]
+        pieces += [text[at:start], other]
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def _cased(other: str, secret: str, written: str) -> str:
+    if not len(other) == len(secret) == len(written) or secret.casefold() != written.casefold():
+        return other
+    letters = zip(other, secret, written, strict=True)
+    return "".join(each if one == two else each.swapcase() for each, one, two in letters)
 
 
 def replaced_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
@@ -70,7 +139,7 @@ def replaced_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
     if sum(map(bool, pieces)) < 2:
         return left
     starts = [0, *accumulate(len(piece) + len(_BETWEEN) for piece in pieces)]
-    for start, end, secret in reversed(places_of(_BETWEEN.join(map(spoken, pieces)), by)):
+    for start, end, secret, _ in reversed(places_of(_BETWEEN.join(map(spoken, pieces)), by)):
         *before, last = (
             n for n, piece in enumerate(pieces) if starts[n] < end and starts[n] + len(piece) > start
         )
@@ -135,9 +204,9 @@ class UnknownSecret(str):
 
 
 class MarkedSecrets(NamedTuple):
-    """``by_agent``: each text that an agent must not say, with what is written instead; a placeholder stands
-    for itself, since it is the secret in what was recorded. ``placeholders``: by agent, in the order of its
-    secrets."""
+    """``by_agent``: each text that an agent must not say, with what is written instead; a placeholder of a
+    secret that is not known stands for itself, since it is the secret in what was recorded.
+    ``placeholders``: by agent, in the order of its secrets."""
 
     by_agent: Mapping[str, Mapping[str, str]]
     placeholders: Mapping[str, tuple[str, ...]]
@@ -147,11 +216,16 @@ class MarkedSecrets(NamedTuple):
         """Those of all agents."""
         return {secret: other for marked in self.by_agent.values() for secret, other in marked.items()}
 
+    @property
+    def by_placeholder(self) -> dict[str, str]:
+        """The secrets that are known, by what stands for them."""
+        return {other: secret for secret, other in self.all.items() if secret != other}
+
     def of(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
         """Those of an agent, with the placeholders of what was ``recorded`` of it. Under ``""`` are those of
         an agent whose name is not known."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))
-        then = recorded.get(agent, recorded.get("", ()))
+        then = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
         return {**{each: each for each in then}, **known}
 
 
@@ -170,7 +244,9 @@ def marked_secrets(
         then = tuple(recorded.get(name, ()))
         others = then if len(then) == len(secrets) else tuple(drawn.get(each, "") for each in secrets)
         by_secret = {secret: other for secret, other in zip(secrets, others, strict=True) if secret}
-        by_agent[name] = {**{each: each for each in then}, **by_secret}
-        if secrets or then:
-            placeholders[name] = then if others == then else (*then, *filter(None, others))
+        unknown = (each for each in then if each not in by_secret.values())
+        by_agent[name] = {**{each: each for each in unknown}, **by_secret}
+        placeholders[name] = then if others == then else (*then, *filter(None, others))
+    if not any(placeholders.values()):
+        placeholders = {}
     return MarkedSecrets(by_agent, placeholders)

@@ -236,7 +236,8 @@ def _around(mark: Mark, children: dict[str, Mark] | list[Mark]) -> Mark:
 
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
     """Whether an entry of ``compare`` stands on its own: it brings what another type needs, or it says
-    its type and what that needs. Such an entry inherits nothing, credentials least of all."""
+    its type and what that needs. Such an entry inherits nothing, credentials least of all, but what no agent
+    is to say."""
     brought = [key for key in KIND_BY_KEY if entry.get(key)]
     own = kind_of(agent)
     if any(KIND_BY_KEY[key] != own for key in brought):

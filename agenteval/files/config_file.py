@@ -331,13 +331,17 @@ def _whole_agents(value: dict[str, Any], mark: Mark, problems: list[Problem]) ->
     if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
         return value, mark
     primary = agent if isinstance(agent, Mapping) else None
+    secrets: tuple[dict[str, Any], Mark] = ({}, Mark("", children={}))
+    if primary is not None and "secrets" in primary:  # whoever answers is not to say them
+        at_secrets = mark.find(("agent", "secrets"))
+        secrets = {"secrets": primary["secrets"]}, Mark("", children={"secrets": at_secrets})
     wholes, marks = [], []
     for index, entry in enumerate(entries):
         where = mark.find(("compare", index))
         if not entry.get("name"):
             problems.append(Problem("an agent in compare needs a name", "add name:", where.place))
         inherits = primary is not None and not is_whole_agent(entry, primary)
-        low, low_mark = (primary or {}, mark.find(("agent",))) if inherits else ({}, Mark("", children={}))
+        low, low_mark = (primary or {}, mark.find(("agent",))) if inherits else secrets
         whole = deep_merge(low, entry)
         wholes.append(whole if entry.get("name") else {**whole, "name": f"compare.{index}"})
         marks.append(merge_marks(low_mark, where, low, entry))

@@ -45,13 +45,26 @@ NO_MARKED: Mapping[str, str] = {}
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
     """Each secret as it may stand in a text, longest first, so that no form cuts another: as it is, in a
     URL, in base64; and each of these as it stands in JSON, once and twice. Short ones are left out."""
-    forms: set[str] = set()
-    for secret in secrets:
-        if len(secret) >= SHORTEST_SECRET:
-            forms |= {secret, *_in_urls(secret), *_in_base64(secret.encode("utf-8", "surrogatepass"))}
-    for _ in range(2):
-        forms |= {escaped for form in forms for escaped in _in_json(form)}
+    forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def forms_in_place(by: Mapping[str, str]) -> dict[str, str]:
+    """By form of each text, the same form of what stands in its place, longest first."""
+    pairs = [
+        pair
+        for text, other in by.items()
+        if len(text) >= SHORTEST_SECRET
+        for pair in zip(_forms(text), _forms(other), strict=True)
+    ]
+    return dict(sorted(dict(reversed(pairs)).items(), key=lambda pair: (-len(pair[0]), pair[0])))
+
+
+def _forms(secret: str) -> list[str]:
+    """In an order that does not depend on it, so that a form has its place; the plainest comes first."""
+    forms = [secret, *_in_urls(secret), *_in_base64(secret.encode("utf-8", "surrogatepass"))]
+    once = [escaped for form in forms for escaped in _in_json(form)]
+    return [*forms, *once, *(escaped for form in once for escaped in _in_json(form))]
 
 
 def _in_urls(secret: str) -> Iterator[str]:
@@ -466,7 +479,7 @@ def hide_keys(text: str) -> str:
 def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
     """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
     is a word of its ``schema`` is left there."""
-    if hide(text) == text and not _known.marked and not _ESCAPED.search(text):
+    if not _known.marked and not _ESCAPED.search(text) and hide(text) == text:
         return text
     value = json.loads(text)
     names, texts = words_of(schema())

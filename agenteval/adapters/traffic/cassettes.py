@@ -22,10 +22,12 @@ from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.files.plain_files import for_me_alone, read_file
-from agenteval.files.redact import MASK, redactor, within
+from agenteval.files.redact import MASK, forms_in_place, replacer, within
 
 FORMAT = 1
 """Raised when an old reader would misread a new file."""
+_AS_IT_WAS = "as_it_was"
+"""Marks an answer that holds by chance what stands for a secret, and no secret."""
 _FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
 
 
@@ -94,7 +96,8 @@ class Recorder:
         self._marked = marked
         self.placeholders = Placeholders(each for each in secrets if each not in marked.all)
         self._mask = masking(secrets, self.placeholders.values)
-        self._unmarked = _unmarking(marked)
+        self._unmarked, self._hidden = _exchanging(marked.all), _exchanging(marked.all, cased=True)
+        self._restored = _exchanging(marked.by_placeholder, cased=True)
         self.notice: Callable[[str], None] = lambda _: None
         self._file: IO[str] | None = None
         self._header: Header | None = None
@@ -145,13 +148,15 @@ class Recorder:
 
     def write(self, spot: Spot, request: Any, *, digest: str, number: int, answer: Mapping[str, Any]) -> None:
         place = {name: value for name, value in spot._asdict().items() if value not in ("", None)}
-        self._line({"kind": "answer", **place, "hash": digest, "n": number, "request": request, **answer})
+        entry = {"kind": "answer", **place, "hash": digest, "n": number, "request": request, **answer}
+        same = within(answer, self._hidden) == answer != within(answer, self._restored)
+        self._line({**entry, _AS_IT_WAS: True} if same else entry)
 
     def _line(self, entry: Mapping[str, Any]) -> None:
         if self._file is None:
             return
         try:
-            hidden = self.placeholders.put_in(within(entry, self._unmarked))
+            hidden = self.placeholders.put_in(within(entry, self._hidden))
             self._file.write(json.dumps(hidden, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
@@ -164,11 +169,11 @@ class Recorder:
             file.close()
 
 
-def _unmarking(marked: MarkedSecrets) -> Callable[[str], str]:
-    """Puts placeholders for what is marked, and masks its other forms."""
-    by_secret = marked.all
-    forms = redactor(secret for secret, other in by_secret.items() if secret != other)
-    return lambda text: forms(replaced(text, by_secret)) if by_secret else text
+def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
+    """Puts something else in the place of each text, and in that of its other forms their like. The same with
+    ``by`` turned round undoes it."""
+    forms = replacer(forms_in_place({text: other for text, other in by.items() if text != other}))
+    return lambda text: forms(replaced(text, by, cased=cased)) if by else text
 
 
 def _digest_of(request: Any, mask: Callable[[str], str]) -> str:
@@ -186,7 +191,7 @@ class Player:
         self._header, entries = _read(path)
         # What `ReplayEnviron` put in is none.
         self._mask = masking([s for s in secrets if MASK not in s], self._header.placeholders)
-        self._unmarked = _unmarking(NONE_MARKED)
+        self._unmarked = self._hidden = self._restored = _exchanging({})
         self._changed: tuple[str, ...] = ()
         self._at: dict[Spot, list[dict[str, Any]]] = {}
         self._samples: set[str] = set()
@@ -203,11 +208,12 @@ class Player:
 
     def know_marked(self, marked: MarkedSecrets) -> None:
         """Those of today, with the placeholders of the recording."""
-        self._unmarked = _unmarking(marked)
+        self._unmarked, self._hidden = _exchanging(marked.all), _exchanging(marked.all, cased=True)
+        self._restored = _exchanging(marked.by_placeholder, cased=True)
 
     def _place(self, spot: Spot) -> Spot:
         """As it is called in the recording."""
-        return spot._replace(sample=self._unmarked(spot.sample))
+        return spot._replace(sample=self._hidden(spot.sample))
 
     def _digest(self, request: Any) -> str:
         return _digest_of(within(request, self._unmarked), self._mask)
@@ -228,13 +234,15 @@ class Player:
         return any(entry["hash"] == digest and entry["n"] == number for entry in self._at.get(spot, ()))
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
-        """What was answered there. Raises ``AuthorError`` if that was not asked, or less often."""
+        """What was answered there, with the secrets that are known in place of what stands for them. Raises
+        ``AuthorError`` if that was not asked, or less often."""
         spot, digest = self._place(spot), self._digest(request)
         number = self._asked.get((spot, digest), 0)
         self._asked[spot, digest] = number + 1
         for entry in self._at.get(spot, ()):
             if entry["hash"] == digest and entry["n"] == number:
-                return entry
+                answer: Mapping[str, Any] = entry if entry.get(_AS_IT_WAS) else within(entry, self._restored)
+                return answer
         raise self._miss(spot, request, is_repeated=number > 0)
 
     def _miss(self, spot: Spot, request: Any, *, is_repeated: bool) -> AuthorError:
@@ -243,7 +251,8 @@ class Player:
             why = "it was asked fewer times"
         elif recorded:
             why = min(
-                (_difference(entry["request"], request) for entry in recorded), key=_Difference.rank
+                (_difference(entry["request"], within(request, self._hidden)) for entry in recorded),
+                key=_Difference.rank,
             ).text
         elif spot.sample and spot.sample not in self._samples:
             why = "nothing of this conversation was recorded"

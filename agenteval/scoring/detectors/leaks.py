@@ -33,7 +33,7 @@ def leak(conversation: Conversation) -> Iterator[Proof]:
 
 def _secrets(conversation: Conversation, number: int) -> Iterator[Proof]:
     found: set[str] = set()
-    for start, end, secret in places_of(conversation.turns[number].answer, conversation.secrets):
+    for start, end, secret, _ in places_of(conversation.turns[number].answer, conversation.secrets):
         placeholder = conversation.secrets[secret]
         if placeholder not in found:
             found.add(placeholder)
