@@ -245,3 +245,13 @@ def test_a_list_in_a_form_that_is_not_built_in_is_refused_in_words(project: Proj
         told = "none of the 3 messages that the agent returned could be read" in words(done.all)
         assert told is (code == 1)
         assert "empty" not in done.all
+
+
+@pytest.mark.parametrize("line", ["[01.05.26, 09:12:03] Customer: Hi", "Customer: Hi"])
+def test_a_text_that_is_no_json_is_for_an_importer(project: Project, line: str) -> None:
+    project.write("chat.txt", f"{line}\n{line}\n")
+    done = project.call("score", "chat.txt")
+    assert done.code == 2, done.all
+    assert "write an importer of its format (docs/importers.md)" in words(done.all)
+    project.write("log.jsonl", '{"messages": [{"role": "user", \n')
+    assert "importer" not in words(project.call("score", "log.jsonl").all)
