@@ -37,9 +37,11 @@ from agenteval.messages.without_calls import (
     Shape,
     calls_in,
     holds_objects,
+    is_broken_message,
     is_call,
     is_list,
     is_typed_call,
+    json_in,
     public_fields,
 )
 
@@ -114,9 +116,13 @@ def unplaced_fields(
     """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
     what the entry is; ``shapes``: of fields that such an entry has, before those that any may have."""
     for key, value in entry.items():
-        if isinstance(value, PLAIN) or key in read:
+        if key in read or (isinstance(value, PLAIN) and not isinstance(value, str)):
             continue
         shape = shapes.get(key) or FIELDS.get(key)
+        if isinstance(value, str):
+            if shape is None or shape.marks is None:
+                yield from _unplaced_in_text(value, f"'{_short(key)}' of {of}", str(key))
+            continue
         if shape:
             yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
         elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
@@ -133,6 +139,12 @@ def unplaced_calls(
     """The calls in what holds none, as it is known by its name alone."""
     if calls := calls_in(value, is_one):
         yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
+
+
+def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
+    """The calls that stand somewhere as JSON in a text."""
+    if (found := json_in(text)) is not None:
+        yield from unplaced_calls(found, what, *names)
 
 
 def _unless_it_fits(shape: Shape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
@@ -170,7 +182,11 @@ def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: in
         what, names = f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0])
         if shape := FIELDS.get(key) or INSIDE.get(str(key).lower()):
             yield from _unless_it_fits(shape, inner, what, *names)
-        elif not holds_objects(inner) or (place == ADDITIONAL and key in _TWICE):
+        elif place == ADDITIONAL and key in _TWICE:
+            continue
+        elif isinstance(inner, str):
+            yield from _unplaced_in_text(inner, what, *names)
+        elif not holds_objects(inner):
             continue
         elif depth and isinstance(inner, Mapping) and not is_call(inner):
             yield from _unplaced_inside(inner, f"{place}.{_short(key)}", of, depth=depth - 1)
@@ -190,10 +206,15 @@ def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
-    """The lists of objects in a record that nobody reads: each may be of events. ``read``: the keys that are
-    read."""
-    for key, value in record.items():
-        if isinstance(value, PLAIN) or key in read or key in _OF_RECORDS:
+    """The lists of objects in a record that nobody reads, also as JSON in a text, as tables have them: each
+    may be of events. So may an object where messages are expected. ``read``: the keys that are read."""
+    for key, given in record.items():
+        if key in read or key in _OF_RECORDS:
+            continue
+        if isinstance(given, str) and is_broken_message(given):
+            yield _unknown(given, f"'{_short(key)}' of the record", str(key))
+        value = json_in(given) if isinstance(given, str) else given
+        if isinstance(value, PLAIN):
             continue
         if (shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value):
             continue
@@ -202,13 +223,17 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
             continue
         is_known = key in SPEAKERS or key == "config" or (is_run and key in _OF_RUNS)
         known = _OF_RECORDS if is_known else _OF_A_TASK
-        if holds_entries(value, known) or is_call(value):
+        if holds_entries(value, known) or is_call(value) or (key in _OF_ENTRIES and value):
             yield _unknown(value, f"'{_short(key)}' of the record", str(key))
         elif calls := calls_in(value, is_typed_call, without=known):
             # Much that describes a record has a name and parameters: a model, an experiment.
             yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 
+_OF_ENTRIES = frozenset(
+    ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
+)
+"""Where a record has entries, whatever they stand in."""
 _RUN = "run_type"
 """What a record of LangSmith's has: of a run of a chain, a model, a tool."""
 _OF_RUNS = ("extra", "serialized", "manifest", "invocation_params")

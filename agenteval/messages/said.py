@@ -98,10 +98,14 @@ def _is_plain(message: Mapping[str, Any], *calls: str) -> bool:
     if usage and (not NUMBERS.fits(usage) or any(unplaced_counts(usage))):
         return False
     return not any(
-        value and (key in _OF_MORE or not isinstance(value, str | int | float))
+        value and (key in _OF_MORE or not isinstance(value, str | int | float) or _may_be_json(key, value))
         for key, value in message.items()
         if key != "usage" and key not in calls
     )
+
+
+def _may_be_json(key: str, value: Any) -> bool:
+    return key != "content" and isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
 
 
 def result_said(message: Mapping[str, Any], content: Any) -> Said:

@@ -7,13 +7,14 @@ is not known there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from agenteval.core.expressions import expression
 from agenteval.messages.calls import listed
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import Said, not_placed
-from agenteval.messages.without_calls import is_typed_call
+from agenteval.messages.without_calls import is_broken_message, is_typed_call
 
 _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
@@ -24,37 +25,51 @@ _LABELS = expression(
     r"^[ \t*]*Action(?: \d{1,3})?[*]{0,2}[:：].*\n(?:.*\n)?[ \t*]*Action Input", re.MULTILINE
 )
 """Agents that think and act in turn: ``Action:`` and, below it, ``Action Input:``."""
-_LIKE_PYTHON = expression(r"\s*\[\s*[A-Za-z_][\w.]*\(.*\)\s*\]\s*", re.DOTALL)
-"""A whole text of calls in Python's notation: ``[weather(city="Rome")]``."""
-_ELEMENT = expression(r"<([a-z]+(?:_[a-z]+)+)>\s*<([a-z_]+)>.*</\2>\s*</\1>\s*\Z", re.DOTALL)
-"""A text that ends in an element with its arguments: ``<read_file><path>a.py</path></read_file>``."""
+_PLAIN_WORD = expression(r"[A-Z]?[a-z]+")
+_AROUND = "\"'`<>/([{"
 
 
-def with_text_calls_unplaced(said: Iterable[Said]) -> list[Said]:
-    """What was said; behind each text of the agent that looks like a call, that it is not placed. An agent
-    that makes calls of its own writes none: such a text shows somebody how they look."""
+def with_text_calls_unplaced(said: Iterable[Said], tools: Collection[str] = ()) -> list[Said]:
+    """What was said; behind each text of the agent that is a broken message or looks like a call, that it is
+    not placed. An agent that makes calls of its own writes none: such a text shows somebody how they look.
+    ``tools``: the names of those that are declared."""
     every = list(said)
-    if any(each.calls for each in every):
-        return every
-    return [one for each in every for one in (each, *_unplaced_in(each))]
+    has_calls = any(each.calls for each in every)
+    named = None if has_calls else _expression_of(frozenset(tools))
+    return [
+        one for each in every for one in (each, *_unplaced_in(each, named, may_look_like_calls=not has_calls))
+    ]
 
 
-def _unplaced_in(said: Said) -> Iterable[Said]:
+def _unplaced_in(said: Said, named: re.Pattern[str] | None, *, may_look_like_calls: bool) -> Iterable[Said]:
     if said.role != "assistant" or not said.text:
-        return ()
-    name = _notation_in(said.text)
-    return [not_placed(Unplaced("what looks like a tool call in a text", (name,), said.text))] if name else ()
+        return
+    if is_broken_message(said.text):
+        yield not_placed(Unplaced("JSON of messages that does not parse", ("JSON",), said.text))
+    elif may_look_like_calls and (name := _notation_in(said.text, named)):
+        yield not_placed(Unplaced("what looks like a tool call in a text", (name,), said.text))
 
 
-def _notation_in(text: str) -> str:
-    """How a text writes what looks like a call; empty if there is none in it."""
+@lru_cache(maxsize=16)
+def _expression_of(tools: frozenset[str]) -> re.Pattern[str] | None:
+    """Where a text names a tool as no prose does: by a name that is no plain word, or any name in quotes, in
+    a tag, or right before what is given to it."""
+    if not (names := sorted(filter(None, tools))):
+        return None
+    every = "|".join(map(re.escape, names))
+    unusual = [re.escape(each) for each in names if not _PLAIN_WORD.fullmatch(each)]
+    forms = [rf"[\"'`](?:{every})[\"'`]", rf"</?(?:{every})(?=[\s/>])", rf"(?<![\w-])(?:{every})[(\[{{]"]
+    forms += [rf"(?<![\w-])(?:{'|'.join(unusual)})(?![\w-])"] if unusual else []
+    return re.compile("|".join(forms))
+
+
+def _notation_in(text: str, named: re.Pattern[str] | None) -> str:
+    """How a text writes what looks like a call, or the tool that it names; empty if there is none in it."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, listed(text))):
         return "JSON"
     if "Action" in text and _LABELS.search(text):
         return "Action:"
-    if text[-1] in ")]" and _LIKE_PYTHON.fullmatch(text):
-        return "[f()]"
-    found = _ELEMENT.search(text) if text.rstrip().endswith(">") else None
-    return f"<{found[1]}>" if found else ""
+    found = named.search(text) if named else None
+    return found[0].strip(_AROUND) if found else ""

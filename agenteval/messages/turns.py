@@ -64,7 +64,7 @@ def talk_of(
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _Draft(no_calls_in)
-    for said in with_text_calls_unplaced(said_in(messages, tell)):
+    for said in with_text_calls_unplaced(said_in(messages, tell), tools):
         draft.add(said)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)

@@ -8,11 +8,13 @@ nothing in it is a call in a form that is known (``calls_in``).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from agenteval.core.expressions import expression
 from agenteval.messages.reported_usage import USAGE_KEYS
 
 PLAIN = (str, int, float, bool, type(None), bytes)
@@ -219,6 +221,32 @@ def public_fields(value: Any) -> dict[str, Any]:
     if is_dataclass(value):  # they may have slots
         found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
     return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
+
+
+# ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
+
+_TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
+_BEGINS = expression(
+    rf"\s*(?:\[\s*)*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:role|parts|type|tool_calls"
+    r"|toolCalls|function_call|functionCall|toolUse|content|contents|choices|candidates|messages?|output)[\"']\s*:"
+)
+"""How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
+
+
+def json_in(text: str) -> Any:
+    """The list or the object that a text is the JSON of; ``None``: it is none."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_broken_message(text: str) -> bool:
+    """Whether a text begins as a message, a response, or a list of such or of parts, and cannot be read as
+    one: it was cut off."""
+    return text.lstrip()[:1] in ("[", "{") and bool(_BEGINS.match(text)) and json_in(text) is None
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────

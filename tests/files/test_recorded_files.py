@@ -19,7 +19,7 @@ from agenteval.files.recorded.identity import Naming, Paths, Recorded
 from agenteval.files.recorded.reader import Reader, require_paths
 from agenteval.files.recorded.sources import is_journal, sources_of
 from agenteval.files.recorded.suite import Suite
-from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.entry import IMPORT_IT, Record, Unreadable
 from agenteval.messages.record_paths import MISSING, find, is_success, suggestion
 from tests.support.recorded import read
 
@@ -648,6 +648,7 @@ def test_damaged_packed_data_give_what_comes_before(tmp_path: Path) -> None:
     ("line", "why"),
     [
         (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2"),
+        (b"hello", f"not JSON: Expecting value at column 1; {IMPORT_IT}"),
         (b"caf\xe9", "not UTF-8 at byte 4 of the line"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": 1}}', "not JSON: Extra data at column 9"),

@@ -149,6 +149,11 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
     ),
     "metadata of a result": (pydantic(request=returned(metadata=SUB)),
                              pydantic(request=returned(metadata={"rows": [{"name": "x", "input": "y"}]})), 3),
+    "a tool that was tried again": (
+        pydantic(request=returned(outcome="retried", retry={"cause": {"tool": "cancel", "args": {}}})),
+        pydantic(request=returned(outcome="retried", retry={"cause": {"text": "x"}, "max_retries": 2})),
+        3,
+    ),
     "an artifact": (result(artifact=SUB),
                     result(artifact={"rows": [{"name": "cancel", "input": "y"}]}), 3),
     "metadata of a provider": (said(provider_metadata={"action": {"name": "cancel"}}),

@@ -76,22 +76,26 @@ NOTATIONS = {
     "Action:": 'Thought: I cancel it.\nAction: cancel\nAction Input: {"id": "A-7"}',
     "<tool_call>": 'Sure.\n<tool_call>\n{"name": "cancel", "arguments": {"id": "A-7"}}\n</tool_call>',
     "JSON": '[{"type": "tool_use", "id": "t", "name": "cancel", "input": {"id": "A-7"}}]',
-    "[f()]": '[cancel(id="A-7")]',
-    "<cancel_order>": "I cancel it.\n<cancel_order>\n<id>A-7</id>\n</cancel_order>",
+    "cancel": '[cancel(id="A-7")]',
+    "look": 'Action:\n```\n{"action": "look", "action_input": {"id": "A-7"}}\n```',
+    "change_order": "I change it.\n<change_order>\n<id>A-7</id>\n</change_order>",
+    "getOrder": "to=functions.getOrder A-7",
 }
+NAMES = ("cancel", "look", "change_order", "getOrder")
 NOTHING = {
     "prose": "Take action: cancel the order in the shop.",
     "html": "Write <b>bold</b> as <strong>bold</strong>",
     "a list": "[see the terms](https://example.com/a(b))",
     "labels": "Action: none is needed.",
-    "an object": '{"name": "cancel", "status": "not possible"}',
+    "an object": '{"name": "Ann", "status": "not possible"}',
+    "a word": "I cancel it, look (if you like) at your orders. An order is changed by change_orders.",
 }
 
 
 def talk(*answers: str, **more: Any) -> str:
     asked = {"role": "user", "content": "Hi"}
     said = [{"role": "assistant", "content": text} for text in answers]
-    tools = [{"type": "function", "function": {"name": name}} for name in ("cancel", "look")]
+    tools = [{"type": "function", "function": {"name": name}} for name in NAMES]
     messages = [each for answer in said for each in (asked, answer)]
     return json.dumps({"id": "c", "tools": tools, "messages": messages, **more})
 
@@ -113,6 +117,39 @@ def test_a_text_that_looks_like_a_call_decides_no_check_of_calls(
 def test_a_text_that_looks_like_none_decides_as_ever(project: Project, name: str) -> None:
     project.write("log.jsonl", talk(NOTHING[name]))
     assert scored(project, "log.jsonl", FORBIDDEN, where="c").code == 0
+
+
+MADE = [
+    {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "cancel"}}]},
+    {"role": "assistant", "content": "Done."},
+]
+WHOLE = {
+    "messages": json.dumps(MADE),
+    "parts": json.dumps([{"type": "text", "text": "Done."}, {"type": "tool_use", "name": "cancel"}]),
+    "a message": json.dumps({"role": "assistant", "parts": [{"functionCall": {"name": "cancel"}}]}),
+    "a response": json.dumps({"id": "r", "object": "chat.completion", "choices": [{"message": MADE[0]}]}),
+    "in Python's notation": str(MADE),
+}
+CUT = {"nothing": "", "a character": "…", "dots": "..."}
+
+
+@pytest.mark.parametrize("form", ["a row", "a message"])
+@pytest.mark.parametrize("end", CUT)
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_message_that_is_cut_off_in_its_json_is_no_answer_in_words(
+    project: Project, name: str, end: str, form: str
+) -> None:
+    def code(answer: str) -> tuple[int, str]:
+        row = {"id": "c", "tools": [{"name": "cancel"}], "question": "Hi", "answer": answer}
+        project.write("log.jsonl", json.dumps(row) if form == "a row" else talk(answer))
+        done = scored(project, "log.jsonl", FORBIDDEN, where="c")
+        return done.code, words(done.all)
+
+    seen, said = code(WHOLE[name].partition("cancel")[0] + CUT[end])
+    assert seen == 3, said
+    assert "JSON of messages that does not parse was not read" in said
+    assert code('{"order": "A-7", "state": "sh' + CUT[end])[0] == 0  # an answer in JSON, and no message
+    assert code('[{"order": "A-7", "state": "shipped"}]'[:-1] + CUT[end])[0] == 0
 
 
 def test_who_makes_calls_shows_what_they_look_like(project: Project) -> None:
@@ -208,3 +245,13 @@ def test_a_list_in_a_form_that_is_not_built_in_is_refused_in_words(project: Proj
         told = "none of the 3 messages that the agent returned could be read" in words(done.all)
         assert told is (code == 1)
         assert "empty" not in done.all
+
+
+@pytest.mark.parametrize("line", ["[01.05.26, 09:12:03] Customer: Hi", "Customer: Hi"])
+def test_a_text_that_is_no_json_is_for_an_importer(project: Project, line: str) -> None:
+    project.write("chat.txt", f"{line}\n{line}\n")
+    done = project.call("score", "chat.txt")
+    assert done.code == 2, done.all
+    assert "write an importer of its format (docs/importers.md)" in words(done.all)
+    project.write("log.jsonl", '{"messages": [{"role": "user", \n')
+    assert "importer" not in words(project.call("score", "log.jsonl").all)

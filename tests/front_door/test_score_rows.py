@@ -77,6 +77,10 @@ def test_the_bug_in_the_answer_of_a_row(project: Project, answer: Any, code: int
         ({"chat_history": [["Hello", "Hi!"]]}, "chat_history"),
         ({"intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}, "intermediate_steps"),
         ({"answer": {"text": A, "actions": [{"name": "cancel", "arguments": {}}]}}, "a response as JSON"),
+        ({"tool_calls": json.dumps([{"function": {"name": "cancel"}}])}, "tool_calls"),
+        ({"trace": ' {"calls": [{"tool": "cancel"}]}'}, "trace"),
+        ({"trace": '[{"type": "tool_use", "name": "can'}, "trace"),
+        ({"trajectory": {"tool_name_0": "cancel", "tool_args_0": {}}}, "trajectory"),
     ],
 )
 def test_what_stands_beside_a_row_is_not_lost(project: Project, more: Any, name: str) -> None:
@@ -99,6 +103,21 @@ def test_a_row_without_an_answer_is_not_the_agents_fault(project: Project, answe
 
 
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tool_calls": "[]", "trajectory": {}},
+        {"trace": '{"latency": 3, "model": "m"}', "note": "[cancel"},
+        {"expected": json.dumps([{"tool": "cancel", "args": {}}])},
+        {"tools": json.dumps([{"type": "function", "function": {"name": "cancel"}}])},
+    ],
+)
+def test_what_stands_beside_a_row_and_holds_no_calls(project: Project, more: Any) -> None:
+    tools = [{"type": "function", "function": {"name": "cancel"}}]
+    project.write("log.jsonl", json.dumps({"question": Q, "answer": A, "tools": tools, **more}))
+    assert score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}").code == 0
 
 
 def table(project: Project, text: str | bytes, name: str = "log.csv") -> None:
@@ -127,6 +146,48 @@ def test_a_table_with_named_columns(project: Project, text: str) -> None:
     assert score(project, "log.csv", "output: {contains: ['797']}", of="r").code == 0
     table(project, text.replace("797", "900"))
     assert score(project, "log.csv", "output: {contains: ['797']}", of="r").code == 1
+
+
+CALLED = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+MADE = [
+    {"role": "user", "content": "Fare?"},
+    {"role": "assistant", "tool_calls": CALLED},
+    {"role": "tool", "tool_call_id": "1", "content": "797"},
+    {"role": "assistant", "content": "797"},
+]
+
+
+@pytest.mark.parametrize("form", ["a question", "messages"])
+@pytest.mark.parametrize("column", ["tool_calls", "events", "metadata"])
+def test_the_calls_in_a_column(project: Project, column: str, form: str) -> None:
+    is_row = form == "a question"
+    header = "id,question,answer,tools" if is_row else "id,messages,tools"
+    tools = [{"type": "function", "function": {"name": name}} for name in ("look", "cancel")]
+    said = ["Fare?", "797"] if is_row else [json.dumps(MADE)]
+
+    def code(value: Any) -> int:
+        cells = [
+            '"' + each.replace('"', '""') + '"' for each in (*said, json.dumps(tools), json.dumps(value))
+        ]
+        table(project, f"{header},{column}\nr,{','.join(cells)}\n")
+        return score(project, "log.csv", "tool_calls: {forbidden: [{name: cancel}]}", of="r").code
+
+    assert code([{"id": "2", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}]) == 3
+    assert code([]) == 0
+    if not is_row:
+        assert code(CALLED) == 0  # once more
+
+
+@pytest.mark.parametrize("within", ["", "metadata"])
+def test_the_calls_in_a_text_of_a_message(project: Project, within: str) -> None:
+    def code(name: str) -> int:
+        text = json.dumps([{"name": name, "arguments": {}}])
+        last = {**MADE[-1], **({within: {"actions": text}} if within else {"actions": text})}
+        project.write("log.jsonl", json.dumps({"id": "r", "messages": [*MADE[:-1], last]}))
+        return score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}", of="r").code
+
+    assert code("cancel") == 3
+    assert code("look") == 0  # once more
 
 
 def test_a_text_over_several_lines_and_with_quotes(project: Project) -> None:

@@ -24,7 +24,7 @@ from agenteval.files.recorded.sources import (
 )
 from agenteval.files.recorded.tables import is_table, rows_of
 from agenteval.messages.chat import whole_json
-from agenteval.messages.entry import Entry, Record, Unreadable
+from agenteval.messages.entry import IMPORT_IT, Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES, is_exchange
 from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
 from agenteval.messages.placed import Unplaced, unplaced_in_record
@@ -124,8 +124,16 @@ def _told(error: ValueError) -> str:
         column = (
             f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
         )
-        return f"{error.msg.removesuffix(' at')} at {column}"
+        return f"{error.msg.removesuffix(' at')} at {column}{_remedy(error.doc)}"
     return str(error).partition(";")[0]
+
+
+def _remedy(text: str) -> str:
+    """What to do about a text that does not even begin as a record."""
+    return "" if _BEGINS.match(text) else f"; {IMPORT_IT}"
+
+
+_BEGINS = expression(r"\s*(?:\{|\[\s*[\[{\"]|\[\s*\Z)")
 
 
 # ── values over many lines ───────────────────────────────────────────────────────────────────────
@@ -206,7 +214,7 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
             before = list(_before(error, text, at, piece.number, source))
             yield from before
             line = piece.number + error.lineno - 1
-            told = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+            told = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
             hides_rest = bool(at or before)
             yield Unreadable(f"{source.shown}:{line}", f"not JSON: {told}", hides_rest)
             return

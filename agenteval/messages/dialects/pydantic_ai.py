@@ -53,7 +53,8 @@ def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
-    unread = unread_of(part, (*_OF_PARTS, "metadata"), _ASIDE)
+    aside = (*_ASIDE, "retry") if kind == "tool-return" else _ASIDE
+    unread = unread_of(part, (*_OF_PARTS, "metadata"), aside)
     if kind == "system-prompt":
         return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
