@@ -227,8 +227,9 @@ def public_fields(value: Any) -> dict[str, Any]:
 
 _TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
 _BEGINS = expression(
-    rf"\s*(?:\[\s*)*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:role|parts|type|tool_calls"
-    r"|toolCalls|function_call|functionCall|toolUse|content|contents|choices|candidates|messages?|output)[\"']\s*:"
+    rf"\s*(?:\[\s*)*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
+    r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
+    r"|output)[\"']\s*:\s*[\[{])"
 )
 """How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
 

@@ -149,6 +149,7 @@ def test_a_message_that_is_cut_off_in_its_json_is_no_answer_in_words(
     assert seen == 3, said
     assert "JSON of messages that does not parse was not read" in said
     assert code('{"order": "A-7", "state": "sh' + CUT[end])[0] == 0  # an answer in JSON, and no message
+    assert code('{"message": "It is on its wa' + CUT[end])[0] == 0
     assert code('[{"order": "A-7", "state": "shipped"}]'[:-1] + CUT[end])[0] == 0
 
 
