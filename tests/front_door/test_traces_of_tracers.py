@@ -429,3 +429,13 @@ def test_an_observation_whose_parent_is_missing_is_not_fully_seen(project: Proje
     assert done.code == 3
     assert "the observation that 'chat' stands in, which is not there" in words(done.all)
     assert said(project, "t-1") == [("Hello?", "Done 0.", ["look"])]
+
+
+def test_an_answer_that_is_cut_off_is_not_fully_seen(project: Project) -> None:
+    for end, code in ((-30, 3), (None, 1)):
+        trace = traced("t-1", 0, "Hello?", "cancel", None)
+        call = trace["observations"][1]
+        call["output"] = json.dumps(call["output"])[:end]
+        trace["observations"] = [trace["observations"][0], call]
+        done = score(project, lines(trace), FORBIDDEN, of="t-1")
+        assert (done.code, "cut off" in done.all) == (code, code == 3), done.all
