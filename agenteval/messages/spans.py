@@ -57,6 +57,7 @@ _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 _IDS = ("span_id", "spanId")
 _OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+_AROUND = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
 RawSpan: TypeAlias = Mapping[str, Any]
 
 
@@ -208,6 +209,14 @@ def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def own_attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_pairs(span.get("attributes")))
+
+
+def attributes_around(span: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Those of what a span is of: a service, a library. One may be of several."""
+    for value in (span.get(key) for key in _AROUND):
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield dict(_pairs(each.get("attributes")))
 
 
 def events_of(span: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

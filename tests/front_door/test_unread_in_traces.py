@@ -323,7 +323,10 @@ def test_what_a_model_was_asked_may_be_cut_off(project: Project) -> None:
 
 def test_a_call_in_fields_of_a_message_is_one(project: Project) -> None:
     """OpenInference has that of OpenAI's older API so."""
-    asked = {"llm__input_messages__0__message__role": "user", "llm__input_messages__0__message__content": "Hi"}
+    asked = {
+        "llm__input_messages__0__message__role": "user",
+        "llm__input_messages__0__message__content": "Hi",
+    }
     out = "llm__output_messages__0__message__"
     done = {f"{out}role": "assistant", f"{out}content": "Done."}
     name, given = f"{out}function_call_name", f"{out}function_call_arguments_json"
