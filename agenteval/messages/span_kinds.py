@@ -31,12 +31,14 @@ _APART = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
 """Steps of which the models are asked about a conversation, and not in it."""
+_CYCLE = "execute_event_loop_cycle"
+"""What Strands has around the spans of a model and its tools; some of its versions give no kind."""
 _WITHOUT_CALLS = frozenset(
     (
         *_AGENTS,
         *_APART,
         *("create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt", "parser"),
-        *("memory", "execute_task", "execute_event_loop_cycle"),
+        *("memory", "execute_task", _CYCLE),
         *("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
         *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
     )
@@ -187,6 +189,8 @@ def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str)
         return True
     if kind:
         return kind in _MODELS or kind in _WITHOUT_CALLS
+    if span.get("name") == _CYCLE:
+        return True
     if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):
         return True
     return any(str(key).startswith(_CONVENTIONS) for key in attributes)

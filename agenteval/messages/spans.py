@@ -8,13 +8,13 @@ events.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from agenteval.core.expressions import expression
+from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
 from agenteval.messages.span_kinds import EVENT_LISTS, asks_for_tools, is_agent, name_of_event, tool_in
@@ -45,10 +45,8 @@ _BODIES = ("body", "event.body", "gen_ai.event.content")
 """Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
 _OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
 _OBJECT = expression(r"\s*(?:\[\s*)?\{")
-_CUT = expression(
-    r'\s*(?:\[\s*)?\{\s*"(?:role|content|message|parts|tool_calls|text|toolUse|toolResult)"\s*:'
-)
-"""How a message in JSON begins, and a part of one: a text that does and is not JSON has lost its end."""
+_LISTS = (*_ASKED[:2], *_ANSWERED[:2], *_BEFORE_HALVES, *_OF_ADK)
+"""Those that hold messages as JSON, and no text."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -59,6 +57,7 @@ _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 _IDS = ("span_id", "spanId")
 _OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+_AROUND = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
 RawSpan: TypeAlias = Mapping[str, Any]
 
 
@@ -171,6 +170,8 @@ def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] 
     text = attributes.get(f"{place}.value")
     if not isinstance(text, str) or attributes.get(f"{place}.mime_type", "text/plain") != "text/plain":
         return None
+    if are_cut_off(text):
+        return [cut_off(f"{place}.value", text)]
     is_said = text.strip() and not isinstance(read_json(text), dict | list)
     return [{"role": role, "content": text}] if is_said else None
 
@@ -208,6 +209,14 @@ def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def own_attributes(span: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_pairs(span.get("attributes")))
+
+
+def attributes_around(span: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Those of what a span is of: a service, a library. One may be of several."""
+    for value in (span.get(key) for key in _AROUND):
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                yield dict(_pairs(each.get("attributes")))
 
 
 def events_of(span: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -304,6 +313,8 @@ def _messages(
         return [{"role": role, **_message(each)} if _is_message(each) else each for each in found], (name,)
     if written is None or written == "" or (name in _OF_ADK and not found):
         return None, ()
+    if are_cut_off(written) or (name in _LISTS and isinstance(found, str)):
+        return [cut_off(name, written)], (name,)
     if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
         return [], (name,)
     text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
@@ -323,8 +334,9 @@ def _answer_of_halves(attributes: Mapping[str, Any]) -> tuple[list[Any] | None, 
     if not text and not calls:
         return None, ()
     called = {"tool_calls": calls} if isinstance(calls, list) else {}
-    read = _HALVES if called or calls is None else _HALVES[:1]
-    return [{"role": "assistant", "content": text, **called}], read
+    broken = [cut_off(_HALVES[1], calls)] if calls and isinstance(calls, str) else []
+    read = _HALVES if called or broken or calls is None else _HALVES[:1]
+    return [{"role": "assistant", "content": text, **called}, *broken], read
 
 
 def _messages_in_events(
@@ -344,13 +356,13 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The message that an event is; the event as it stands, which nobody can place, where that cannot be
     read."""
     found, role = dict(fields), _ROLES[name]
-    is_cut = any(_is_cut(fields.get(key), _OBJECT) for key in _BODIES)
+    is_cut = any(is_broken(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):
         found |= _fields_in(found.get(key), is_text=key == "message")
     content = found.get("content")
     if isinstance(content, dict) and _is_message(content):
         found, content = {**found, **content}, content.get("content")
-    is_cut = is_cut or (role != "tool" and _is_cut(content, _CUT))
+    is_cut = is_cut or (role != "tool" and are_cut_off(content))
     message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
     if is_cut or not (message or content is not None or asks_for_tools(fields)):
         return {"event": name, **fields}
@@ -369,11 +381,6 @@ def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
         return inner
     is_content = isinstance(value, str) if is_text or not isinstance(inner, dict) else False
     return {"content": value} if value and (is_content or isinstance(inner, list)) else {}
-
-
-def _is_cut(value: Any, begins: re.Pattern[str]) -> bool:
-    """Whether a text begins as JSON, and its end is missing."""
-    return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 
 def is_message_event(name: str) -> bool:
@@ -423,11 +430,20 @@ def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     message = dict(inner) if isinstance(inner, dict) else dict(message)
     if isinstance(calls := message.get("tool_calls"), list):
         message["tool_calls"] = [_inner(each, "tool_call") for each in calls]
+    message |= _call_of_openinference(message)
     if isinstance(contents := message.pop("contents", None), list):
         message["content"] = [_inner(each, "message_content") for each in contents]
     if isinstance(parts := message.pop("parts", None), list):
         message["content"] = [_part(each) for each in parts]
     return message
+
+
+def _call_of_openinference(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one call that a message may have in fields of its own, as in OpenAI's older API."""
+    name, given = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
+    if (name is None and given is None) or message.get("function_call"):
+        return {}
+    return {"function_call": {"name": name, "arguments": given}}
 
 
 def _inner(value: Any, key: str) -> Any:

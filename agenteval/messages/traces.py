@@ -35,6 +35,9 @@ _SPANS = "spans"
 _PAGES = ("data", "runs")
 """Where the APIs of tracers have a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
+_SCOPES = ("scopeSpans", "scope_spans")
+_AROUND_SPANS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
+"""What an export holds around spans, and where a span has the same."""
 _MOST_BETWEEN = 1_000
 """How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
 
@@ -77,17 +80,37 @@ def spans_in(value: Any) -> list[Any] | None:
         groups = next((value[key] for key in _EXPORTED if key in value), None)
         if isinstance(groups, list):
             exported = [{"attributes": [], **span} for span in _exported(groups) if isinstance(span, dict)]
+            exported = _with_around(exported, groups)
             return exported or None
         value = value.get(_SPANS)
     return value if isinstance(value, list) and value and all(map(is_span, value)) else None
 
 
 def _exported(groups: Iterable[Any]) -> Iterator[Any]:
+    for scope in _scopes_in(groups):
+        yield from scope.get(_SPANS) or ()
+
+
+def _scopes_in(groups: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     for group in groups:
-        for key in ("scopeSpans", "scope_spans"):
+        for key in _SCOPES:
             scopes = group.get(key) if isinstance(group, dict) else None
-            for scope in scopes if isinstance(scopes, list) else ():
-                yield from (scope.get(_SPANS) or ()) if isinstance(scope, dict) else ()
+            yield from (
+                each for each in (scopes if isinstance(scopes, list) else ()) if isinstance(each, dict)
+            )
+
+
+def _with_around(spans: Sequence[dict[str, Any]], groups: Sequence[Any]) -> list[dict[str, Any]]:
+    """The spans, each with what an export holds around them: of which it is, nobody can say."""
+    around: dict[str, Any] = {}
+    for group in (*groups, *_scopes_in(groups)):
+        for key, value in group.items() if isinstance(group, dict) else ():
+            if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
+                continue
+            place = _AROUND_SPANS.get(key, f"{key} around")
+            if value not in around.setdefault(place, []):
+                around[place].append(value)
+    return [{**around, **span} for span in spans]
 
 
 # ── the records of a log ─────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,7 @@ from agenteval.messages.span_kinds import OF_TOOLS, named_calls
 from agenteval.messages.spans import (
     EVENTS,
     Span,
+    attributes_around,
     events_of,
     gathered,
     is_message_event,
@@ -140,6 +141,8 @@ def unread_calls(span: Mapping[str, Any], read: Span, *, is_tool: bool) -> Itera
     if not is_tool:
         yield from _named(str(span.get("name") or ""), attributes)
     yield from _in_attributes(attributes, OF_TOOLS if is_tool else read.read)
+    for around in attributes_around(span):
+        yield from _in_attributes(around, frozenset())
     for name, fields in events_of(span):
         if not is_message_event(name):
             found = _in_attributes(fields, frozenset())

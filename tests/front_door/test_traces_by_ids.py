@@ -505,3 +505,29 @@ def test_spans_that_come_too_late_and_traces_without_messages_are_refused_in_wor
     assert done.code == 2
     assert "no span ('session', 'execute_tool cancel') holds what was asked and answered" in done.all
     assert "gen_ai.input.messages" in done.all
+
+
+ASKS = [{"id": "c9", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}]
+KEPT = {"attributes": [{"key": "kept", "value": {"stringValue": json.dumps({"tool_calls": ASKS})}}]}
+
+
+def test_what_an_export_holds_around_spans_is_searched(project: Project) -> None:
+    for place, around, code in (
+        ("resource", {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}, 0),
+        ("resource", KEPT, 3),
+        ("scope", {"name": "tracer", "version": "1"}, 0),
+        ("scope", KEPT, 3),
+        ("more", [{"name": "execute_tool cancel"}], 3),
+        ("schemaUrl", "https://opentelemetry.io/schemas/1.37.0", 0),
+    ):
+        export = exported(two_turns("look")[2:])
+        group = export["resourceSpans"][0]
+        (group if place == "resource" else group["scopeSpans"][0])[place] = around
+        done = score(project, lines(export), "", FORBIDDEN)
+        assert (done.code, place) == (code, place), done.all
+
+
+def test_a_cycle_of_strands_is_a_step(project: Project) -> None:
+    for name, code in (("execute_event_loop_cycle", 0), ("execute_something", 3)):
+        cycle = span("e", "a2", 35, name, **{"event_loop.cycle_id": "1"})
+        assert score(project, lines(*two_turns("look"), cycle), "", FORBIDDEN).code == code

@@ -429,3 +429,56 @@ def test_an_observation_whose_parent_is_missing_is_not_fully_seen(project: Proje
     assert done.code == 3
     assert "the observation that 'chat' stands in, which is not there" in words(done.all)
     assert said(project, "t-1") == [("Hello?", "Done 0.", ["look"])]
+
+
+def test_an_answer_that_is_cut_off_is_not_fully_seen(project: Project) -> None:
+    for end, code in ((-30, 3), (None, 1)):
+        trace = traced("t-1", 0, "Hello?", "cancel", None)
+        call = trace["observations"][1]
+        call["output"] = json.dumps(call["output"])[:end]
+        trace["observations"] = [trace["observations"][0], call]
+        done = score(project, lines(trace), FORBIDDEN, of="t-1")
+        assert (done.code, "cut off" in done.all) == (code, code == 3), done.all
+
+
+def test_metadata_is_searched_for_calls(project: Project) -> None:
+    function = {"name": "cancel", "arguments": "{}"}
+    called = {"note": {"tool_calls": [{"id": "c9", "type": "function", "function": function}]}}
+    for metadata, code in (
+        (called, 3),
+        ({"tools": [{"type": "function", "function": {"name": "cancel"}}]}, 0),
+    ):
+        trace = traced("t-1", 0, "Hello?", "look", None)
+        for place in (trace, trace["observations"][1]):
+            done = score(project, lines(trace | {"metadata": {}}), FORBIDDEN, of="t-1")
+            assert done.code == 0, done.all
+            place["metadata"] = metadata
+            done = score(project, lines(trace), FORBIDDEN, of="t-1")
+            assert (done.code, "metadata' of the span" in words(done.all)) == (code, code == 3), done.all
+            place["metadata"] = {}
+
+
+@pytest.mark.parametrize("kind", ["SPAN", "EVENT"])
+@pytest.mark.parametrize("parent", ["", "t-1-0a"])
+def test_what_may_be_a_tool_is_not_fully_seen_wherever_it_stands(
+    project: Project, kind: str, parent: str
+) -> None:
+    trace = traced("t-1", 0, "Hello?", "look", None)
+    trace["observations"][0]["id"] = "t-1-0a"
+    may_be = observation("t-1", "m", parent, 2, kind, "cancel", {"id": "A-7"}, "ok")
+    for more, code in (([may_be], 3), ([], 0)):
+        text = lines({**trace, "observations": [*trace["observations"], *more]})
+        assert score(project, text, FORBIDDEN, of="t-1").code == code
+
+
+def test_a_generation_that_was_tried_again_loses_no_result(project: Project) -> None:
+    trace = traced("t-1", 0, "Hello?", "look", None)
+    first, ask, _, answer = trace["observations"]
+    for again in (ask, answer):
+        tried = {**again, "id": "again", "startTime": "2026-05-01T12:00:02.600Z",
+                 "endTime": "2026-05-01T12:00:02.700Z"}  # fmt: skip
+        text = lines({**trace, "observations": [first, ask, answer, tried]})
+        for result, code in (("ok", 0), ("error", 1)):
+            rule = f"tool_calls: {{match: strict, calls: [{{name: look, result: {result}}}]}}"
+            assert score(project, text, rule, of="t-1").code == code
+        assert said(project, "t-1") == [("Hello?", "Done 0.", ["look"])]

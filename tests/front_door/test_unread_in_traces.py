@@ -292,3 +292,52 @@ def test_messages_in_events_and_of_the_ai_sdk_are_read(project: Project, written
     assert score(project, written(None), rule=STRICT).code == 0
     assert score(project, written(None), rule="output: {contains: [Done]}").code == 0
     assert score(project, written(None), rule=CANCELS).code in (1, 3)
+
+
+PARTS = {"role": "assistant", "parts": [PART]}
+
+
+@pytest.mark.parametrize("end", ["", "…"])
+@pytest.mark.parametrize("at", range(3, len(json.dumps([PARTS])), 40))
+def test_messages_that_are_cut_off_are_no_answer_in_words(project: Project, at: int, end: str) -> None:
+    """Where more is said after it, and where it is all that a model answered."""
+    for key in ("gen_ai__output__messages", "gen_ai__completion", "ai__response__toolCalls"):
+        if key == "gen_ai__completion" and at < 20:
+            continue  # nobody can say of what it is the beginning
+        messages = {"ai__prompt__messages": [USER], "ai__response__text": "Done."}
+        if key != "ai__response__toolCalls":
+            messages = {"gen_ai__input__messages": [USER]}
+        for written, code in ((json.dumps([PARTS])[:at] + end, 3), (json.dumps([DONE]), 0)):
+            said = messages if code == 0 and key == "ai__response__toolCalls" else {**messages, key: written}
+            spans = [agent(), chat(number=2), span(9, "chat m", **CHAT, **said)]
+            done = score(project, spans, rule=FORBIDDEN)
+            assert (done.code, "cut off" in done.all) == (code, code == 3), done.all
+
+
+def test_what_a_model_was_asked_may_be_cut_off(project: Project) -> None:
+    for written, code in ((json.dumps([USER, CALLING, DONE, USER])[:-20], 3), (json.dumps([USER]), 0)):
+        given = {"gen_ai__input__messages": written, "gen_ai__output__messages": [DONE]}
+        spans = [agent(), chat(number=2), span(9, "chat m", **CHAT, **given)]
+        assert score(project, spans, rule=FORBIDDEN).code == code
+
+
+def test_a_call_in_fields_of_a_message_is_one(project: Project) -> None:
+    """OpenInference has that of OpenAI's older API so."""
+    asked = {
+        "llm__input_messages__0__message__role": "user",
+        "llm__input_messages__0__message__content": "Hi",
+    }
+    out = "llm__output_messages__0__message__"
+    done = {f"{out}role": "assistant", f"{out}content": "Done."}
+    name, given = f"{out}function_call_name", f"{out}function_call_arguments_json"
+    called = {name: "cancel", given: json.dumps(ARGS)}
+    kind = {"openinference__span__kind": "LLM", "llm__tools": TOOLS}
+    for more, code, rule in (
+        (called, 1, FORBIDDEN),
+        (called, 0, CANCELS),
+        ({**called, name: "look"}, 0, FORBIDDEN),
+        ({given: json.dumps(ARGS)}, 3, FORBIDDEN),
+        ({}, 0, FORBIDDEN),
+    ):
+        spans = [agent(), span(9, "llm", **kind, **asked, **done, **more)]
+        assert (score(project, spans, rule=rule).code, more) == (code, more)

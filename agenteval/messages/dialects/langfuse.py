@@ -45,7 +45,7 @@ _OF_LISTED = frozenset(("htmlPath", "bookmarked"))
 """Fields that nothing but a trace of Langfuse has."""
 _OF_OBSERVATIONS = frozenset(
     (
-        *("input", "output", "metadata", "modelParameters", "model_parameters", "usage", "usageDetails"),
+        *("input", "output", "modelParameters", "model_parameters", "usage", "usageDetails"),
         *("usage_details", "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails"),
         *("provided_usage_details", "provided_cost_details", "tags"),
     )
@@ -118,7 +118,11 @@ def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             min([*filter(None, [word(trace, "timestamp")]), *starts], default=None), None,
             session=_word(trace, "sessionId", "session_id"),
             asked=talk.asked, answered=talk.answered, whole=talk.whole,
-            unread={_GIVEN: trace.get("input"), _BACK: trace.get("output")}, unseen=unseen,
+            unread={
+                _GIVEN: trace.get("input"), _BACK: trace.get("output"),
+                "langfuse.trace.metadata": trace.get("metadata"),
+            },
+            unseen=unseen,
         )
     )  # fmt: skip
     ids = {word(each, "id") for each in listed}

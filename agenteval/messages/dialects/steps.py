@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError
 from agenteval.messages.chat import read_arguments
+from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
 from agenteval.messages.exchanges import asked_in
 from agenteval.messages.message_adapters import as_message
 from agenteval.messages.responses import read_json, reply_to
@@ -118,6 +119,8 @@ def talk_in(given: Any, back: Any) -> Talk:
     known = asked or []
     if not back:
         return Talk(asked, [], True)
+    if are_cut_off(back):
+        return Talk(asked, [cut_off("output", back)], True)
     listed = _messages(_listed(back))
     if listed is not None:
         at = _place_of(known[-1:], listed)
@@ -154,6 +157,8 @@ def _place_of(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
 
 
 def _asked(given: Any) -> Any:
+    if are_cut_off(given):
+        return [cut_off("input", given)]
     if isinstance(given, str):
         return [{"role": "user", "content": given}] if given.strip() else None
     if not isinstance(given, dict):
@@ -206,7 +211,7 @@ def _message(value: Any, role: str) -> Any:
         return {"role": ROLES[value[0]], "content": value[1]}
     if not isinstance(value, dict):
         return None
-    if value.get("role") == UNPLACED:
+    if value.get("role") == UNPLACED or is_cut_off(value):
         return value
     message = as_message(value)
     return message if message.get("role") or message.get("type") else None
