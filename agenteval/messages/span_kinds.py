@@ -178,7 +178,12 @@ def unplaced_span(
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
             return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
         of = f"the span '{name[:40]}'"
-        own = {key: value for key, value in attributes.items() if not _is_of_convention(str(key))}
+        # Texts are searched for calls as JSON elsewhere, beside what was said before (``unread_calls``).
+        own = {
+            key: value
+            for key, value in attributes.items()
+            if not isinstance(value, str) and not _is_of_convention(str(key))
+        }
         return next(iter((*unplaced_fields(span, _OF_SPANS, of=of), *unplaced_fields(own, (), of=of))), None)
     of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)

@@ -225,9 +225,9 @@ def public_fields(value: Any) -> dict[str, Any]:
 
 # ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
 
-_TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
+_TEXT = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
 _BEGINS = expression(
-    rf"\s*(?:\[\s*)*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
+    rf"[\s\[]*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )

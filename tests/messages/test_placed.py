@@ -55,7 +55,7 @@ def test_a_known_log_is_fully_seen_and_what_nobody_knows_in_it_is_not_lost(
         more = "".join(f"{json.dumps(line)}\n" for line in lines)
     else:
         more = json.dumps(with_hidden(json.loads(text)))
-    assert any("'hidden'" in each for each in unplaced(conversations(tmp_path / sample.name, more)))
+    assert any("'hidden" in each for each in unplaced(conversations(tmp_path / sample.name, more)))
 
 
 class Slots:

@@ -149,16 +149,6 @@ def test_a_look_up_that_waits_for_something_is_no_repetition() -> None:
     assert list(repeated_tool_call(conversation(turn("?", waiting, waiting, "It runs."))))
 
 
-def test_a_user_may_ask_for_a_look_up_again() -> None:
-    once = call("get_job", "running", id=1)
-    talk = conversation(
-        turn("?", once, "It runs."),
-        turn("Check again.", once, "It does."),
-        tools={"get_job": ToolFacts(reads=True)},
-    )
-    assert not list(repeated_tool_call(talk))
-
-
 # ── claims ───────────────────────────────────────────────────────────────────────────────────────
 
 

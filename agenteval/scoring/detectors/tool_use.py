@@ -33,10 +33,10 @@ def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
-    """A call with the name, arguments and result of an earlier one of its turn, although nothing had changed
-    in between: that call had not failed, no other call since may have changed anything, and no later one of
-    the same kind got another result (then it was waiting for it). In a later turn the user may have asked for
-    it again, and the world may have changed. Not of tools that are for doing again (``next_page``)."""
+    """A call with the name, arguments and result of an earlier one, although nothing had changed in between:
+    that call had not failed, no other call since may have changed anything, and no later one of the same kind
+    got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
+    the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
     course = _course_of(conversation)
     latest: dict[object, PlacedCall] = {}
     for placed in conversation.calls:
@@ -47,7 +47,7 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
         key = (call.name, key_of(call.args))
         earlier = latest.get(key)
         latest[key] = placed
-        if earlier is None or earlier.turn != placed.turn:
+        if earlier is None or (earlier.turn != placed.turn and not (facts and facts.reads)):
             continue
         if _changed_nothing(conversation, course, earlier, placed):
             why = f"repeats call {earlier.index + 1} (turn {earlier.turn + 1}), although nothing had changed"
