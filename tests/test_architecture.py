@@ -103,8 +103,8 @@ WRITERS = {
     "cli.way_out": "the one way out",
     "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.way_out",
     "conversation.exits": "a fixed sentence, where the author's code ends the process",
-    "conversation.targets.start": "the agent's process",
-    "conversation.targets.worker": "the agent's process",
+    "agentside.start": "the agent's process",
+    "agentside.targets.worker": "the agent's process",
     "reporters.results.document": "a script that writes the schema",
 }
 

@@ -7,10 +7,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from agenteval.agentside.targets.context import blocks_its_loop
+from agenteval.agentside.targets.faults import contained, describe
+from agenteval.agentside.targets.signatures import is_async, misfit, takes_context
 from agenteval.conversation.deadlines import HeldUpError
-from agenteval.conversation.targets.context import blocks_its_loop
-from agenteval.conversation.targets.faults import contained, describe
-from agenteval.conversation.targets.signatures import is_async, misfit, takes_context
 from agenteval.conversation.tools import FunctionCall, error_result
 from agenteval.conversation.user_code import DeadlineError, call, load
 from agenteval.core.errors import AuthorError, Place, Problem, ToolError, place_of

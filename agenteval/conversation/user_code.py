@@ -15,12 +15,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from agenteval.agentside.targets.faults import CancelledUserCodeError, QuitError
+from agenteval.agentside.targets.finding import TargetError, find
+from agenteval.agentside.targets.signatures import is_async
 from agenteval.conversation.deadlines import HeldUpError, current, waiting
 from agenteval.conversation.exits import leave_now
 from agenteval.conversation.shared_loop import Seat, Share, owned_by, shared_loop
-from agenteval.conversation.targets.faults import CancelledUserCodeError, QuitError
-from agenteval.conversation.targets.finding import TargetError, find
-from agenteval.conversation.targets.signatures import is_async
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 
 IMPORT_S = 120.0

@@ -39,7 +39,7 @@ class AskedTurn:
 
 
 def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
-    """``exchanges``: as ``conversation.targets.openai_calls`` notes them."""
+    """``exchanges``: as ``agentside.targets.openai_calls`` notes them."""
     responses: list[Mapping[str, Any]] = []
     unread: list[str] = []
     for exchange in exchanges:

@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from agenteval.adapters.agents.frameworks import recognised
-from agenteval.adapters.agents.frameworks.seam import World
+from agenteval.agentside.frameworks import recognised
+from agenteval.agentside.frameworks.seam import World
 from agenteval.messages.reported_usage import read_usage
 
 RAN: list[Any] = []

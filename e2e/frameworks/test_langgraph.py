@@ -40,8 +40,8 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from agenteval.adapters.agents.frameworks.langgraph import FRAMEWORK
-from agenteval.adapters.agents.frameworks.seam import Outside, Refused, Waits, World
+from agenteval.agentside.frameworks.langgraph import FRAMEWORK
+from agenteval.agentside.frameworks.seam import Outside, Refused, Waits, World
 from agenteval.messages.chat import steps_of
 from e2e.frameworks import talking
 from e2e.frameworks.talking import attempted, made, replies, used

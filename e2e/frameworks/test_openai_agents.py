@@ -42,8 +42,8 @@ from agents.mcp import MCPServerStdio
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from pydantic import BaseModel
 
-from agenteval.adapters.agents.frameworks.openai_agents import FRAMEWORK
-from agenteval.adapters.agents.frameworks.seam import MORE, Refused, Tool, Waits
+from agenteval.agentside.frameworks.openai_agents import FRAMEWORK
+from agenteval.agentside.frameworks.seam import MORE, Refused, Tool, Waits
 from e2e.frameworks.talking import (
     RAN,
     Scenario,

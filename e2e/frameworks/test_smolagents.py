@@ -17,8 +17,8 @@ from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, 
 from smolagents.monitoring import TokenUsage
 from smolagents.utils import AgentGenerationError
 
-from agenteval.adapters.agents.frameworks.seam import Refused
-from agenteval.adapters.agents.frameworks.smolagents import FRAMEWORK
+from agenteval.agentside.frameworks.seam import Refused
+from agenteval.agentside.frameworks.smolagents import FRAMEWORK
 from e2e.frameworks.talking import (
     RAN,
     Scenario,

@@ -22,8 +22,8 @@ from strands.models import Model
 from strands.multiagent import Swarm
 from strands.session.file_session_manager import FileSessionManager
 
-from agenteval.adapters.agents.frameworks.seam import Refused, Waits
-from agenteval.adapters.agents.frameworks.strands import FRAMEWORK
+from agenteval.agentside.frameworks.seam import Refused, Waits
+from agenteval.agentside.frameworks.strands import FRAMEWORK
 from e2e.frameworks.talking import (
     RAN,
     Scenario,

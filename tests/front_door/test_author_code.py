@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agenteval import AgentContext
-from agenteval.conversation.targets.faults import describe
-from agenteval.conversation.targets.signatures import misfit, takes_context
+from agenteval.agentside.targets.faults import describe
+from agenteval.agentside.targets.signatures import misfit, takes_context
 from tests.support.kit import Project, failed_checks
 
 SCENARIO = "scenarios: [{id: a, turns: [x], expect: {output: {contains: [NEVER]}}}]"

@@ -12,16 +12,15 @@ from typing import Any
 
 import pytest
 
-from agenteval.adapters.agents import frameworks
-from agenteval.conversation import targets
+from agenteval import agentside
 from tests.front_door import test_python_agents as zoo
 from tests.front_door.test_commands import alive, wait_until
 from tests.support.kit import Project, failed_checks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
-WORKER = sorted(Path(targets.__file__).parent.glob("*.py"))
-FRAMEWORKS = sorted(Path(frameworks.__file__).parent.glob("*.py"))
+AGENTSIDE = sorted(Path(agentside.__file__).parent.rglob("*.py"))
+FRAMEWORKS = [path for path in AGENTSIDE if path.parent.name in ("frameworks", "hooks")]
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +36,10 @@ def config(project: Project, python: str, more: str = "", target: str = "app/sho
     project.config(agent, target="")
 
 
-@pytest.mark.parametrize("path", [*WORKER, *FRAMEWORKS], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", AGENTSIDE, ids=lambda path: path.name)
 def test_what_runs_there_is_of_the_standard_library_and_of_python_3_8(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
-    # An adapter for a framework imports it where it is surely there: inside a function.
+    # What knows a framework imports it where it is surely there: inside a function.
     for node in tree.body if path in FRAMEWORKS else ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -396,7 +395,6 @@ def test_the_environments_of_both_are_kept_apart(project: Project, python: str) 
     config(project, python)
     assert project.run().code == 0
     said = project.sample()["turns"][0]["agent"]
-    assert str(Path(targets.__file__).parents[2]) + os.sep not in said.replace(
-        str(WORKER[0].parent / "start.py"), ""
-    )
+    ours = Path(agentside.__file__).parent
+    assert str(ours.parent) + os.sep not in said.replace(str(ours / "start.py"), "")
     assert str(project.root / "app") in said

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_NAMES = ("agenteval.adapters.agents.frameworks", "_agenteval_agents.frameworks")
+_NAMES = ("agenteval.agentside.frameworks", "_agenteval_agentside.frameworks")
 frameworks: Any = next((sys.modules[name] for name in _NAMES if name in sys.modules), None)
 
 

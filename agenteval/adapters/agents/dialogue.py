@@ -5,7 +5,7 @@
     to the program      {"session", "turn", "message", "messages", "tools"}                a request
                         {"tool_result": {"id", "result"}}                                  what a call gave
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
-                        (to our own worker and from it, what ``conversation/targets/worker.py`` says, besides)
+                        (to our own worker and from it, what ``agentside/targets/worker.py`` says, besides)
                         anything else                                              the request's answer
 
 A line that no request asked for puts all that follows out of step: the program is ended there and then.

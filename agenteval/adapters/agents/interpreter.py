@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.adapters.agents import AgentResources, frameworks
+from agenteval import agentside
+from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.mcp_server import mcp_url
 from agenteval.adapters.agents.observed_client import DOES, NEEDLESS, ClientCalls
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in, keeps
-from agenteval.conversation import targets
-from agenteval.conversation.targets.deciding import line_of
-from agenteval.conversation.targets.worker import OBSERVE
+from agenteval.agentside.targets.deciding import line_of
+from agenteval.agentside.targets.worker import OBSERVE
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
     AgentError,
@@ -33,8 +33,7 @@ from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import reply_of, seen_by
 
 _USUAL = ("bin/python", "Scripts/python.exe")
-START = Path(targets.__file__).with_name("start.py")
-FRAMEWORKS = str(Path(frameworks.__file__).parent)
+START = Path(agentside.__file__).with_name("start.py")
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
 """How macOS says which environment *this* process is of."""
 
@@ -60,7 +59,7 @@ def interpreter_agents(
     python = _python(interpreter, root, env, where)
     program = Program(
         f"the agent's process ({interpreter})",
-        (python, str(START), target, root, FRAMEWORKS, deps),
+        (python, str(START), target, root, deps),
         root,
         env,
         greets=True,

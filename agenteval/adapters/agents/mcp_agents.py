@@ -12,8 +12,8 @@ import anyio
 
 from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
 from agenteval.adapters.agents.python import AgentContext
+from agenteval.agentside.targets.context import Answered, Context
 from agenteval.conversation.deadlines import waiting
-from agenteval.conversation.targets.context import Answered, Context
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message

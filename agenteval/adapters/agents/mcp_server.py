@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from agenteval.conversation.targets.context import OVER, Answered
+from agenteval.agentside.targets.context import OVER, Answered
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.scenario import Tool
 

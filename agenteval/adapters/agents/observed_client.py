@@ -7,8 +7,7 @@ from typing import Any
 
 import anyio
 
-from agenteval.conversation.deadlines import is_in_sample
-from agenteval.conversation.targets.openai_calls import (
+from agenteval.agentside.targets.openai_calls import (
     CannotObserveError,
     Recorder,
     install,
@@ -16,6 +15,7 @@ from agenteval.conversation.targets.openai_calls import (
     remove,
     told,
 )
+from agenteval.conversation.deadlines import is_in_sample
 from agenteval.core.errors import AgentevalError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample

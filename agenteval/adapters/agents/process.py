@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias
 
+from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation import exits
-from agenteval.conversation.targets.bounded import MAX_REPLY
 from agenteval.core.expressions import expression
 from agenteval.core.safe_text import one_line
 

@@ -14,19 +14,19 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.frameworks import plain_agent, recognised
 from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
+from agenteval.agentside.frameworks import plain_agent, recognised
+from agenteval.agentside.targets.bounded import LARGER, is_too_large
+from agenteval.agentside.targets.calling import Played
+from agenteval.agentside.targets.context import Answered, Context
+from agenteval.agentside.targets.deciding import Refusal, decide, line_of, no_maker
+from agenteval.agentside.targets.faults import contained, fault_of, partial_of
+from agenteval.agentside.targets.finding import find_agent
+from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts, in_mock
+from agenteval.agentside.targets.own_calls import Own
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.shared_loop import shared_loop
-from agenteval.conversation.targets.bounded import LARGER, is_too_large
-from agenteval.conversation.targets.calling import Played
-from agenteval.conversation.targets.context import Answered, Context
-from agenteval.conversation.targets.deciding import Refusal, decide, line_of, no_maker
-from agenteval.conversation.targets.faults import contained, fault_of, partial_of
-from agenteval.conversation.targets.finding import find_agent
-from agenteval.conversation.targets.intercepting import CannotInterceptError, Intercepts, in_mock
-from agenteval.conversation.targets.own_calls import Own
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (

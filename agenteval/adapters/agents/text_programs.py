@@ -29,8 +29,8 @@ from agenteval.adapters.agents.process import (
 )
 from agenteval.adapters.agents.request_template import filled_text, names_in
 from agenteval.adapters.transport.limits import Rate
+from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation.deadlines import waiting
-from agenteval.conversation.targets.bounded import MAX_REPLY
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.safe_text import one_line, without_escapes

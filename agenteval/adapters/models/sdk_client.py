@@ -21,7 +21,7 @@ import httpx2
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.transport.bodies import MAX_ERROR, whole_body
 from agenteval.adapters.transport.connections import Reply, not_set_up
-from agenteval.conversation.targets.openai_calls import not_observed
+from agenteval.agentside.targets.openai_calls import not_observed
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AD_TOKEN
 from agenteval.files.redact import MASK

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import httpx2
 
-from agenteval.conversation.targets.bounded import MAX_REPLY
+from agenteval.agentside.targets.bounded import MAX_REPLY
 
 MAX_BODY = MAX_REPLY
 """Bytes of a reply, unpacked. A longer one is refused as soon as that is seen."""

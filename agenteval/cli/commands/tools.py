@@ -14,11 +14,11 @@ import anyio
 import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
+from agenteval.agentside.targets.context import Answered
 from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
 from agenteval.cli.way_out import outgoing, print_out, say
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulate import ToolWorld
-from agenteval.conversation.targets.context import Answered
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Problem

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agenteval.conversation.targets.faults import contained, describe
-from agenteval.conversation.targets.signatures import misfit
+from agenteval.agentside.targets.faults import contained, describe
+from agenteval.agentside.targets.signatures import misfit
 from agenteval.conversation.user_code import DeadlineError, call, load
 from agenteval.core.errors import AuthorError, Mistake, Place, Problem, place_of
 from agenteval.core.scenario import Scenario

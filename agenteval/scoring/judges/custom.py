@@ -16,8 +16,8 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import anyio
 from pydantic import BaseModel
 
-from agenteval.conversation.targets.faults import contained, describe
-from agenteval.conversation.targets.signatures import misfit
+from agenteval.agentside.targets.faults import contained, describe
+from agenteval.agentside.targets.signatures import misfit
 from agenteval.conversation.user_code import load
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject

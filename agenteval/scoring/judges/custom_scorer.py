@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from agenteval.conversation.targets.faults import contained, describe
+from agenteval.agentside.targets.faults import contained, describe
 from agenteval.conversation.user_code import call
 from agenteval.core.errors import AuthorError, InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.core.protocols import ChatModel

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agenteval.adapters.agents.frameworks.call_marks import ids_of, marked, with_asked_arguments
-from agenteval.adapters.agents.frameworks.seam import (
+from agenteval.agentside.frameworks.call_marks import ids_of, marked, with_asked_arguments
+from agenteval.agentside.frameworks.seam import (
     AskedCall,
     Guard,
     Outside,

@@ -2,7 +2,7 @@
 
 An adapter is one module with one object, ``FRAMEWORK``. It speaks plain dicts, and is written for the
 standard library alone and for the syntax of Python 3.8: it also runs, by path, in the interpreter of the
-agent's own (``conversation/targets/start.py``). The framework itself is imported inside functions, once an
+agent's own (``agentside/start.py``). The framework itself is imported inside functions, once an
 object of it is there.
 """
 
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         async def close(self) -> None: ...
 
     class Calls(Protocol):
-        """The scenario's tools during one turn (``conversation/targets/own_calls.py``)."""
+        """The scenario's tools during one turn (``agentside/targets/own_calls.py``)."""
 
         async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
 

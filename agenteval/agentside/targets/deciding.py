@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Optional
 
     Recognise = Callable[[Any], Optional[Any]]
-    """What knows an object of a framework as ``adapters.agents.frameworks.Recognised``."""
+    """What knows an object of a framework as ``frameworks.Recognised``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
 PAIRS = "pairs"

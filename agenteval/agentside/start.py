@@ -19,16 +19,13 @@ def main() -> None:
     from importlib import import_module
     from types import ModuleType
 
-    target, base, frameworks, deps = sys.argv[1:5]
+    target, base, deps = sys.argv[1:4]
     del sys.argv[1:]  # a script may read its own
-    package = ModuleType("_agenteval_targets")
+    package = ModuleType("_agenteval_agentside")
     package.__path__ = [folder]
-    sys.modules["_agenteval_targets"] = package
-    around = ModuleType("_agenteval_agents")
-    around.__path__ = [os.path.dirname(frameworks)]
-    sys.modules["_agenteval_agents"] = around
-    known = import_module("_agenteval_agents." + os.path.basename(frameworks))
-    import_module("_agenteval_targets.worker").work(target, base, deps, known.recognised)
+    sys.modules["_agenteval_agentside"] = package
+    recognised = import_module("_agenteval_agentside.frameworks").recognised
+    import_module("_agenteval_agentside.targets.worker").work(target, base, deps, recognised)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.targets.deciding import Agent, Refusal, decide
+from agenteval.agentside.targets.deciding import Agent, Refusal, decide
 
 TEXTS = ("question", "message", "user_message", "user_input", "prompt", "input", "text", "query", "input_")
 LISTS = ("messages", "history", "conversation", "chat_history", "m")

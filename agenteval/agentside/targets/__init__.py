@@ -1,0 +1,1 @@
+"""The author's Python, found and called."""
