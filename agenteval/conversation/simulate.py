@@ -96,6 +96,11 @@ class ToolWorld:
         """The tools that the scenario answers, where all others are the agent's own business."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
+    @property
+    def mocked(self) -> frozenset[str]:
+        """The tools that the scenario has an answer for."""
+        return frozenset(name for name, tool in self._sample.scenario.tools.items() if tool.is_mocked)
+
     def leaves_to_agent(self, name: str) -> bool:
         """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
         return self.answered is not None and name not in self.answered
@@ -316,7 +321,14 @@ class _OpenTurn:
             world = self._world
             known = partial(world.call, known=True)
             tools = TurnTools(
-                self._index, world.schemas, world.call, world.answered, world.call, known, world.list_asked
+                self._index,
+                world.schemas,
+                world.call,
+                world.answered,
+                world.call,
+                known,
+                world.list_asked,
+                world.mocked,
             )
             self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))

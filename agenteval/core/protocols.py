@@ -76,7 +76,7 @@ class TurnTools:
     that the scenario answers where all others are the agent's own to carry out (``None``: none is);
     ``record(name, args, batch, own)`` then records a call whose result ``await own()`` gives. ``call_known``:
     as ``call``, for a tool that the agent surely has. ``list_asked()``: to be called, from any thread, when
-    the agent asks for the list of the tools.
+    the agent asks for the list of the tools. ``mocked``: the tools that the scenario has an answer for.
     """
 
     turn: int
@@ -86,6 +86,7 @@ class TurnTools:
     record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
     list_asked: Callable[[], None] = lambda: None
+    mocked: frozenset[str] = frozenset()
 
     def leaves(self, name: str) -> bool:
         """Whether a tool is the agent's own to carry out."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agenteval.agentside.frameworks import recognised
-from agenteval.agentside.frameworks.seam import World
+from agenteval.agentside.world import World
 from agenteval.messages.reported_usage import read_usage
 
 RAN: list[Any] = []
@@ -36,6 +36,9 @@ class Scenario:
         answer = self.tools[name]
         return answer if isinstance(answer, Answered) else Answered(answer)
 
+    def mocks(self, name: str) -> bool:
+        return name in self.tools
+
     async def call(self, name: str, args: Any, own: Any) -> Answered:
         await asyncio.sleep(0)
         return Answered(await own()) if name in self.own else self._answer(name, args)
@@ -58,10 +61,10 @@ class Talk:
         self.conversation = framework.open(agent, self.world, "session", deps)
 
     async def say(self, text: str) -> dict[str, Any]:
-        self.world.begin(self.scenario)
         try:
-            told: dict[str, Any] = await self.conversation.reply(text)
-            return told
+            with self.world.turn(self.scenario):
+                told: dict[str, Any] = await self.conversation.reply(text)
+                return told
         finally:
             self.fault = self.world.take_fault()
 
@@ -108,14 +111,17 @@ def replies(agent: Any, scenario: Scenario, *messages: str, deps: Any = None) ->
     assert known
 
     async def talk() -> list[dict[str, Any]]:
-        opened = known.opened("session", (lambda: deps) if deps is not None else None)
+        world = World()
+        opened = known.opened("session", (lambda: deps) if deps is not None else None, world)
         found = []
         for each in messages:
             try:
-                found.append(await opened.reply(each, scenario))
+                with world.turn(scenario):
+                    found.append(await opened.reply(each))
             except Exception as error:
                 found.append(error.agenteval_partial)  # type: ignore[attr-defined]
         await opened.close()
+        world.close()
         return found
 
     return asyncio.run(talk())

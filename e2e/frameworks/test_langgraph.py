@@ -41,7 +41,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from agenteval.agentside.frameworks.langgraph import FRAMEWORK
-from agenteval.agentside.frameworks.seam import Outside, Refused, Waits, World
+from agenteval.agentside.frameworks.seam import Refused, Waits
+from agenteval.agentside.world import UntrackedCallError, World
 from agenteval.messages.chat import steps_of
 from e2e.frameworks import talking
 from e2e.frameworks.talking import attempted, made, replies, used
@@ -139,6 +140,9 @@ class Scenario:
         answer = answer(args) if callable(answer) else answer
         return answer if isinstance(answer, Answered) else Answered(answer)
 
+    def mocks(self, name: str) -> bool:
+        return name in self.tools
+
     async def call(self, name: str, args: Any, own: Any) -> Answered:
         if self.passthrough and name not in self.tools:
             self.seen.append((name, args))
@@ -162,9 +166,9 @@ class Talk:
         self._conversation = FRAMEWORK.open(agent, self.world, "session", deps)
 
     async def say(self, text: str) -> dict[str, Any]:
-        self.world.begin(self.scenario)
         try:
-            return await self._conversation.reply(text)
+            with self.world.turn(self.scenario):
+                return await self._conversation.reply(text)
         finally:
             self.fault = self.world.take_fault()
 
@@ -500,7 +504,7 @@ def test_a_thread_without_a_context_runs_no_tool(node: Any) -> None:
         conversation = Talk(graph_of(node), Scenario({"get_order": "mocked"}))
         try:
             await conversation.say("hi")
-        except Outside:
+        except UntrackedCallError:
             assert node is _own_pool
         finally:
             await conversation.end()
@@ -517,7 +521,7 @@ def test_a_pool_that_hands_the_configuration_on_is_followed() -> None:
 
 def test_no_tool_runs_after_the_conversation_either() -> None:
     talk(graph_of(lambda state: {"messages": [AIMessage("done")]}), Scenario({}), "hi")
-    with pytest.raises(Outside):
+    with pytest.raises(UntrackedCallError):
         get_order.invoke({"order_id": "7"})
 
 

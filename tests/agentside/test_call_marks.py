@@ -9,14 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval.agentside.frameworks.call_marks import ids_of, marked, with_asked_arguments
-from agenteval.agentside.frameworks.seam import (
-    AskedCall,
-    Guard,
-    Outside,
-    World,
-    adds_code,
-    as_json_text,
-)
+from agenteval.agentside.frameworks.seam import Guard, adds_code
+from agenteval.agentside.world import AskedCall, UntrackedCallError, World, as_json_text
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of
@@ -180,8 +174,8 @@ class Calls:
 
 def test_a_world_knows_what_it_was_asked_for_in_a_turn() -> None:
     world, calls = World(), Calls()
-    world.begin(calls)  # type: ignore[arg-type]
-    world.call_sync("look", {"n": 1, "runtime": Injected()}, lambda: "x", "a")
+    with world.turn(calls):  # type: ignore[arg-type]
+        world.call_sync("look", {"n": 1, "runtime": Injected()}, lambda: "x", "a")
     assert calls.seen == [("look", {"n": 1})]
     assert world.was_asked("a")
     assert not world.was_asked("b")
@@ -208,7 +202,7 @@ def test_a_tool_of_another_agent_within_one_that_is_left_to_the_agent_is_noted()
     guard.watch(Tool, "run", lambda _: False, str)
     real = Real()
     guard.opened(conversation)
-    with pytest.raises(Outside):
+    with pytest.raises(UntrackedCallError):
         real.run("look")
     with guard.left("research", world):
         assert (

@@ -138,19 +138,8 @@ def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(proje
     assert none_ran(project)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        "t = threading.Thread(target=swallow, args=(cancel, 'x')); t.start(); t.join()",
-        "ThreadPoolExecutor().submit(cancel, 'x').result()",
-        "swallow(ThreadPoolExecutor().submit(cancel, 'x').result)",
-    ],
-)
-def test_where_the_conversation_is_not_known_a_call_raises_and_nothing_is_judged(
-    project: Project, start: str
-) -> None:
-    agent = f"""
-import threading
+START = """
+import _thread, contextvars, threading
 from concurrent.futures import ThreadPoolExecutor
 from shop.tools import cancel
 
@@ -160,27 +149,54 @@ def swallow(call, *args):
     except Exception:
         pass
 
+class Bare:  # a thread that nobody hands a context to: as a library written in C starts it
+    def __init__(self, call, *args):
+        self.ended = threading.Event()
+        self.call = call, args
+        _thread.start_new_thread(self.run, ())
+
+    def run(self):
+        swallow(self.call[0], *self.call[1])
+        self.ended.set()
+
 def agent(messages):
-    {start}
+    %s
     return "Done."
 """
-    rules = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {forbidden: [{name: cancel}]}}"
-    shop(project, agent, f"{{id: a, turns: [Hi], {rules}}}")
+CANCELLED = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {forbidden: [{name: cancel}]}}"
+
+
+def test_where_the_conversation_is_not_known_a_call_raises_and_nothing_is_judged(project: Project) -> None:
+    shop(project, START % "Bare(cancel, 'x').ended.wait(30)", f"{{id: a, turns: [Hi], {CANCELLED}}}")
     done = project.run()
     assert done.code == 3, done.all
     assert none_ran(project)
     assert "cancel was called from a thread that agenteval cannot follow; it was not run" in done.all
 
-    followed = start.replace("args=(cancel, 'x')", "args=(contextvars.copy_context().run, cancel, 'x')")
-    followed = followed.replace("submit(cancel, 'x')", "submit(contextvars.copy_context().run, cancel, 'x')")
-    project.agent("import contextvars\n" + agent.replace(start, followed))
+    project.agent(START % "Bare(contextvars.copy_context().run, cancel, 'x').ended.wait(30)")
+    assert project.run().code == 1
+    assert calls(project) == ['["cancel", {"id": "x"}]']
+    assert none_ran(project)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "t = threading.Thread(target=swallow, args=(cancel, 'x')); t.start(); t.join()",
+        "ThreadPoolExecutor().submit(cancel, 'x').result()",
+        "swallow(ThreadPoolExecutor().submit(cancel, 'x').result)",
+        "[*ThreadPoolExecutor().map(cancel, ['x'])]",
+    ],
+)
+def test_a_thread_that_the_agent_starts_is_of_its_conversation(project: Project, start: str) -> None:
+    shop(project, START % start, f"{{id: a, turns: [Hi], {CANCELLED}}}")
     assert project.run().code == 1
     assert calls(project) == ['["cancel", {"id": "x"}]']
     assert none_ran(project)
 
 
 MEETING = """
-import contextvars, threading, time
+import _thread, contextvars, threading, time
 from shop.tools import cancel
 
 met = threading.Barrier(2, timeout=30)
@@ -201,9 +217,10 @@ def agent(messages, ctx):
         met.wait()
     if ctx.scenario_id == "threaded":
         run = %s
-        thread = threading.Thread(target=run, args=(swallow, cancel, "x"))
-        thread.start()
-        thread.join()
+        ended = threading.Event()
+        work = lambda: (run(swallow, cancel, "x"), ended.set())
+        _thread.start_new_thread(work, ())
+        ended.wait(30)
     elif %s:
         cancel("y")
     if meets:

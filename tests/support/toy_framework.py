@@ -76,7 +76,7 @@ class Run:
 
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
-        raise frameworks.outside(name)
+        raise frameworks.untracked(name)
 
     def _listed(self, name: str, args: dict[str, Any], answer: Any) -> Any:
         number = f"call-{len(self.messages)}"

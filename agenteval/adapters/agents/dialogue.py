@@ -163,7 +163,7 @@ class Dialogue:
             self._calls.begin(tools, scope, session=request.get("session"))
             if self._program.greets:
                 answered = None if tools.answered is None else sorted(tools.answered)
-                request = {**request, "answered": answered}
+                request = {**request, "answered": answered, "mocked": sorted(tools.mocked)}
             self._process.request(_line(request))
             if is_next:
                 await self._hand_over()

@@ -167,28 +167,37 @@ def _observing(name: str, warn: Callable[[str], None]) -> Read:
     calls = ClientCalls(name, warn)
 
     def read(answer: Mapping[str, Any]) -> AgentReply:
-        asked, missed = answer.get("asked") or (), answer.get("missed")
+        asked = answer.get("asked") or ()
         try:
-            reply = calls.read(asked, read_answer(answer))
+            return calls.read(asked, read_answer(answer))
         except AgentevalError as error:
             error.seen = calls.read(asked, error.seen or AgentReply())
-            if missed:
-                raise InfrastructureError(str(missed), seen=error.seen, is_final=True) from error
             raise
-        if missed:
-            raise InfrastructureError(str(missed), seen=reply, is_final=True)
-        return reply
 
     return read
 
 
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:
-    """What the worker says that the target returned, read as if it had been called here."""
+    """What the worker says that the target returned, read as if it had been called here. Raises
+    ``InfrastructureError`` after a call or request that may have been the agent's, and was not recorded."""
+    missed = str(answer.get("missed") or "")
+    try:
+        reply = _returned(answer)
+    except AgentError as error:
+        if missed:
+            raise InfrastructureError(missed, seen=error.seen, is_final=True) from error
+        raise
+    if missed:
+        raise InfrastructureError(missed, seen=reply, is_final=True)
+    return reply
+
+
+def _returned(answer: Mapping[str, Any]) -> AgentReply:
     if "error" in answer and answer["error"].get("kind") == "author":
         raise AuthorError(str(answer["error"].get("message")))
     if "error" in answer:
         rest = {key: value for key, value in answer.items() if key != "error"}
-        raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))
+        raise error_in(answer["error"], seen=seen_by(lambda: _returned(rest)))
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
         return _with_evidence(reply_of(AgentReply(**parts)), answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -16,6 +16,7 @@ from pydantic import Field
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
+from agenteval.agentside import hooks
 from agenteval.agentside.frameworks import plain_agent, recognised
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
@@ -25,6 +26,7 @@ from agenteval.agentside.targets.faults import contained, fault_of, partial_of
 from agenteval.agentside.targets.finding import find_agent
 from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts, in_mock
 from agenteval.agentside.targets.own_calls import Own
+from agenteval.agentside.world import Turn, World, give_up_shared, shared_carriers
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.shared_loop import shared_loop
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
@@ -90,6 +92,9 @@ class AgentContext(Context):
 
     def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
         return self._begin(name, args, batch, known=True)
+
+    def mocks(self, name: str) -> bool:
+        return name in self.turn_tools.mocked
 
     def leaves(self, name: str) -> bool:
         return self.turn_tools.record is not None and self.turn_tools.leaves(name)
@@ -168,14 +173,15 @@ class PythonAgents:
         if self._warning and (self._only or sample.scenario.has_several_turns):
             self._warn(self._warning)
             self._warning = ""
-        watched = Watched(self._intercepts, self._warn, str(sample.key)) if self._intercepts else None
+        world = World(str(sample.key), self._intercepts.tools if self._intercepts else None)
         return PythonAgent(
-            Played(self.agent, recognised, self._make_deps),
+            Played(self.agent, recognised, self._make_deps, world),
             sample,
             timeout_s=self._timeout_s,
             rate=self._rate,
             only=self._only,
-            watched=watched,
+            intercepts=self._intercepts,
+            warn=self._warn,
             closings=self._closings,
         )
 
@@ -185,38 +191,6 @@ class PythonAgents:
         closings = [asyncio.wrap_future(each) for each in self._closings if not each.done()]
         if closings:
             await asyncio.wait(closings, timeout=_CLOSING_S)
-
-
-class Watched:
-    """The intercepted functions of an agent during one conversation; ``name``: of that."""
-
-    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None], name: str = "") -> None:
-        self._intercepts = intercepts
-        self._warn = warn
-        self._fault = ""
-        self._leave = intercepts.listen(self._hear, name)
-
-    def _hear(self, said: str) -> None:
-        self._fault = self._fault or said
-
-    def end(self) -> None:
-        """The conversation is over. A call that came after its last answer is told of, and not judged."""
-        self._leave()
-        if self._fault:
-            self._warn(self._fault)
-
-    def during(self, context: Context) -> AbstractContextManager[None]:
-        return self._intercepts.during(context)
-
-    def check(self, seen: AgentReply | None) -> None:
-        """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
-        answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
-        if name := self._intercepts.second_copy():
-            what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
-            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen, is_final=True)
-        fault, self._fault = self._fault, ""
-        if fault:
-            raise InfrastructureError(fault, seen=seen, is_final=True)
 
 
 _CLOSING_S = 2.0
@@ -235,7 +209,8 @@ class PythonAgent:
         timeout_s: float,
         rate: Rate | None = None,
         only: asyncio.Lock | None = None,
-        watched: Watched | None = None,
+        intercepts: Intercepts | None = None,
+        warn: Callable[[str], None] = lambda _: None,
         closings: set[Future[None]] | None = None,
     ) -> None:
         self._closings = closings
@@ -245,14 +220,18 @@ class PythonAgent:
         self._rate = rate
         self._only = only
         self._has_it = False
-        self._watched = watched
+        self._intercepts = intercepts
+        self._warn = warn
         self._batches = count(1)
 
     def end_conversation(self) -> None:
+        """A call that came after the last answer is reported, and not judged."""
+        world = self._played.world
+        world.close()
+        if fault := world.take_fault():
+            self._warn(fault)
         if self._closings is not None and self._played.holds_something:
             self._closings.add(asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop))
-        if self._watched:
-            self._watched.end()
         if self._only and self._has_it:
             self._has_it = False
             self._only.release()
@@ -264,16 +243,24 @@ class PythonAgent:
         if self._rate:
             (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
-        if not self._watched:
-            return await self._answer(messages, context)
         try:
-            with self._watched.during(context):
+            with self._played.turn(context) as turn:
                 reply = await self._answer(messages, context)
         except AgentError as error:
-            self._watched.check(error.seen)  # where the runner is the cause, the agent is not to blame
+            self._require_tracked(error.seen)  # where the runner is the cause, the agent is not to blame
             raise
-        self._watched.check(reply)
+        await _end_shared(turn)
+        self._require_tracked(reply)
         return reply
+
+    def _require_tracked(self, seen: AgentReply | None) -> None:
+        """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
+        answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
+        if self._intercepts and (name := self._intercepts.second_copy()):
+            what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
+            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen, is_final=True)
+        if fault := self._played.world.take_fault():
+            raise InfrastructureError(fault, seen=seen, is_final=True)
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:
@@ -302,6 +289,17 @@ class PythonAgent:
         except Exception as error:
             raise whose_fault(error, self._played.so_far) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
+
+
+_LINGERING_S = 1.0
+"""So long a thread that called tools may take to end after its turn: longer, and it is kept for others."""
+
+
+async def _end_shared(turn: Turn) -> None:
+    """Give up the turns that a thread which outlives this one may have called tools for."""
+    if carriers := shared_carriers(turn):
+        await asyncio.wait([asyncio.wrap_future(each.done) for each in carriers], timeout=_LINGERING_S)
+    give_up_shared(shared_carriers(turn))
 
 
 def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
@@ -415,6 +413,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         return _elsewhere(agent, options, options.interpreter, resources)
     place = resources.place_of(agent, "target")
     written, what = options.named, f"agent '{agent.name}'"
+    hooks.install()
     target = load(written, resources.config.root, what=what, place=place, by=find_agent)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..world import Answer, World, untracked
 from .call_marks import calls_in, ids_of, marked
 from .seam import (
     LATER,
     MORE,
-    Answer,
-    Outside,
     Refused,
     Tool,
     Waits,
-    World,
     hints_of,
     kinds,
-    outside,
     plain_agent,
     version_of,
     with_partial,
@@ -45,9 +42,9 @@ __all__ = [
     "framework_of",
     "hints_of",
     "kinds",
-    "outside",
     "plain_agent",
     "recognised",
+    "untracked",
     "with_partial",
 ]
 
@@ -112,8 +109,8 @@ class Recognised(NamedTuple):
         finally:
             world.close()
 
-    def opened(self, session: str, make_deps: Callable[[], Any] | None) -> Opened:
-        return Opened(self, session, make_deps)
+    def opened(self, session: str, make_deps: Callable[[], Any] | None, world: World) -> Opened:
+        return Opened(self, session, make_deps, world)
 
 
 def recognised(obj: Any) -> Recognised | None:
@@ -135,34 +132,29 @@ def _finished(coroutine: Any) -> None:
 class Opened:
     """One conversation with an object of a framework. Nothing of it happens before its first turn."""
 
-    def __init__(self, known: Recognised, session: str, make_deps: Callable[[], Any] | None) -> None:
+    def __init__(
+        self, known: Recognised, session: str, make_deps: Callable[[], Any] | None, world: World
+    ) -> None:
         self._known = known
         self._session = session
         self._make_deps = make_deps
-        self._world = World()
+        self._world = world
         self._tools: set[str] | None = None
         self._hosted: set[str] = set()
         self._lists_tools = False
         self._conversation: Conversation | None = None
 
-    async def reply(self, text: str, calls: Any) -> dict[str, Any]:
-        """The messages and the usage of a turn, and what is known of the calls in them. Raises ``Outside``
-        where what the agent did in it proves nothing, whatever else it did."""
-        self._world.begin(calls)
+    async def reply(self, text: str) -> dict[str, Any]:
+        """The messages and the usage of a turn, and what is known of the calls in them."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
-            reply = self._read(await conversation.reply(text))
+            return self._read(await conversation.reply(text))
         except Exception as error:
             partial = getattr(error, "agenteval_partial", None)
             reply = self._read(partial or {})
-            if fault := self._world.take_fault():
-                raise _kept(Outside(fault), reply) from error
             if partial is not None:
-                _kept(error, reply)
+                with_partial(error, **reply)
             raise
-        if fault := self._world.take_fault():
-            raise _kept(Outside(fault), reply)
-        return reply
 
     def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
         messages, asked, unplaced = _named(turn), self._world.take_asked(), self._world.take_unplaced()
@@ -190,17 +182,8 @@ class Opened:
         return framework.open(self._known.obj, self._world, self._session, deps)
 
     async def close(self) -> None:
-        self._world.close()
         if self._conversation is not None:
             await self._conversation.close()
-
-
-_Error = TypeVar("_Error", bound=Exception)
-
-
-def _kept(error: _Error, reply: dict[str, Any]) -> _Error:
-    with_partial(error, **reply)
-    return error
 
 
 def _named(turn: dict[str, Any]) -> list[dict[str, Any]]:

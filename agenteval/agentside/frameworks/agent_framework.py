@@ -14,10 +14,11 @@ from contextvars import ContextVar
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from ..world import Answer
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
 _AGENT = "agent_framework._agents.BaseAgent"
 _WORKFLOW = "agent_framework._workflows._workflow.Workflow"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
 _ANY = (
     "autogen_agentchat.agents._base_chat_agent.BaseChatAgent",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from .seam import AskedCall
+    from ..world import AskedCall
 
     Message = dict[str, Any]
 

@@ -15,11 +15,12 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..world import Answer
 from .call_marks import with_asked_arguments
-from .seam import LATER, Answer, Refused, Tool, adds_code, kinds, unsupported, with_partial
+from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
 _AGENT = "crewai.agent.core.Agent"
 _OTHERS = {

@@ -15,22 +15,11 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import (
-    LATER,
-    MORE,
-    Answer,
-    Refused,
-    Tool,
-    Waits,
-    adds_code,
-    hints_of,
-    kinds,
-    unsupported,
-    with_partial,
-)
+from ..world import Answer
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
 _AGENT = "google.adk.agents.base_agent.BaseAgent"
 _NODE = "google.adk.workflow._base_node.BaseNode"

@@ -26,25 +26,14 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..world import untracked
 from .call_marks import with_asked_arguments
-from .seam import (
-    LATER,
-    MORE,
-    Refused,
-    Tool,
-    Waits,
-    hints_of,
-    is_plain,
-    kinds,
-    outside,
-    unsupported,
-    with_partial,
-)
+from .seam import LATER, MORE, Refused, Tool, Waits, hints_of, is_plain, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from .seam import Answer, World
+    from ..world import Answer, World
 
 _FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
 
@@ -449,7 +438,7 @@ def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 def _asked(tool: Any, config: Any) -> World | None:
     """The world that answers a call; ``None`` where the tool is run as it is: it is the graph's own business,
-    runs already, or is called by an agent that is no graph. Raises ``Outside``."""
+    runs already, or is called by an agent that is no graph. Raises ``UntrackedCallError``."""
     if _PASSED.get() == id(tool) or id(tool) in _INTERNAL:
         return None
     here = _HERE.get()
@@ -460,7 +449,7 @@ def _asked(tool: Any, config: Any) -> World | None:
     configurable = (config.get("configurable") if isinstance(config, dict) else None) or {}
     world = _WORLDS.get(str(configurable.get(_TOKEN)))
     if world is None and not is_plain():
-        raise outside(tool.name)
+        raise untracked(tool.name)
     return world
 
 

@@ -12,10 +12,11 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from ..world import Answer
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
 _AGENT = "llama_index.core.agent.workflow.base_agent.BaseWorkflowAgent"
 _TEAM = "llama_index.core.agent.workflow.multi_agent_workflow.AgentWorkflow"

@@ -18,12 +18,13 @@ from contextlib import AsyncExitStack
 from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, outside, unsupported, with_partial
+from ..world import untracked
+from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from .seam import World
+    from ..world import World
 
     Message = dict[str, Any]
 
@@ -778,5 +779,5 @@ def _here(agent: Any) -> tuple[Any, _Conversation | None]:
     if conversation is not None:
         return conversation.copy(agent), conversation
     if _TURNS and not any(each.name.startswith("agenteval_") for each in copy_context()):
-        raise outside(f"the agent '{agent.name}'")  # a thread with nothing of who began it
+        raise untracked(f"the agent '{agent.name}'")  # a thread with nothing of who began it
     return agent, None  # another agent's code: a function that runs one

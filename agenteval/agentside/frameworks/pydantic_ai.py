@@ -14,7 +14,7 @@ from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, hints_of, kinds,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .seam import World
+    from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
 """The second in versions that are too old; these are refused by name."""

@@ -9,19 +9,18 @@ object of it is there.
 from __future__ import annotations
 
 import inspect
-import json
 import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, is_dataclass
-from enum import Enum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
+from ..world import World, untracked
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import Protocol
 
     class Framework(Protocol):
@@ -71,17 +70,6 @@ if TYPE_CHECKING:
 
         async def close(self) -> None: ...
 
-    class Calls(Protocol):
-        """The scenario's tools during one turn (``agentside/targets/own_calls.py``)."""
-
-        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
-
-        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
-
-        async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
-
-        def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
-
 
 class Refused(Exception):  # noqa: N818
     """The author's mistake, known before anything runs."""
@@ -96,12 +84,6 @@ class Refused(Exception):  # noqa: N818
 class Waits(Exception):  # noqa: N818
     """The agent waits for a person: for an approval, an answer to an interrupt, the result of a deferred
     call. That is no fault of its own, and nobody is there to answer."""
-
-    agenteval_kind = "infrastructure"
-
-
-class Outside(RuntimeError):  # noqa: N818
-    """A tool was called where its conversation cannot be known. It was not run."""
 
     agenteval_kind = "infrastructure"
 
@@ -151,141 +133,6 @@ MORE = Tool("")
 """Stands for tools that are known only in a run: those of a server, or those that a function chooses."""
 
 
-class Answer(NamedTuple):
-    value: Any
-    is_error: bool = False
-
-    @property
-    def text(self) -> str:
-        """A text as it is, all else as JSON."""
-        if isinstance(self.value, str):
-            return self.value
-        return json.dumps(self.value, ensure_ascii=False, default=str)
-
-    @property
-    def failure(self) -> str:
-        """Of an error, its words: what ``error:`` of a mock says, else all of it as a text."""
-        value = self.value
-        return Answer(value["error"]).text if isinstance(value, dict) and [*value] == ["error"] else self.text
-
-
-# ── the scenario's tools ─────────────────────────────────────────────────────────────────────────
-
-_OPEN: WeakSet[World] = WeakSet()
-_LOCK = threading.Lock()
-
-
-class AskedCall(NamedTuple):
-    """A call that the world was asked for."""
-
-    name: str
-    arguments: Any
-    """As JSON; as they are where JSON cannot hold them."""
-    call_id: str
-    """What the framework knows it by; empty if the adapter does not know it."""
-
-
-class World:
-    """The scenario's tools as one conversation meets them. A call that comes after the answer of a turn
-    counts as one of the next, as it does for an agent in plain Python."""
-
-    def __init__(self) -> None:
-        self._calls: Calls | None = None
-        self._asked: list[AskedCall] = []
-        self._unplaced: dict[str, None] = {}
-        self.asked: set[str] = set()
-        """The tools that were called here: the agent has them."""
-        self.fault = ""
-        """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
-        with _LOCK:
-            _OPEN.add(self)
-
-    def begin(self, calls: Calls) -> None:
-        """A turn begins."""
-        self._calls = calls
-
-    def close(self) -> None:
-        """The conversation is over."""
-        with _LOCK:
-            _OPEN.discard(self)
-
-    def take_fault(self) -> str:
-        fault, self.fault = self.fault, ""
-        return fault
-
-    @property
-    def asked_now(self) -> tuple[AskedCall, ...]:
-        """The calls of this turn so far."""
-        return tuple(self._asked)
-
-    def was_asked(self, call_id: str) -> bool:
-        """Return whether a call of this turn reached the scenario."""
-        return any(each.call_id == call_id for each in self._asked)
-
-    def take_asked(self) -> list[AskedCall]:
-        """Return the calls since the last time."""
-        asked, self._asked = self._asked, []
-        return asked
-
-    def leave_unplaced(self, what: str) -> None:
-        """Note what of this turn may hold calls that are not seen, as a phrase."""
-        self._unplaced.setdefault(what)
-
-    def take_unplaced(self) -> list[str]:
-        """Return the notes since the last time."""
-        unplaced, self._unplaced = self._unplaced, {}
-        return list(unplaced)
-
-    async def call(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = ""
-    ) -> Answer:
-        """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
-        tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
-        as it is, and what it raises raised. ``call_id``: by which the messages know the call. Raises
-        ``Outside`` before the first turn."""
-        calls, given = self._here(name, args, call_id)
-        answered = await calls.call(name, given, own)
-        return Answer(answered.value, answered.is_error)
-
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Answer:
-        """The same from any thread, for code that cannot await."""
-        calls, given = self._here(name, args, call_id)
-        answered = calls.call_sync(name, given, own)
-        return Answer(answered.value, answered.is_error)
-
-    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "") -> Any:
-        """For what is called as a tool and is not one that a scenario answers, such as an agent: what
-        ``own()`` gives. The call is seen as one of a tool that there is."""
-        calls, given = self._here(name, args, call_id)
-        return await calls.record(name, given, own)
-
-    def record_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Any:
-        """The same from any thread, for code that cannot await."""
-        calls, given = self._here(name, args, call_id)
-        return calls.record_sync(name, given, own)
-
-    def _here(self, name: str, args: Any, call_id: str) -> tuple[Calls, Any]:
-        """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
-        if self._calls is None:
-            self.fault = self.fault or _not_followed(name)
-            raise Outside(self.fault)
-        text = as_json_text(args)
-        self.asked.add(name)
-        self._asked.append(AskedCall(name, text, call_id))
-        return self._calls, json.loads(text) if isinstance(args, Mapping) else args
-
-
-def outside(name: str) -> Outside:
-    """For an adapter that cannot tell whose a call is: the exception to raise in place of running the tool.
-    No conversation that is open now can be judged by the turn that it is in."""
-    said = _not_followed(name)
-    with _LOCK:
-        worlds = list(_OPEN)
-    for world in worlds:
-        world.fault = world.fault or said
-    return Outside(said)
-
-
 _PLAIN: ContextVar[bool] = ContextVar("agenteval_plain_agent", default=False)
 
 
@@ -304,10 +151,6 @@ def is_plain() -> bool:
     return _PLAIN.get()
 
 
-def _not_followed(name: str) -> str:
-    return f"{name} was called from a thread that agenteval cannot follow; it was not run"
-
-
 class _Left:
     """A tool that is left to the agent, while it runs."""
 
@@ -321,6 +164,9 @@ class _Left:
         self._entered = self._entered or name
         if name != self._entered:
             self._world.leave_unplaced(f"the tool '{name}' of another agent ran within '{self._name}'")
+
+
+_LOCK = threading.Lock()
 
 
 class Guard:
@@ -365,7 +211,7 @@ class Guard:
         def guarded(tool: Any, first: Any, *rest: Any, **more: Any) -> Any:
             if len(self._open) and not is_plain() and not is_spared(tool):
                 if (left := self._left.get()) is None:
-                    raise outside(named(first))
+                    raise untracked(named(first))
                 left.enter(named(first))
             return own(tool, first, *rest, **more)
 
@@ -384,39 +230,6 @@ def _below(base: type) -> set[type]:
 
 
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────
-
-
-def as_json_text(args: Any) -> Any:
-    """Return arguments as JSON, which is what is recorded and compared, without those that JSON cannot hold:
-    what a framework puts in. Anything but a mapping stays as it is."""
-    if not isinstance(args, Mapping):
-        return args
-    texts = {str(name): _json_of(value) for name, value in args.items()}
-    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in texts.items() if text)}}}"
-
-
-def _json_of(value: Any) -> str:
-    """Empty for what is no JSON."""
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json)
-    except ValueError:  # an infinite number, or a value that holds itself
-        return json.dumps(str(value))
-    except (TypeError, RecursionError):
-        return ""
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if callable(getattr(value, "model_dump", None)):
-        return value.model_dump(mode="json")
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(value, key=str)
-    if vars(object)["__str__"] is type(value).__str__ or isinstance(value, (type, bytes, bytearray)):
-        raise TypeError(f"{type(value).__name__} is no JSON")
-    return str(value)  # dates, UUIDs, paths
 
 
 def adds_code(obj: Any, package: str) -> bool:

@@ -22,7 +22,7 @@ from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_part
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .seam import World
+    from ..world import World
 
     Message = dict[str, Any]
 

@@ -28,7 +28,7 @@ from .seam import (
 )
 
 if TYPE_CHECKING:
-    from .seam import World
+    from ..world import World
 
     Message = dict[str, Any]
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from ..world import World
 from .deciding import CONTEXT, HISTORY, MESSAGES, PAIRS, SESSION, TEXT, Agent, Refusal, decide
 from .faults import hint_at
 from .own_calls import ToolCalls
@@ -37,8 +38,11 @@ class Played:
         agent: Agent,
         recognise: Recognise = lambda _: None,
         make_deps: Callable[[], Any] | None = None,
+        world: World | None = None,
     ) -> None:
-        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides."""
+        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides;
+        ``world``: the conversation's tool world."""
+        self.world = world or World()
         self._agent = agent
         self._recognise = recognise
         self._make_deps = make_deps
@@ -85,10 +89,10 @@ class Played:
 
     def _open(self) -> Callable[..., Any]:
         """A conversation with an object of a framework."""
-        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps)
+        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps, self.world)
 
-        async def reply(text: str, context: Any) -> Any:
-            return await opened.reply(text, ToolCalls(context))
+        async def reply(text: str, _context: Any) -> Any:
+            return await opened.reply(text)
 
         return reply
 
@@ -102,8 +106,13 @@ class Played:
         """Whether there is anything to close."""
         return self._opened is not None
 
+    def turn(self, context: Any) -> Any:
+        """Around one call of the agent: what is started within is of this conversation."""
+        return self.world.turn(ToolCalls(context))
+
     async def close(self) -> None:
         """The conversation is over."""
+        self.world.close()
         if self._opened is not None:
             await self._opened.close()
 

@@ -104,6 +104,10 @@ class Context:
         its author's mistake."""
         return self.ask(name, args, batch)
 
+    def mocks(self, name: str) -> bool:
+        """Whether the scenario has an answer for a tool."""
+        return False
+
     def leaves(self, name: str) -> bool:
         """Whether a tool is the agent's own to carry out (``unmocked_tools: passthrough``)."""
         return False

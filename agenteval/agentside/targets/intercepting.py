@@ -9,38 +9,30 @@ be judged.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import os
 import sys
 import threading
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
-from .context import OVER, waiting_for_it
+from ..hooks.tool_methods import is_inside, running_inside
+from ..world import UntrackedCallError, current, leave, untracked
 from .finding import TargetError, find
-from .openai_calls import in_other_code, suspects
-from .own_calls import NOT_JSON, arguments_of, as_json, carried_out, carried_out_async
+from .openai_calls import in_other_code
+from .own_calls import NOT_JSON, arguments_of, as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .context import Answered, Context
+    from ..world import Answer, World
 
 
 class ToolError(RuntimeError):
     """What an intercepted function raises where its tool fails."""
-
-
-class OutsideError(RuntimeError):
-    """A call of an intercepted function whose conversation is not known. It was not run."""
 
 
 class CannotInterceptError(Exception):
@@ -51,14 +43,6 @@ class CannotInterceptError(Exception):
         self.tool, self.what, self.remedy = tool, what, remedy
 
 
-class Here(NamedTuple):
-    """The conversation that the running code is of. ``tools``: names by the identity of functions."""
-
-    tools: Mapping[int, str]
-    context: Context
-
-
-_HERE: ContextVar[Here | None] = ContextVar("agenteval_intercepted", default=None)
 _IN_MOCK: ContextVar[bool] = ContextVar("agenteval_in_mock", default=False)
 _LOCK = threading.RLock()
 _ARGS, _KWARGS, _CALLED = "_agenteval_args", "_agenteval_kwargs", "_agenteval_called"
@@ -67,7 +51,7 @@ _MARK = "agenteval intercepts this call"
 
 def in_mock() -> None:
     """From here on the running task is at work on a tool of the scenario, and in no conversation."""
-    _HERE.set(None)
+    leave()
     _IN_MOCK.set(True)
     in_other_code()
 
@@ -81,7 +65,6 @@ class Intercepts:
         self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
         self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
         self._base = base
-        self._listeners: dict[Callable[[str], None], str] = {}
         self._seen = -1
         self._added()
 
@@ -125,32 +108,10 @@ class Intercepts:
             _Swapped.of(function).users.append(self)
         return added[0] if added else ""
 
-    @contextmanager
-    def during(self, context: Context) -> Iterator[None]:
-        """What is started in here is of one conversation."""
-        token = _HERE.set(Here(self._tools, context))
-        try:
-            yield
-        finally:
-            _HERE.reset(token)
-
-    def listen(self, hear: Callable[[str], None], name: str) -> Callable[[], None]:
-        """``hear`` gets a sentence for each call whose conversation is not known, until it is told to end.
-        ``name``: of the conversation that may have made it."""
-        with _LOCK:
-            self._listeners[hear] = name
-
-        def end() -> None:
-            with _LOCK:
-                self._listeners.pop(hear, None)
-
-        return end
-
     @property
-    def listeners(self) -> dict[Callable[[str], None], str]:
-        """Who hears, with the names of their conversations."""
-        with _LOCK:
-            return dict(self._listeners)
+    def tools(self) -> Mapping[int, str]:
+        """The tools, by the identity of their functions; it grows with the modules that are loaded."""
+        return self._tools
 
 
 # ── finding ──────────────────────────────────────────────────────────────────────────────────────
@@ -338,22 +299,18 @@ class _Swapped:
             return named
         raise TypeError(f"{self.name}() {fault}")
 
-    def here(self) -> tuple[str, Here] | None:
-        """The tool and the conversation of a call; ``None``: it is of an agent whose function it is as it is.
-        Raises ``OutsideError``."""
-        here = _HERE.get()
-        if here is not None:
-            name = here.tools.get(id(self.function))
-            return (name, here) if name is not None else None
+    def here(self) -> tuple[str, World] | None:
+        """The tool and the tool world of a call; ``None``: it is of an agent whose function it is as it is,
+        or a part of a call that is known. Raises ``UntrackedCallError``."""
+        world = current()
+        if world is not None:
+            name = world.intercepted.get(id(self.function))
+            return (name, world) if name is not None and not is_inside(name) else None
         if _IN_MOCK.get():
             what = f"{self.name} was called by a mock, which answers in its place; it was not run"
-            raise OutsideError(what)
-        what = f"{self.name} was called from a thread that agenteval cannot follow; it was not run"
-        said = f"{what}. Start the thread with asyncio.to_thread or contextvars.copy_context().run"
-        listeners = {hear: name for user in tuple(self.users) for hear, name in user.listeners.items()}
-        for hear in listeners:
-            hear(f"{said}{suspects(listeners.values())}")
-        raise OutsideError(said)
+            raise UntrackedCallError(what)
+        remedy = "start the thread with asyncio.to_thread or contextvars.copy_context().run"
+        raise untracked(self.name, remedy, lambda world: id(self.function) in world.intercepted)
 
 
 def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
@@ -406,33 +363,31 @@ def _called(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
     found = swapped.here()
     if found is None:
         return swapped.original(*args, **kwargs)
-    name, here = found
+    name, world = found
     given = swapped.arguments(args, kwargs)
-    try:
-        with here.context.flying() as batch:
-            if not here.context.leaves(name):
-                with waiting_for_it():
-                    return _value(here.context.ask(name, given, batch).result())
-            run = functools.partial(swapped.original, *args, **kwargs)
-            return carried_out(here.context, name, given, batch, run)
-    except CancelledError:
-        raise SystemExit(OVER) from None
+
+    def own() -> Any:
+        with running_inside(name, given):
+            return swapped.original(*args, **kwargs)
+
+    return _value(world.call_sync(name, given, own))
 
 
 async def _called_async(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
     found = swapped.here()
     if found is None:
         return await swapped.original(*args, **kwargs)
-    name, here = found
+    name, world = found
     given = swapped.arguments(args, kwargs)
-    with here.context.flying() as batch:
-        if not here.context.leaves(name):
-            return _value(await asyncio.wrap_future(here.context.ask(name, given, batch)))
-        run = functools.partial(swapped.original, *args, **kwargs)
-        return await carried_out_async(here.context, name, given, batch, run)
+
+    async def own() -> Any:
+        with running_inside(name, given):
+            return await swapped.original(*args, **kwargs)
+
+    return _value(await world.call(name, given, own))
 
 
-def _value(answered: Answered) -> Any:
+def _value(answered: Answer) -> Any:
     """What the function returns; where the tool fails, it raises."""
     if not answered.is_error:
         return answered.value

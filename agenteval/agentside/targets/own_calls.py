@@ -28,6 +28,10 @@ class ToolCalls:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    def mocks(self, name: str) -> bool:
+        """Return whether the scenario has an answer for the tool."""
+        return self._context.mocks(name)
+
     async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answered:
         given = arguments_of(args)
         with self._context.flying() as batch:

@@ -13,7 +13,8 @@
                         {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
                         {"error": {"message", "kind", "final"}}, beside it what there was of an answer;
-                        in each "asked", what its openai client asked, if that is observed, and "missed"
+                        in each "asked", what its openai client asked, if that is observed, and "missed", why
+                        what the agent did in the turn proves nothing
 
 The lines go over the pipes that the process began with; what the agent prints goes to standard error.
 """
@@ -34,6 +35,7 @@ from itertools import count
 from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
+from .. import hooks
 from . import openai_calls
 from .bounded import LARGER, is_too_large
 from .calling import Played
@@ -44,7 +46,7 @@ from .finding import TargetError, find, find_agent
 from .plain import plain, returned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .deciding import Recognise
     from .own_calls import Own
@@ -67,6 +69,7 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     except openai_calls.CannotObserveError as error:
         wire.send({"refused": {"of": "observe", "what": error.what, "remedy": error.remedy}})
         return
+    hooks.install()
     try:
         make_deps = find(deps, base) if deps else None
         agent = decide(find_agent(target, base), target, recognise, has_deps=bool(deps))
@@ -168,6 +171,7 @@ class _Wire:
 
 class _Context(Context):
     answered: list[str] | None = None
+    mocked: Sequence[str] = ()
 
     def __init__(
         self, wire: _Wire, session: str, batches: Iterator[int], tools: list[dict[str, Any]]
@@ -177,6 +181,9 @@ class _Context(Context):
 
     def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
         return self._wire.call(self._session, name, args, batch, known=True)
+
+    def mocks(self, name: str) -> bool:
+        return name in self.mocked
 
     def leaves(self, name: str) -> bool:
         return self.answered is not None and name not in self.answered
@@ -218,7 +225,9 @@ def _play(
         with client.recording() if client else contextlib.nullcontext():
             told = _told(played, request, wire, loop, batches)
         if client:
+            missed = told.get("missed")
             told.update(client.told())
+            told.update({"missed": missed} if missed else {})
         wire.is_busy = False
         wire.send(told)
 
@@ -272,10 +281,13 @@ def _told(
 ) -> dict[str, Any]:
     """The agent's answer to a request, or what it raised, as a line."""
     context = _Context(wire, request["session"], batches, request["tools"])
-    context.answered = request.get("answered")
+    context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
-    told = _answered(played, request, context, loop)
+    with played.turn(context):
+        told = _answered(played, request, context, loop)
+    if fault := played.world.take_fault():
+        told["missed"] = fault
     return {**told, "list_asked": True} if context.list_asked else told
 
 

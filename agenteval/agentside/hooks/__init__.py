@@ -1,0 +1,101 @@
+"""Hooks: the one place where a framework carries out a tool, for every agent that runs in this process.
+
+``install()`` comes before the agent's code is imported. From then on each framework that is imported, and
+each that was before, has the method of its tools changed, once and at class level. A hooked method asks for
+the tool world of the conversation that it runs in (``world.current()``): without one it does what it always
+did. A tool that the scenario mocks is answered by it, and its own code never runs.
+
+To add one: its module here with a function ``install(module)``, and the names of the framework's modules that
+have what is changed, in ``HOOKS``. It stands on public attributes alone, and is tried with the oldest and the
+newest supported release (``.ci/frameworks.py``).
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+HOOKS: dict[str, str] = {
+    "langchain_core.tools.base": "langchain",
+}
+"""The modules that are changed once they are imported, and the module here that does it."""
+
+_installed: set[str] = set()
+_failed: dict[str, str] = {}
+
+
+def install() -> None:
+    """Hook what is imported, and what will be. Again in the same process it does nothing."""
+    from .. import threads
+
+    if not any(isinstance(each, _Finder) for each in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+        threads.install()
+    for name in HOOKS:
+        if name in sys.modules:
+            _hook(sys.modules[name])
+
+
+def failed() -> list[str]:
+    """Say what could not be hooked, a sentence each: calls of that framework's tools are not met."""
+    return list(_failed.values())
+
+
+def is_hooked(module: str) -> bool:
+    """Return whether a module of a framework, or the package that it names, was hooked."""
+    return any(name == module or name.startswith(module + ".") for name in _installed)
+
+
+def _hook(module: ModuleType) -> None:
+    name = module.__name__
+    if name in _installed or name in _failed:
+        return
+    _installed.add(name)
+    try:
+        import_module(f".{HOOKS[name]}", __name__).install(module)
+    except Exception as error:  # a release that has not what is changed
+        _installed.discard(name)
+        what = f"{type(error).__name__}: {error}"
+        _failed[name] = f"the tools of {name.partition('.')[0]} cannot be met in this release ({what})"
+
+
+class _Finder:
+    """Comes before all other finders, and has a module hooked as soon as it was imported."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
+        if name not in HOOKS or name in _installed:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = None if finder is self or find is None else find(name, path, target)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader)
+                return spec
+        return None
+
+
+class _Loader:
+    """A module's own loader, and the hook after it."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: Any) -> Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        _hook(module)

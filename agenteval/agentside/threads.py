@@ -1,0 +1,48 @@
+"""Threads that an agent, or its framework, starts by itself: Python hands no context to them.
+
+Two places do it here, for the world alone: ``Thread.start`` and ``ThreadPoolExecutor.submit``.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from .world import carried, current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+
+def install() -> None:
+    """Carry the world of a conversation into threads, once in a process and for good."""
+    start: Any = threading.Thread.start
+    submit: Any = ThreadPoolExecutor.submit
+    if hasattr(start, "agenteval_carries"):
+        return
+
+    @functools.wraps(start)
+    def start_carried(thread: threading.Thread) -> None:
+        # A worker of a pool outlives what it was started for; each job carries its own.
+        if current() is not None and not _is_of_pool(thread):
+            thread.run = carried(thread.run)  # type: ignore[method-assign]
+        start(thread)
+
+    @functools.wraps(submit)
+    def submit_carried(
+        pool: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        submitted: Future[Any] = submit(pool, carried(fn), *args, **kwargs)
+        return submitted
+
+    start_carried.agenteval_carries = True  # type: ignore[attr-defined]
+    threading.Thread.start = start_carried  # type: ignore[method-assign,assignment]
+    ThreadPoolExecutor.submit = submit_carried  # type: ignore[method-assign,assignment]
+
+
+def _is_of_pool(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    return getattr(target, "__module__", "") == "concurrent.futures.thread"

@@ -1,0 +1,358 @@
+"""The tool world of the conversation that a piece of code runs for, whoever started that code.
+
+A conversation has one ``World``. During a turn a context variable holds it, which follows tasks,
+``asyncio.to_thread`` and, since ``threads.install()``, threads and the jobs of pools. What meets a call of a
+tool (the ``hooks``, ``intercept``) or a request to a model (``model_requests``) asks ``current()``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from typing import Protocol
+
+    class TurnCalls(Protocol):
+        """The scenario's tools during one turn (``targets/own_calls.py``)."""
+
+        def mocks(self, name: str) -> bool: ...
+
+        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+
+        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+
+        async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+
+        def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+
+
+class UntrackedCallError(RuntimeError):
+    """A tool was called where its conversation cannot be known. It was not run."""
+
+    agenteval_kind = "infrastructure"
+
+
+class Answer(NamedTuple):
+    """What a call of a tool gives."""
+
+    value: Any
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """A text as it is, all else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(self.value, ensure_ascii=False, default=str)
+
+    @property
+    def failure(self) -> str:
+        """Of an error, its words: what ``error:`` of a mock says, else all of it as a text."""
+        value = self.value
+        return Answer(value["error"]).text if isinstance(value, dict) and [*value] == ["error"] else self.text
+
+
+class AskedCall(NamedTuple):
+    """A call that the world was asked for."""
+
+    name: str
+    arguments: Any
+    """As JSON; as they are where JSON cannot hold them."""
+    call_id: str
+    """What the framework knows it by; empty where it has none."""
+
+
+class Turn:
+    """A turn while it goes on: its calls, and the threads that were started in it."""
+
+    def __init__(self, calls: TurnCalls) -> None:
+        self.calls = calls
+        self.carriers: list[Carrier] = []
+        self.is_over = False
+
+
+class Carrier:
+    """A thread, or a job of a pool, that was started in a turn and so carries its world."""
+
+    def __init__(self, world: World, turn: Turn) -> None:
+        self.world = world
+        self.turn = turn
+        self.done: Future[None] = Future()
+        self.called = ""
+        """The tool that was called in it."""
+        self.others: WeakSet[World] = WeakSet()
+        """The conversations that were open meanwhile."""
+
+
+_LOCK = threading.RLock()
+_OPEN: WeakSet[World] = WeakSet()
+_WORLD: ContextVar[World | None] = ContextVar("agenteval_world", default=None)
+_CARRIER: ContextVar[Carrier | None] = ContextVar("agenteval_carrier", default=None)
+
+
+_CARRIED: list[ContextVar[Any]] = [_WORLD]
+
+
+class World:
+    """The scenario's tools as one conversation meets them. A call that comes after the answer of a turn
+    counts as one of the next, as it does for an agent in plain Python. ``name``: of the conversation.
+    ``intercepted``: the tools that functions stand for, by the functions' identity."""
+
+    def __init__(self, name: str = "", intercepted: Mapping[int, str] | None = None) -> None:
+        self.name = name
+        self.intercepted = intercepted or {}
+        self.exchanges: list[Any] = []
+        """The requests to models of this turn so far (``model_requests``)."""
+        self.asked: set[str] = set()
+        """The tools that were called here: the agent has them."""
+        self.fault = ""
+        """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
+        self._turn: Turn | None = None
+        self._asked: list[AskedCall] = []
+        self._unplaced: dict[str, None] = {}
+        with _LOCK:
+            _OPEN.add(self)
+
+    # ── turns
+
+    @contextmanager
+    def turn(self, calls: TurnCalls) -> Iterator[Turn]:
+        """A turn. What is started within is of this conversation."""
+        turn = self._turn = Turn(calls)
+        token = _WORLD.set(self)
+        try:
+            yield turn
+        finally:
+            _WORLD.reset(token)
+            turn.is_over = True
+
+    def close(self) -> None:
+        """The conversation is over."""
+        with _LOCK:
+            _OPEN.discard(self)
+
+    def give_up(self, fault: str) -> None:
+        """Note why the turn proves nothing. The first reason counts."""
+        self.fault = self.fault or fault
+
+    def take_fault(self) -> str:
+        """Return why what the agent did since the last time proves nothing; empty if it does."""
+        fault, self.fault = self.fault, ""
+        return fault
+
+    def take_exchanges(self) -> list[Any]:
+        """Return the requests to models since the last time, in the order in which they were made."""
+        exchanges, self.exchanges = self.exchanges, []
+        return exchanges
+
+    @property
+    def asked_now(self) -> tuple[AskedCall, ...]:
+        """The calls of this turn so far."""
+        return tuple(self._asked)
+
+    def was_asked(self, call_id: str) -> bool:
+        """Return whether a call of this turn reached the scenario."""
+        return any(each.call_id == call_id for each in self._asked)
+
+    def take_asked(self) -> list[AskedCall]:
+        """Return the calls since the last time."""
+        asked, self._asked = self._asked, []
+        return asked
+
+    def leave_unplaced(self, what: str) -> None:
+        """Note what of this turn may hold calls that are not seen, as a phrase."""
+        self._unplaced.setdefault(what)
+
+    def take_unplaced(self) -> list[str]:
+        """Return the notes since the last time."""
+        unplaced, self._unplaced = self._unplaced, {}
+        return list(unplaced)
+
+    # ── calls
+
+    def mocks(self, name: str) -> bool:
+        """Return whether the scenario has an answer for the tool."""
+        return self._turn is not None and self._turn.calls.mocks(name)
+
+    async def call(
+        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = ""
+    ) -> Answer:
+        """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
+        tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
+        as it is, and what it raises raised. ``call_id``: by which the messages know the call. Raises
+        ``UntrackedCallError`` before the first turn, and in a thread that outlived its turn."""
+        calls, given = self._here(name, args, call_id)
+        answered = await calls.call(name, given, own)
+        return Answer(answered.value, answered.is_error)
+
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Answer:
+        """The same from any thread, for code that cannot await."""
+        calls, given = self._here(name, args, call_id)
+        answered = calls.call_sync(name, given, own)
+        return Answer(answered.value, answered.is_error)
+
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "") -> Any:
+        """For what is called as a tool and is left to the agent, such as another agent: what ``own()`` gives.
+        The call is seen as one of a tool that there is."""
+        calls, given = self._here(name, args, call_id)
+        return await calls.record(name, given, own)
+
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Any:
+        """The same from any thread, for code that cannot await."""
+        calls, given = self._here(name, args, call_id)
+        return calls.record_sync(name, given, own)
+
+    def _here(self, name: str, args: Any, call_id: str) -> tuple[TurnCalls, Any]:
+        """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
+        carrier = _CARRIER.get()
+        if self._turn is None or (carrier is not None and carrier.turn.is_over):
+            raise untracked(name)
+        if carrier is not None:
+            self._note_carried(carrier, name)
+        text = as_json_text(args)
+        self.asked.add(name)
+        self._asked.append(AskedCall(name, text, call_id))
+        return self._turn.calls, json.loads(text) if isinstance(args, Mapping) else args
+
+    def _note_carried(self, carrier: Carrier, name: str) -> None:
+        with _LOCK:
+            carrier.called = carrier.called or name
+            carrier.others.update(each for each in _OPEN if each is not self)
+
+
+# ── where code runs ──────────────────────────────────────────────────────────────────────────────
+
+
+def current() -> World | None:
+    """Return the world of the conversation that this code runs for; ``None`` where none is known."""
+    return _WORLD.get()
+
+
+def open_worlds() -> list[World]:
+    """Return the worlds of the conversations that go on."""
+    with _LOCK:
+        return list(_OPEN)
+
+
+def leave() -> None:
+    """From here on the running task is no agent's: a mock's, say."""
+    _WORLD.set(None)
+    _CARRIER.set(None)
+
+
+def carry(variable: ContextVar[Any]) -> None:
+    """Have a further variable carried into threads."""
+    _CARRIED.append(variable)
+
+
+def carried(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``run`` with the world of the caller, for a thread that gets no context of its own."""
+    world = _WORLD.get()
+    if world is None or world._turn is None:
+        return run
+    carrier = Carrier(world, world._turn)
+    with _LOCK:
+        carrier.turn.carriers.append(carrier)
+
+    values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED]
+
+    def run_carried(*args: Any, **named: Any) -> Any:
+        tokens = [(each, each.set(value)) for each, value in (*values, (_CARRIER, carrier))]
+        try:
+            return run(*args, **named)
+        finally:
+            carrier.done.set_result(None)
+            for each, token in tokens:
+                each.reset(token)
+
+    return run_carried
+
+
+def shared_carriers(turn: Turn) -> list[Carrier]:
+    """Return the threads that a turn has left behind and that called tools while other conversations went on.
+    Whose calls these were nobody knows: one that is kept for many conversations keeps the world of the first.
+    """
+    with _LOCK:
+        return [each for each in turn.carriers if not each.done.done() and each.called and each.others]
+
+
+def give_up_shared(carriers: Iterable[Carrier]) -> None:
+    """No conversation that such a thread may have called a tool for can be judged by its turn."""
+    for carrier in carriers:
+        what = f"{carrier.called} was called in a thread that outlives its turn, while others went on"
+        remedy = "start it anew for each turn, or play one conversation at a time (agent_concurrency: 1)"
+        for world in (carrier.world, *carrier.others):
+            world.give_up(f"{what}: nobody knows whose call that was; {remedy}")
+
+
+def untracked(
+    name: str, remedy: str = "", may_call: Callable[[World], bool] = lambda _: True
+) -> UntrackedCallError:
+    """For a call whose conversation cannot be known: the exception to raise in place of running the tool. No
+    conversation that is open now, and whose agent ``may_call`` it, can be judged by its turn."""
+    what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
+    what += f". {remedy[:1].upper()}{remedy[1:]}" if remedy else ""
+    worlds = [world for world in open_worlds() if may_call(world)]
+    more = suspects(world.name for world in worlds)
+    for world in worlds:
+        world.give_up(what + more)
+    return UntrackedCallError(what)
+
+
+_SUSPECTS = 8
+"""So many conversations are named."""
+
+
+def suspects(names: Iterable[str]) -> str:
+    """The conversations that were open, where one of them made a call or request and nobody knows which."""
+    found = list(dict.fromkeys(filter(None, names)))
+    if len(found) < 2:
+        return ""
+    more = f" and {len(found) - _SUSPECTS} more" if len(found) > _SUSPECTS else ""
+    return f". One of these conversations did it: {'; '.join(found[:_SUSPECTS])}{more}"
+
+
+# ── arguments ────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_json_text(args: Any) -> Any:
+    """Return arguments as JSON, which is what is recorded and compared, without those that JSON cannot hold:
+    what a framework puts in. Anything but a mapping stays as it is."""
+    if not isinstance(args, Mapping):
+        return args
+    texts = {str(name): _json_of(value) for name, value in args.items()}
+    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in texts.items() if text)}}}"
+
+
+def _json_of(value: Any) -> str:
+    """Empty for what is no JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json)
+    except ValueError:  # an infinite number, or a value that holds itself
+        return json.dumps(str(value))
+    except (TypeError, RecursionError):
+        return ""
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if callable(getattr(value, "model_dump", None)):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if vars(object)["__str__"] is type(value).__str__ or isinstance(value, (type, bytes, bytearray)):
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    return str(value)  # dates, UUIDs, paths
