@@ -7,9 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from agenteval.agentside import hooks
 from agenteval.agentside.frameworks import recognised
 from agenteval.agentside.world import World
 from agenteval.messages.reported_usage import read_usage
+
+hooks.install()  # before any framework is used, as a run does
 
 RAN: list[Any] = []
 """The marks of real tools."""

@@ -1,15 +1,11 @@
-"""Agents of Pydantic AI, by its own means for tests: a toolset of ours around all of the agent's.
-
-Hooks, argument checks and retries of the agent stay as they are; only where a tool would run, the scenario
-answers. Runs of other agents inside a tool are that tool's business; elsewhere, their tools do not run.
-"""
+"""Agents of Pydantic AI: each turn is a run of the agent, with the messages so far as its history."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
+from .seam import MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,13 +16,6 @@ _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent"
 """The second in versions that are too old; these are refused by name."""
 _THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """Toolsets that keep the names of what they wrap."""
-_PASS_ON = (
-    "pydantic_ai.toolsets.wrapper.WrapperToolset",
-    "pydantic_ai.toolsets.combined.CombinedToolset",
-    "pydantic_ai._output.OutputToolset",
-)
-"""Toolsets that run no tool themselves: they hand a call on, or make the answer of it."""
-_GUARD = Guard("pydantic_ai")
 _INTERNAL = ("", "tool_search")
 """What the framework adds by itself: how a model finds tools that are loaded late."""
 _ONLY_IN_A_RUN = ("", "mcp_server")
@@ -69,7 +58,11 @@ class PydanticAI:
         if deps is None and isinstance(wanted, type) and wanted not in (type(None), object):
             what = f"the agent needs deps of type {wanted.__name__}"
             raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
-        return _Conversation(obj, world, _toolset(self, obj, world), deps)
+        try:
+            from pydantic_ai import capture_run_messages  # noqa: F401
+        except ImportError as error:
+            raise unsupported(self, "pydantic_ai.capture_run_messages") from error
+        return _Conversation(obj, world, deps)
 
 
 FRAMEWORK = PydanticAI()
@@ -92,67 +85,19 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
         yield MORE
 
 
-def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
-    """The agent's toolsets, with the world in front of their tools."""
-    try:
-        from pydantic_ai import capture_run_messages  # noqa: F401
-        from pydantic_ai.toolsets import CombinedToolset, WrapperToolset
-    except ImportError as error:
-        raise unsupported(framework, "pydantic_ai.toolsets.WrapperToolset") from error
-    if not hasattr(obj, "override"):
-        raise unsupported(framework, f"{type(obj).__name__}.override")
-    from pydantic_ai import exceptions
-
-    failed: Any = getattr(exceptions, "ToolFailed", None)
-
-    class Answering(WrapperToolset):  # type: ignore[misc]
-        async def call_tool(self, name: str, tool_args: Any, ctx: Any, tool: Any) -> Any:
-            async def own() -> Any:
-                with _GUARD.left(name, world):
-                    return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-
-            answer = await world.call(name, _as_written(ctx, tool_args), own, ctx.tool_call_id or "")
-            if answer.is_error and failed is not None:
-                raise failed(answer.text)
-            return answer.value
-
-    return Answering(CombinedToolset(list(obj.toolsets)))
-
-
-def _watch() -> None:
-    from pydantic_ai.toolsets import AbstractToolset
-
-    _GUARD.watch(
-        AbstractToolset, "call_tool", lambda each: bool(set(_PASS_ON).intersection(kinds(each))), str
-    )
-
-
-def _as_written(ctx: Any, given: Any) -> Any:
-    """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
-    for message in reversed(ctx.messages):
-        for part in message.parts:
-            if part.part_kind == "tool-call" and part.tool_call_id == ctx.tool_call_id:
-                return part.args_as_dict()
-    return given
-
-
 class _Conversation:
-    def __init__(self, agent: Any, world: World, toolset: Any, deps: Any) -> None:
-        self._agent, self._world, self._toolset, self._deps = agent, world, toolset, deps
+    def __init__(self, agent: Any, world: World, deps: Any) -> None:
+        self._agent, self._world, self._deps = agent, world, deps
         self._history: list[Any] = []
         self._may_answer = any(map(_may_answer_for_tools, _capabilities(agent)))
-        _watch()
-        _GUARD.opened(self)
 
     async def reply(self, text: str) -> dict[str, Any]:
         from pydantic_ai import capture_run_messages
 
-        _watch()
         before = len(self._history)
         with capture_run_messages() as seen:
             try:
-                with self._agent.override(toolsets=[self._toolset], tools=[]):
-                    result = await self._agent.run(text, message_history=self._history, deps=self._deps)
+                result = await self._agent.run(text, message_history=self._history, deps=self._deps)
             except BaseException as error:
                 with_partial(error, **self._reply(seen[before:]))
                 raise
@@ -194,7 +139,7 @@ class _Conversation:
         return call_id is not None and call_id not in elsewhere and not self._world.was_asked(call_id)
 
     async def close(self) -> None:
-        _GUARD.closed(self)
+        """Nothing: what a run has started has ended with it."""
 
 
 def _waiting_for(output: Any) -> str:

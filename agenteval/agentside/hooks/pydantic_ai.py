@@ -1,0 +1,45 @@
+"""Pydantic AI: ``AbstractToolset.call_tool``, of whichever toolset is the outermost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .tool_methods import Call, change_below, hook, named
+
+_OUTPUT = "pydantic_ai._output.OutputToolset"
+"""What makes the answer of a call, and runs no tool."""
+_FAILED = "ToolFailed"
+_PARAMETERS = ("name", "tool_args", "ctx", "tool")
+
+
+def install(module: Any) -> None:
+    """``module``: ``pydantic_ai.toolsets.abstract``."""
+    change_below(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
+
+
+def _read(toolset: Any, args: Any, kwargs: Any) -> Call | None:
+    if any(f"{cls.__module__}.{cls.__qualname__}" == _OUTPUT for cls in type(toolset).__mro__):
+        return None
+    given = named(_PARAMETERS, args, kwargs)
+    context = given["ctx"]
+    call_id = context.tool_call_id or ""
+    return Call(given["name"], _as_written(context, call_id, given["tool_args"]), call_id)
+
+
+def _as_written(context: Any, call_id: str, given: Any) -> Any:
+    """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
+    for message in reversed(context.messages):
+        for part in message.parts:
+            if part.part_kind == "tool-call" and part.tool_call_id == call_id:
+                return part.args_as_dict()
+    return given
+
+
+def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    """An error as the framework's own, where it has one that uses up no retries; else as a text."""
+    from pydantic_ai import exceptions
+
+    failed = getattr(exceptions, _FAILED, None)
+    if answer.is_error and failed is not None:
+        raise failed(answer.text)
+    return answer.text if answer.is_error else answer.value
