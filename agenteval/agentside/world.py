@@ -101,6 +101,7 @@ _CARRIER: ContextVar[Carrier | None] = ContextVar("agenteval_carrier", default=N
 
 
 _CARRIED: list[ContextVar[Any]] = [_WORLD]
+_other_code: list[Callable[[], bool]] = []
 
 
 class World:
@@ -236,6 +237,17 @@ class World:
 def current() -> World | None:
     """Return the world of the conversation that this code runs for; ``None`` where none is known."""
     return _WORLD.get()
+
+
+def set_other_code(is_other_code: Callable[[], bool]) -> None:
+    """``is_other_code``: whether what runs without a world is known to be no agent's; agenteval's own process
+    knows that of mocks, checks and judges."""
+    _other_code[:] = [is_other_code]
+
+
+def may_be_of_agent() -> bool:
+    """Return whether code that runs without a world may be that of an agent whose conversation goes on."""
+    return bool(open_worlds()) and not any(each() for each in _other_code)
 
 
 def open_worlds() -> list[World]:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -516,17 +516,14 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
     told = without_silent([_with_unknown(step, reply.unknown_tools) for step in told])
-    listed, rest = _without_doubles(told, recorded)
+    steps = _without_doubles(told, recorded)
     if reply.is_over:
-        listed = [_all_given_up(step) for step in listed]
-    steps = [*rest, *listed]
+        steps = [_all_given_up(step) for step in steps]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
-    if not any(step.agent for step in listed):
-        listed = [by(step, agent) for step in listed]
-    told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
+    told_ids = {call.id for step in told for call in step.tool_calls if call.result is not None}
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
-    is_told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
+    is_told = bool(told) and not calls and reply.text in (None, "", steps[-1].text)
     if not is_told:
         text = None if reply.text is None else chat.whole(reply.text)
         steps.append(by(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)), agent))
@@ -576,42 +573,46 @@ def _all_given_up(step: Step) -> Step:
     return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
 
 
-class _Split(NamedTuple):
-    listed: list[Step]
-    rest: list[Step]
-
-
-def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
+def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
-    what was recorded; recorded calls that the list does not have stay as they are. A call that was only
-    attempted never reached the scenario, so it is none of the recorded ones."""
+    what was recorded. Recorded calls that the list does not have stand where they were made: behind the
+    listed one that was recorded before them, such as that of an agent as a tool whose calls they are; else in
+    front. A call that was only attempted never reached the scenario, so it is none of the recorded ones."""
     waiting = [call for step in recorded for call in step.tool_calls]
-    used: set[int] = set()
-
+    listed_at: dict[int, int] = {}
     alike: dict[Any, deque[int]] = {}
     for position, call in enumerate(waiting):
         alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
 
-    def recorded_for(call: ToolCall) -> ToolCall:
+    def recorded_for(call: ToolCall, at: int) -> ToolCall:
         positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
         if not positions:
             return call
-        used.add(position := positions.popleft())
+        listed_at[position := positions.popleft()] = at
         return waiting[position].model_copy(update={"id": call.id, "agent": call.agent})
 
     merged = [
-        step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})
+        step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})
         if step.tool_calls
         else step
-        for step in listed
+        for at, step in enumerate(listed)
     ]
-    rest, position = [], 0
+    behind: dict[int, list[Step]] = {}
+    position, last = 0, -1
     for step in recorded:
-        kept = [c for i, c in enumerate(step.tool_calls, start=position) if i not in used]
-        position += len(step.tool_calls)
+        kept = []
+        for call in step.tool_calls:
+            if position in listed_at:
+                last = listed_at[position]
+            else:
+                kept.append(call)
+            position += 1
         if kept:
-            rest.append(step.model_copy(update={"tool_calls": tuple(kept)}))
-    return _Split(merged, rest)
+            behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+    steps = behind.get(-1, [])
+    for at, step in enumerate(merged):
+        steps += [step, *behind.get(at, ())]
+    return steps
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:

@@ -26,8 +26,8 @@ from agenteval.agentside.targets.faults import contained, fault_of, partial_of
 from agenteval.agentside.targets.finding import find_agent
 from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts, in_mock
 from agenteval.agentside.targets.own_calls import Own
-from agenteval.agentside.world import Turn, World, give_up_shared, shared_carriers
-from agenteval.conversation.deadlines import current, waiting
+from agenteval.agentside.world import Turn, World, give_up_shared, set_other_code, shared_carriers
+from agenteval.conversation.deadlines import current, is_in_sample, waiting
 from agenteval.conversation.shared_loop import shared_loop
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
 from agenteval.core.config import AgentConfig
@@ -414,6 +414,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     place = resources.place_of(agent, "target")
     written, what = options.named, f"agent '{agent.name}'"
     hooks.install()
+    set_other_code(is_in_sample)
     target = load(written, resources.config.root, what=what, place=place, by=find_agent)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(

@@ -1,10 +1,6 @@
 """Google's Agent Development Kit: an agent, a tree of agents or an ``App``, played by a runner of our own.
 
-The tools of each model call stand in ``LlmRequest.tools_dict``. A plugin replaces them there by copies whose
-function asks the scenario: so what the agent does around a tool (its callbacks, plugins, confirmations, the
-check of arguments) happens as ever, in sub-agents and agents as tools too, and no object of the author's is
-changed. An agent as a tool runs, and the call is recorded. A tool that gets past that is answered by the same
-plugin before it is called.
+A plugin hears what agents as tools did, and which calls are the framework's own.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..hooks.google_adk import is_own
 from ..world import Answer
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
 
@@ -32,19 +29,14 @@ _FUNCTION_TOOL = "google.adk.tools.function_tool.FunctionTool"
 _TOOL = "google.adk.tools.base_tool.BaseTool"
 _TOOLSET = "google.adk.tools.base_toolset.BaseToolset"
 
-_KNOWN = ("LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "BaseAgent")
-"""Agents that call tools as said above, if any. Others are remote, or run those of another framework."""
+_KNOWN = ("LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "LangGraphAgent", "BaseAgent")
+"""Agents whose tools run in this process. Others are remote."""
 _GROUNDING = (
     "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
     "VertexAiRagRetrieval",
 )  # fmt: skip
 """What runs at the provider, and leaves what it looked up in the reply."""
 _HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
-_OWN_TOOLS = (
-    "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
-    "adk_request_confirmation", "adk_request_credential", "adk_request_input",
-)  # fmt: skip
-"""How the framework itself uses calls."""
 _OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
 """What adds to the prompt and is never called."""
 _COUNTS = (
@@ -80,7 +72,7 @@ class GoogleAdk:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         root = _root(obj)
         for agent in _agents(root):
-            _require_ours(agent, obj)
+            _require_ours(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = "deps of an agent of Google ADK are the session's first state"
             raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
@@ -123,19 +115,12 @@ def _agents(root: Any) -> Iterator[Any]:
         waiting += [tool.agent for tool in getattr(agent, "tools", None) or () if _is(tool, _AGENT_TOOL)]
 
 
-def _require_ours(agent: Any, obj: Any) -> None:
+def _require_ours(agent: Any) -> None:
     """Raises ``Refused`` for an agent whose tools run where nobody can answer for them."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
         raise Refused(f"{what}: no scenario can answer for them", "name an agent without it")
-    for tool in getattr(agent, "tools", None) or ():
-        isolated = _is(tool, _AGENT_TOOL) and getattr(tool, "include_plugins", True) is False
-        if isolated and getattr(obj, "plugins", None):
-            what = (
-                f"the agent '{tool.agent.name}' is a tool with include_plugins=False, in an App with plugins"
-            )
-            raise Refused(f"{what}: its tools cannot be answered", "remove include_plugins=False")
 
 
 def _told(tool: Any) -> Tool | None:
@@ -157,14 +142,8 @@ def _told(tool: Any) -> Tool | None:
 
 
 def _is_own(tool: Any) -> bool:
-    """Whether a tool is the framework's way to itself: its calls are no calls of the agent."""
-    if type(tool).__name__ in _OWN_CLASSES:
-        return True
-    function = getattr(tool, "func", None)
-    is_theirs = type(tool).__module__.startswith("google.adk.") and (
-        function is None or (getattr(function, "__module__", None) or "").startswith("google.adk.")
-    )
-    return is_theirs and tool.name in _OWN_TOOLS
+    """Whether a tool is the framework's way to itself, or adds to the prompt and is never called."""
+    return is_own(tool) or type(tool).__name__ in _OWN_CLASSES
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
@@ -227,7 +206,7 @@ class _Conversation:
         self._world = world
         self._at_provider = _AtProvider(_agents(_root(obj)))
         self._own_code = frozenset(each.name for each in _agents(_root(obj)) if adds_code(each, "google"))
-        self._runner = _runner(obj, _plugin(world, session, self._turn))
+        self._runner = _runner(obj, _plugin(session, self._turn))
         self._is_open = False
 
     async def reply(self, text: str) -> dict[str, Any]:
@@ -309,130 +288,31 @@ def _require_seam() -> None:
         raise unsupported(FRAMEWORK, missing)
 
 
-def _plugin(world: World, session: str, turn: _Turn) -> Any:
+def _plugin(session: str, turn: _Turn) -> Any:
     _require_seam()
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools import BaseTool
 
-    class OfScenario(BasePlugin):  # type: ignore[misc]
-        """The first of all plugins: the others see the tools that it puts in place."""
+    class Heard(BasePlugin):  # type: ignore[misc]
+        """Notes what the events of the run itself do not tell."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-            for name, tool in llm_request.tools_dict.items():
-                llm_request.tools_dict[name] = _stand_in(tool, world, turn)
+            tools = llm_request.tools_dict.items()
+            turn.tasks.update(name for name, tool in tools if type(tool).__name__ == _TASK_TOOL)
 
         async def before_tool_callback(
             self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
-        ) -> dict[str, Any] | None:
+        ) -> None:
             if _is_own(tool):
                 turn.own.add(tool_context.function_call_id)
-                return None
-            if _is(tool, _AGENT_TOOL):
-                return None
-            if type(tool) is BaseTool:  # it stands for one that there is none of
+            elif type(tool) is BaseTool:  # it stands for one that there is none of
                 turn.missing.add(tool_context.function_call_id)
-                return None
-            if hasattr(tool, _MARK):
-                return None
-            # of a list of tools that no request of a model had: it must not run by itself
-            value = await _answered(world, turn, tool, tool_args, tool_context)
-            return value if isinstance(value, dict) else {"result": value}
 
         async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
             if invocation_context.session.id != session:
                 turn.heard.append(_Heard(event, is_inner=True))
 
-    return OfScenario(name="agenteval")
-
-
-# ── a tool ───────────────────────────────────────────────────────────────────────────────────────
-
-_MARK = "_agenteval_stands_in"
-
-
-def _stand_in(tool: Any, world: World, turn: _Turn) -> Any:
-    """A copy of a tool that asks the scenario."""
-    if hasattr(tool, _MARK):
-        return tool
-    if _is_own(tool):
-        return tool
-    if type(tool).__name__ == _TASK_TOOL:
-        turn.tasks.add(tool.name)
-        return tool
-    if _is(tool, _AGENT_TOOL):
-        return _recorded(tool, world)
-    copied = copy.copy(tool)
-    is_plain = _is(tool, _FUNCTION_TOOL) and _runs_its_function(tool)
-
-    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
-        if not is_plain:
-            return await _answered(world, turn, tool, args, tool_context)
-
-        async def answer(**_: Any) -> Any:
-            return await _answered(world, turn, tool, args, tool_context)
-
-        # the framework's own check of the arguments and its confirmations come first, as ever
-        called = copy.copy(tool)
-        called.func = _with_signature_of(tool.func, answer)
-        return await type(tool).run_async(called, args=args, tool_context=tool_context)
-
-    copied.run_async = run_async
-    setattr(copied, _MARK, True)
-    return copied
-
-
-def _recorded(tool: Any, world: World) -> Any:
-    """A copy of an agent as a tool, whose call is seen. The agent runs with the plugins, ours among them."""
-    played, copied = copy.copy(tool), copy.copy(tool)
-    if getattr(tool, "include_plugins", True) is False:
-        played.include_plugins = True
-
-    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
-        async def own() -> Any:
-            return await played.run_async(args=args, tool_context=tool_context)
-
-        return await world.record(tool.name, copy.deepcopy(args), own, tool_context.function_call_id or "")
-
-    copied.run_async = run_async
-    setattr(copied, _MARK, True)
-    return copied
-
-
-def _runs_its_function(tool: Any) -> bool:
-    """Whether all that the tool does is to call ``func``: subclasses may ask for credentials first."""
-    from google.adk.tools import FunctionTool
-
-    if type(tool).run_async is not FunctionTool.run_async:
-        return False
-    try:
-        inspect.signature(tool.func)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _with_signature_of(function: Any, answer: Any) -> Any:
-    signature = inspect.signature(function)
-    answer.__signature__ = signature
-    answer.__annotations__ = {}
-    answer.__name__ = getattr(function, "__name__", type(function).__name__)
-    return answer
-
-
-async def _answered(world: World, turn: _Turn, tool: Any, args: dict[str, Any], tool_context: Any) -> Any:
-    """What the framework gets as the result. Errors have the form in which it tells its own ones."""
-
-    async def own() -> Any:
-        return await tool.run_async(args=args, tool_context=tool_context)
-
-    return _result(await world.call(tool.name, copy.deepcopy(args), own, tool_context.function_call_id or ""))
-
-
-def _result(answer: Answer) -> Any:
-    value = answer.value
-    if answer.is_error and not (isinstance(value, dict) and value.get("error")):
-        return {"error": value}
-    return value
+    return Heard(name="agenteval")
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────

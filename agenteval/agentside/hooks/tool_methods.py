@@ -43,10 +43,6 @@ class _Inside(NamedTuple):
 
 _INSIDE: ContextVar[tuple[_Inside, ...]] = ContextVar("agenteval_inside", default=())
 
-other_code: Callable[[], bool] = lambda: False  # noqa: E731
-"""Whether what runs without a world is known to be no agent's; agenteval's own process sets it."""
-
-
 worlds.carry(_INSIDE)
 
 
@@ -74,6 +70,7 @@ def hook(
     read: Read,
     give: Give,
     *,
+    through: Callable[[Any, Callable[..., Any]], Any] = lambda tool, ask: None,
     recorded: Callable[[Any], Any] = lambda value: value,
     last: Callable[[list[Any]], Any] = lambda values: values[-1] if values else None,
 ) -> Callable[[Any], Any]:
@@ -82,8 +79,13 @@ def hook(
     ``layer``: the framework. ``read(tool, args, kwargs)`` says what is called; ``None`` for what is the
     framework's own business, which runs as ever and is no call. ``give(tool, answer, args, kwargs)``: what
     the method returns, or raises, for the scenario's answer, errors in the framework's own form; of a
-    generator, the one event. ``recorded(value)``: what the record has of what the agent's own tool returned;
-    it raises ``ToolFailedError`` for an error; ``last``: of the events of a generator, that value.
+    generator, the one event.
+
+    ``through(tool, ask)``, for a coroutine function: a copy of the tool in which the coroutine function
+    ``ask`` stands for the author's own, so that what the framework does before it (the check of arguments, a
+    confirmation) happens as ever; ``None`` where there is no such place. ``recorded(value)``: what the record
+    has of what the agent's own tool returned; it raises ``ToolFailedError`` for an error. ``last``: of the
+    events of a generator, that value.
 
     A tool that is mocked does not run for any reason: where ``read`` fails, the model is given an error, and
     the turn proves nothing.
@@ -91,7 +93,7 @@ def hook(
 
     def met(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Met | None:
         world = worlds.current()
-        if world is None and (other_code() or not worlds.open_worlds()):
+        if world is None and not worlds.may_be_of_agent():
             return None
         try:
             call = read(tool, args, kwargs)
@@ -147,8 +149,15 @@ def hook(
                         value = await real(tool, *args, **kwargs)
                     return recorded(value)
 
-                answer = await found.ask(own)
-                return value if answer is None else give(tool, answer, args, kwargs)
+                async def asked(*_: Any, **__: Any) -> Any:
+                    answer = await found.ask(own)
+                    return value if answer is None else give(tool, answer, args, kwargs)
+
+                proxy = through(tool, asked) if found.is_asked else None
+                if proxy is None:
+                    return await asked()
+                with found.inside():
+                    return await real(proxy, *args, **kwargs)
 
             return run_async
 
@@ -236,6 +245,11 @@ class _Met:
         except ToolFailedError:
             return None
         return None if self._ran else answer
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the scenario is to be asked."""
+        return not self._refused and not self._is_left
 
     @property
     def _is_left(self) -> bool:

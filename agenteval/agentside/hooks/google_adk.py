@@ -1,0 +1,63 @@
+"""Google's Agent Development Kit: ``BaseTool.run_async``, in each class that has its own."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+from .tool_methods import Call, change_below, hook
+
+_PACKAGE = "google.adk."
+_OWN_TOOLS = (
+    "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
+    "adk_request_confirmation", "adk_request_credential", "adk_request_input",
+)  # fmt: skip
+"""How the framework itself uses calls."""
+_AGENT_TOOLS = ("AgentTool", "_TaskAgentTool")
+
+
+def install(module: Any) -> None:
+    """``module``: ``google.adk.tools.base_tool``."""
+    change_below(module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, through=_through))
+
+
+def is_own(tool: Any) -> bool:
+    """Return whether a tool is the framework's way to itself: its calls are no calls of the agent."""
+    function = getattr(tool, "func", None)
+    is_theirs = type(tool).__module__.startswith(_PACKAGE) and (
+        function is None or (getattr(function, "__module__", None) or "").startswith(_PACKAGE)
+    )
+    return is_theirs and tool.name in _OWN_TOOLS
+
+
+def _read(tool: Any, _args: Any, kwargs: Any) -> Call | None:
+    if is_own(tool) or type(tool).__name__ == "BaseTool":  # the second stands for one that there is none of
+        return None
+    is_agent = any(cls.__name__ in _AGENT_TOOLS for cls in type(tool).__mro__)
+    call_id = getattr(kwargs["tool_context"], "function_call_id", None) or ""
+    return Call(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent)
+
+
+def _through(tool: Any, ask: Any) -> Any:
+    """Only for a tool that does nothing but call its function: others may ask for credentials first."""
+    from google.adk.tools import FunctionTool
+
+    if getattr(type(tool), "run_async", None) is not FunctionTool.run_async:
+        return None
+    try:
+        signature = inspect.signature(tool.func)
+    except (TypeError, ValueError):
+        return None
+    ask.__signature__, ask.__annotations__ = signature, {}
+    ask.__name__ = getattr(tool.func, "__name__", type(tool.func).__name__)
+    proxy = copy.copy(tool)
+    proxy.func = ask
+    return proxy
+
+
+def _give(tool: Any, answer: Any, _args: Any, _kwargs: Any) -> Any:
+    value = answer.value
+    if answer.is_error and not (isinstance(value, dict) and value.get("error")):
+        return {"error": value}
+    return value
