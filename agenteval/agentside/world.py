@@ -70,6 +70,8 @@ class AskedCall(NamedTuple):
     """As JSON; as they are where JSON cannot hold them."""
     call_id: str
     """What the framework knows it by; empty where it has none."""
+    agent: str = ""
+    """Which of several agents made it; empty where that is not known."""
 
 
 class Turn:
@@ -186,44 +188,51 @@ class World:
         return self._turn is not None and self._turn.calls.mocks(name)
 
     async def call(
-        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = ""
+        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
     ) -> Answer:
         """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
         tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
-        as it is, and what it raises raised. ``call_id``: by which the messages know the call. Raises
+        as it is, and what it raises raised. ``call_id``: by which the messages know the call; ``agent``: who
+        makes it. Raises
         ``UntrackedCallError`` before the first turn, and in a thread that outlived its turn."""
-        calls, given = self._here(name, args, call_id)
+        calls, given = self._here(AskedCall(name, args, call_id, agent))
         answered = await calls.call(name, given, own)
         return Answer(answered.value, answered.is_error)
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Answer:
+    def call_sync(
+        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+    ) -> Answer:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(name, args, call_id)
+        calls, given = self._here(AskedCall(name, args, call_id, agent))
         answered = calls.call_sync(name, given, own)
         return Answer(answered.value, answered.is_error)
 
-    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "") -> Any:
+    async def record(
+        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
+    ) -> Any:
         """For what is called as a tool and is left to the agent, such as another agent: what ``own()`` gives.
         The call is seen as one of a tool that there is."""
-        calls, given = self._here(name, args, call_id)
+        calls, given = self._here(AskedCall(name, args, call_id, agent))
         return await calls.record(name, given, own)
 
-    def record_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Any:
+    def record_sync(
+        self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
+    ) -> Any:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(name, args, call_id)
+        calls, given = self._here(AskedCall(name, args, call_id, agent))
         return calls.record_sync(name, given, own)
 
-    def _here(self, name: str, args: Any, call_id: str) -> tuple[TurnCalls, Any]:
+    def _here(self, call: AskedCall) -> tuple[TurnCalls, Any]:
         """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
         carrier = _CARRIER.get()
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
-            raise untracked(name)
+            raise untracked(call.name)
         if carrier is not None:
-            self._note_carried(carrier, name)
-        text = as_json_text(args)
-        self.asked.add(name)
-        self._asked.append(AskedCall(name, text, call_id))
-        return self._turn.calls, json.loads(text) if isinstance(args, Mapping) else args
+            self._note_carried(carrier, call.name)
+        given, text = call.arguments, as_json_text(call.arguments)
+        self.asked.add(call.name)
+        self._asked.append(call._replace(arguments=text))
+        return self._turn.calls, json.loads(text) if isinstance(given, Mapping) else given
 
     def _note_carried(self, carrier: Carrier, name: str) -> None:
         with _LOCK:

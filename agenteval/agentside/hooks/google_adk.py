@@ -35,8 +35,9 @@ def _read(tool: Any, _args: Any, kwargs: Any) -> Call | None:
     if is_own(tool) or type(tool).__name__ == "BaseTool":  # the second stands for one that there is none of
         return None
     is_agent = any(cls.__name__ in _AGENT_TOOLS for cls in type(tool).__mro__)
-    call_id = getattr(kwargs["tool_context"], "function_call_id", None) or ""
-    return Call(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent)
+    context = kwargs["tool_context"]
+    call_id, agent = getattr(context, "function_call_id", None) or "", getattr(context, "agent_name", "")
+    return Call(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent, agent=agent)
 
 
 def _through(tool: Any, ask: Any) -> Any:

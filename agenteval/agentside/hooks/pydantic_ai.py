@@ -23,7 +23,8 @@ def _read(toolset: Any, args: Any, kwargs: Any) -> Call | None:
     given = named(_PARAMETERS, args, kwargs)
     context = given["ctx"]
     call_id = context.tool_call_id or ""
-    return Call(given["name"], _as_written(context, call_id, given["tool_args"]), call_id)
+    agent = getattr(getattr(context, "agent", None), "name", None) or ""
+    return Call(given["name"], _as_written(context, call_id, given["tool_args"]), call_id, agent=agent)
 
 
 def _as_written(context: Any, call_id: str, given: Any) -> Any:

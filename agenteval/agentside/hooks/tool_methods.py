@@ -31,6 +31,8 @@ class Call(NamedTuple):
     wraps; by default its id, else the tool."""
     is_agent: bool = False
     """Another agent is called as a tool: it runs unless the scenario mocks it."""
+    agent: str = ""
+    """The name of the agent that makes it; empty where it is not known."""
 
 
 class _Inside(NamedTuple):
@@ -211,12 +213,12 @@ class _Met:
             return refusal
         assert self._call
         assert self._world
-        name, args, call_id = self._call.name, self._call.args, self._call.call_id
+        name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         try:
             if self._is_left:
-                await self._world.record(name, args, run, call_id)
+                await self._world.record(name, args, run, call_id, agent)
                 return None
-            answer = await self._world.call(name, args, run, call_id)
+            answer = await self._world.call(name, args, run, call_id, agent)
         except worlds.UntrackedCallError as error:
             return Answer({"error": str(error)}, is_error=True)
         except ToolFailedError:
@@ -234,12 +236,12 @@ class _Met:
             return refusal
         assert self._call
         assert self._world
-        name, args, call_id = self._call.name, self._call.args, self._call.call_id
+        name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         try:
             if self._is_left:
-                self._world.record_sync(name, args, run, call_id)
+                self._world.record_sync(name, args, run, call_id, agent)
                 return None
-            answer = self._world.call_sync(name, args, run, call_id)
+            answer = self._world.call_sync(name, args, run, call_id, agent)
         except worlds.UntrackedCallError as error:
             return Answer({"error": str(error)}, is_error=True)
         except ToolFailedError:
