@@ -207,7 +207,7 @@ def hasty_by_threads(text: str) -> str:
         return pool.submit(hasty_by_function, text).result()
 
 
-class InClass:
+class in_class:  # noqa: N801
     def __init__(self, hasty: bool = False) -> None:
         self.agent = _build(hasty)
         self.session = self.agent.create_session()
@@ -219,9 +219,6 @@ class InClass:
         return (await self.agent.run(text, session=self.session)).text
 
 
-class HastyInClass(InClass):
+class HastyInClass(in_class):
     def __init__(self) -> None:
         super().__init__(hasty=True)
-
-
-in_class = InClass

@@ -224,7 +224,7 @@ def hasty_by_threads(text: str) -> str:
         return pool.submit(hasty_by_function, text).result()
 
 
-class InClass:
+class in_class:  # noqa: N801
     def __init__(self, hasty: bool = False) -> None:
         self.agent = _build(hasty)
 
@@ -232,9 +232,6 @@ class InClass:
         return asyncio.run(_ask(self.agent, text))
 
 
-class HastyInClass(InClass):
+class HastyInClass(in_class):
     def __init__(self) -> None:
         super().__init__(hasty=True)
-
-
-in_class = InClass

@@ -234,7 +234,7 @@ def hasty_by_threads(text: str) -> str:
     return answers[0]
 
 
-class InClass:
+class in_class:  # noqa: N801
     def __init__(self, hasty: bool = False) -> None:
         self.agent = _shop(hasty)
         self.messages: list[dict[str, str]] = []
@@ -246,9 +246,6 @@ class InClass:
         return answer
 
 
-class HastyInClass(InClass):
+class HastyInClass(in_class):
     def __init__(self) -> None:
         super().__init__(hasty=True)
-
-
-in_class = InClass

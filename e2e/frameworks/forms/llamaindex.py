@@ -256,7 +256,7 @@ def hasty_by_threads(text: str) -> str:
     return answers[0]
 
 
-class InClass:
+class in_class:  # noqa: N801
     def __init__(self, hasty: bool = False) -> None:
         self.agent = _build(hasty)
         self.history = Context(self.agent)
@@ -268,9 +268,6 @@ class InClass:
         return str(await self.agent.run(user_msg=text, ctx=self.history))
 
 
-class HastyInClass(InClass):
+class HastyInClass(in_class):
     def __init__(self) -> None:
         super().__init__(hasty=True)
-
-
-in_class = InClass

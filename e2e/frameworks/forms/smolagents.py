@@ -181,7 +181,7 @@ def hasty_by_threads(text: str) -> str:
         return pool.submit(hasty_by_function, text).result()
 
 
-class InClass:
+class in_class:  # noqa: N801
     def __init__(self) -> None:
         self.agent = _build()
 
@@ -195,6 +195,3 @@ class HastyInClass:
 
     def chat(self, text: str) -> str:
         return str(self.agent.run(text, reset=False))
-
-
-in_class = InClass
