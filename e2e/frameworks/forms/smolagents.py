@@ -47,18 +47,19 @@ def cancel_order(order_id: str) -> dict:
 
 def _read(messages: list[ChatMessage]) -> tuple[str, list[str]]:
     """What is asked, and what each step since then came to."""
-    asked, seen = "", list[str]()
+    asked, previous, seen = "", "", list[str]()
     for message in messages:
         content = message.content or ""
         text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
         if text.startswith("New task:"):
             lines = text.splitlines()
-            task = (
-                lines.index("Task:") if "Task:" in lines else 0
-            )  # a managed agent's task is within a prompt
-            asked, seen = lines[task + 1], []
+            heading = "Task:" if "Task:" in lines else "New task:"  # a managed agent's is within a prompt
+            asked, seen = lines[lines.index(heading) + 1], []
+        elif text.startswith("Call id:") and seen and previous.startswith("Observation:"):
+            seen[-1] += f"\n{text}"  # code that printed something before it failed
         elif message.role == MessageRole.TOOL_RESPONSE:
             seen.append(text)
+        previous = text
     return asked, seen
 
 
