@@ -8,7 +8,6 @@ finds it by its ancestors. No variable says where the folder of these files is, 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import stat
 import sys
@@ -96,7 +95,7 @@ def _write(path: Path, url: str) -> None:
     new.unlink(missing_ok=True)
     number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(number, "w", encoding="utf-8") as file:
-        json.dump({"url": url}, file)
+        file.write(url)
     os.replace(new, path)
 
 
@@ -131,8 +130,7 @@ def _read(folder: Path, name: str) -> str | None:
         _require_private(folder)
         number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(number, encoding="utf-8") as file:
-            url = json.load(file)["url"] if _is_own(os.fstat(number)) else None
-        return url if isinstance(url, str) else None
+            return file.read() if _is_own(os.fstat(number)) else None
     return None
 
 

@@ -2,14 +2,14 @@
 one, the real server that it stands in for.
 
 A call of a tool that the real server has is announced to the run as such (``HAS_REAL``). Where the run leaves
-it to the real server, it answers with a ``PERMIT``; what came of the call is reported under that (``OUTCOME``).
+it to the real server, it answers with a ``PERMIT``; what came of the call is reported by that (``OUTCOME``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Problem
@@ -20,6 +20,7 @@ _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
 """The run bounds how long a call takes, and the agent how long it waits."""
 _ANY = {"type": "object"}
+_GONE = "agenteval's run does not answer any more, so no tool does"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
@@ -28,7 +29,6 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
     """
     import httpx2
     from mcp import Client, StdioServerParameters
-    from mcp.client.streamable_http import streamable_http_client
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
 
@@ -36,19 +36,17 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
         # It is on this machine: a proxy of the environment is not asked.
         timeout = httpx2.Timeout(_CALL_S, connect=_CONNECT_S)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=timeout, trust_env=False))
-        transport = streamable_http_client(url, http_client=http)
-        run = await _entered(
-            stack,
-            Client(transport, cache=None, read_timeout_seconds=_CONNECT_S),
-            f"the run at {url} does not answer",
-            "is it over? a bridge serves one conversation of a run that goes on",
-        )
+        run = _Run(url, http)
+        await run.require()
         behind = None
         if real:
             program, *arguments = real
             parameters = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
-            what = f"the real server ({' '.join(real)}) does not start"
-            behind = await _entered(stack, Client(parameters, cache=None), what, "try the command by itself")
+            try:
+                behind = await stack.enter_async_context(Client(parameters, cache=None))
+            except Exception as error:
+                what = f"the real server ({' '.join(real)}) does not start: {_innermost(error)}"
+                raise AuthorError(Problem(what, "try the command by itself")) from error
         bridge = _Bridge(run, behind, frozenset(only))
         server: Any = Server(
             "agenteval",
@@ -60,15 +58,48 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
             await server.run(lines, out, server.create_initialization_options())
 
 
-async def _entered(stack: AsyncExitStack, client: Any, what: str, remedy: str) -> Any:
-    try:
-        return await stack.enter_async_context(client)
-    except Exception as error:
-        raise AuthorError(Problem(f"{what}: {_innermost(error)}", remedy)) from error
+class _Run:
+    """The run's server. Each request has a client of its own: one that finds the server gone takes all that
+    it is part of along."""
+
+    def __init__(self, url: str, http: Any) -> None:
+        self._url = url
+        self._http = http
+        self._mode = "auto"
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Any]:
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        transport = streamable_http_client(self._url, http_client=self._http)
+        async with Client(transport, cache=None, mode=self._mode, read_timeout_seconds=_CONNECT_S) as client:
+            if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                self._mode = client.protocol_version  # which needs no handshake
+            yield client
+
+    async def require(self) -> None:
+        """Raises ``AuthorError`` if it does not answer."""
+        try:
+            async with self.connected():
+                pass
+        except Exception as error:
+            what = f"the run at {self._url} does not answer: {_innermost(error)}"
+            remedy = "is it over? a bridge serves one conversation of a run that goes on"
+            raise AuthorError(Problem(what, remedy)) from error
+
+    async def list_tools(self) -> Sequence[Any]:
+        async with self.connected() as client:
+            return await _all_tools(client)
+
+    async def call(self, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
+        async with self.connected() as client:
+            return await _call(client, name, arguments, meta)
 
 
 class _Bridge:
-    def __init__(self, run: Any, real: Any, only: frozenset[str]) -> None:
+    def __init__(self, run: _Run, real: Any, only: frozenset[str]) -> None:
         self._run = run
         self._real = real
         self._only = only
@@ -76,8 +107,12 @@ class _Bridge:
 
     async def list_tools(self, _ctx: Any, _params: Any) -> Any:
         import mcp_types as types
+        from mcp.shared.exceptions import MCPError
 
-        declared = {tool.name: tool for tool in await _all_tools(self._run)}
+        try:
+            declared = {tool.name: tool for tool in await self._run.list_tools()}
+        except Exception as error:
+            raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {_innermost(error)}") from error
         found = [_merged(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
         tools = (*found, *declared.values())
         return types.ListToolsResult(
@@ -88,10 +123,9 @@ class _Bridge:
         name, arguments = params.name, params.arguments or {}
         has_real = await self._has_real(name)
         try:
-            answer = await _call(self._run, name, arguments, {HAS_REAL: True} if has_real else None)
+            answer = await self._run.call(name, arguments, {HAS_REAL: True} if has_real else None)
         except Exception as error:
-            what = f"agenteval's run does not answer any more, so no tool does: {_innermost(error)}"
-            return _error_result(what)
+            return _error_result(f"{_GONE}: {_innermost(error)}")
         permit = (answer.meta or {}).get(PERMIT)
         return answer if permit is None else await self._carried_out(permit, name, arguments)
 
@@ -111,10 +145,8 @@ class _Bridge:
 
     async def _report(self, permit: str, name: str, value: Any, *, is_error: bool) -> None:
         outcome = {"value": value, "is_error": is_error}
-        try:
-            await _call(self._run, name, outcome, {OUTCOME: permit})
-        except Exception:
-            return  # the run is over: nobody judges the call
+        with suppress(Exception):  # the run is over: nobody judges the call
+            await self._run.call(name, outcome, {OUTCOME: permit})
 
     async def _list_real(self) -> Sequence[Any]:
         tools = await _all_tools(self._real) if self._real else ()
@@ -123,7 +155,8 @@ class _Bridge:
 
     async def _has_real(self, name: str) -> bool:
         if self._real and name not in self._real_names:
-            await self._list_real()
+            with suppress(Exception):  # it has ended; the scenario still answers
+                await self._list_real()
         return name in self._real_names
 
 
