@@ -245,6 +245,22 @@ def test_without_passthrough_the_real_server_carries_out_nothing(project: Projec
     assert not (project.root / "really_ran.txt").exists()
 
 
+def test_without_a_real_server_nothing_answers_what_is_left_to_it(project: Project) -> None:
+    bot = BOT.replace('"get_order", {"id": name}', '"get_weather", {"city": name}')
+    project_with(project, bug=False, bot=bot, unmocked_tools="passthrough", agent={"calls": "all"})
+    project.scenarios("""
+id: weather
+tools: {get_order: {returns: {ok: true}}}
+turns:
+- user: The weather of ORD-1
+  expect:
+    output: {contains: ["unknown tool 'get_weather'"]}
+    tool_calls: {match: strict, calls: [{name: get_weather, result: error}]}
+""")
+    done = project.run()
+    assert done.code == 0, done.all
+
+
 # ── outside a conversation ───────────────────────────────────────────────────────────────────────
 
 

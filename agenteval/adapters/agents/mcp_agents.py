@@ -115,7 +115,12 @@ def _calls(context: Context, batches: Iterator[int]) -> CallTool:
     """Each call is a step: which ones a model asked for together does not show in when they arrive."""
 
     async def call(name: str, args: dict[str, Any]) -> Answered:
-        return await asyncio.wrap_future(context.ask(name, args, next(batches)))
+        batch = next(batches)
+        if not context.leaves(name):
+            return await asyncio.wrap_future(context.ask(name, args, batch))
+        own = Own()  # the agent's own business, but it has come here, where nothing carries it out
+        own.done.set_result(Answered({"error": f"unknown tool '{name}'"}, is_error=True))
+        return await asyncio.wrap_future(own.begin(context, name, args, batch))
 
     return call
 
