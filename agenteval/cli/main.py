@@ -390,6 +390,7 @@ def _score(
     raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 
 
+BRIDGE = "For agents that start their servers themselves"
 tools_app = typer.Typer(
     name="tools",
     cls=Commands,
@@ -409,8 +410,34 @@ def _serve(
         str | None,
         typer.Option("--http", metavar="[HOST:]PORT", help="Streamable HTTP; without it, standard input."),
     ] = None,
+    stdio_bridge: Annotated[
+        bool,
+        typer.Option(
+            "--stdio-bridge",
+            rich_help_panel=BRIDGE,
+            help="In place of a server that an agent starts: serve the run that the agent is part of.",
+        ),
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="NAME,…", rich_help_panel=BRIDGE, help="List these tools alone."),
+    ] = None,
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--else",
+            rich_help_panel=BRIDGE,
+            help="What follows -- starts the real server: its tools are listed, too.",
+        ),
+    ] = False,
 ) -> None:
-    """Serve the tools of one scenario, chosen with -s, as an MCP server."""
+    """Serve the tools of one scenario, chosen with -s, as an MCP server; or stand in for one in a run."""
+    if stdio_bridge or only is not None or real:
+        from agenteval.cli.commands.bridge import bridge
+
+        command = tuple(selecting.paths or ())
+        others = replace(selecting, paths=None) != Selecting() or http is not None
+        raise typer.Exit(bridge(command, is_bridge=stdio_bridge, only=only, has_real=real, has_others=others))
     from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.tools import serve
 

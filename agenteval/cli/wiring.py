@@ -203,7 +203,7 @@ class Resources:
         if self._transport:
             await self._transport.aclose()
         if self._mcp:
-            self._mcp.host.close()
+            self._mcp.close()
         self.traffic.close()
 
 

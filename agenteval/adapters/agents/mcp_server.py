@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import socket
 import threading
@@ -15,8 +16,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from agenteval.adapters.bridge import addresses
+from agenteval.adapters.bridge.serving import HAS_REAL, OUTCOME, PERMIT
 from agenteval.agentside.targets.context import OVER, Answered
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.scenario import Tool
@@ -24,8 +27,7 @@ from agenteval.core.scenario import Tool
 CallTool = Callable[[str, dict[str, Any]], Awaitable[Answered]]
 """Calls a tool of one conversation's world. Cancelled where the conversation is over."""
 
-VARIABLE = "AGENTEVAL_MCP_URL"
-"""Where a program or a Python target finds the server."""
+VARIABLE = addresses.VARIABLE
 
 _ANY = {"type": "object"}
 _ENDING_S = 3.0
@@ -43,12 +45,23 @@ def require_sdk(what: str) -> None:
         raise AuthorError(Problem(f"{what} needs the package mcp, version 2 ({error})", _NEEDS)) from error
 
 
+class RealCalls(Protocol):
+    """Calls of tools that the real server behind a bridge has, too."""
+
+    async def begin(self, name: str, args: dict[str, Any]) -> Answered | str:
+        """What the scenario answers; or a permit for the real server to do so. Cancelled as ``CallTool``."""
+
+    async def end(self, permit: str, answered: Answered) -> None:
+        """What the real server answered. Returns once it is recorded."""
+
+
 @dataclass
 class Served:
     """What stands behind an address: the tools, and who calls them; ``None`` while no conversation does."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call: CallTool | None = None
+    real: RealCalls | None = None
     list_asked: Callable[[], None] = lambda: None
     """Called when the agent asks for the list of the tools."""
 
@@ -70,8 +83,20 @@ def mcp_server(served: Callable[[Any], Served | None]) -> Any:
         found = served(ctx.request)
         if found is None or found.call is None:
             return _result(Answered({"error": OVER}, is_error=True))
+        args = dict(params.arguments or {})
+        meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
+        if found.real and OUTCOME in meta:
+            await found.real.end(
+                str(meta[OUTCOME]), Answered(args.get("value"), args.get("is_error") is True)
+            )
+            return types.CallToolResult(content=[])
         try:
-            return _result(await found.call(params.name, dict(params.arguments or {})))
+            if not (found.real and HAS_REAL in meta):
+                return _result(await found.call(params.name, args))
+            begun = await found.real.begin(params.name, args)
+            if isinstance(begun, Answered):
+                return _result(begun)
+            return types.CallToolResult(content=[], _meta={PERMIT: begun})
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise
@@ -108,6 +133,15 @@ def mcp_url() -> str:
     """The address of the conversation that goes on here; empty for an agent without ``mcp``. While agents are
     made it is one that answers nothing yet."""
     return _URL.get()
+
+
+def with_address(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of an agent's process: with its conversation's address, without that of another agent,
+    which plays in this process."""
+    if url := mcp_url():
+        return {**env, VARIABLE: url}
+    here = addresses.announced(os.getpid())
+    return {name: text for name, text in env.items() if not (name == VARIABLE and text == here)}
 
 
 @contextmanager

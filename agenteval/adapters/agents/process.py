@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias
 
+from agenteval.adapters.bridge import addresses
 from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation import exits
 from agenteval.core.expressions import expression
@@ -157,6 +158,7 @@ class Process:
         )
         self.pid = self._popen.pid
         _running(self)
+        addresses.announce(self.pid, env.get(addresses.VARIABLE, ""))
         work = (self._read, self._keep_log, self._write, self._wait)
         self._threads = [
             threading.Thread(target=each, daemon=True, name="agenteval-process") for each in work
@@ -186,6 +188,7 @@ class Process:
             if not self._is_reaped:
                 self._was_killed = self._was_killed or not self._has_exited()
                 _kill_tree(self.pid)
+                addresses.withdraw(self.pid)
         self._is_heard_out.set()
 
     def close_input(self) -> None:
@@ -452,6 +455,7 @@ def _running(process: Process) -> None:
 
 def _gone(process: Process) -> None:
     _alive.discard(process)
+    addresses.withdraw(process.pid)
 
 
 def kill_all() -> None:

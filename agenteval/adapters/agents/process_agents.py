@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, NotTakenUpError, Program
-from agenteval.adapters.agents.mcp_server import VARIABLE, mcp_url
+from agenteval.adapters.agents.mcp_server import mcp_url, with_address
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
@@ -194,8 +194,7 @@ async def _first_of(*events: anyio.Event | asyncio.Event) -> None:
 
 
 def _with_mcp(program: Program) -> Program:
-    url = mcp_url()
-    return replace(program, env={**program.env, VARIABLE: url}) if url else program
+    return replace(program, env=with_address(program.env))
 
 
 def keeps(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:

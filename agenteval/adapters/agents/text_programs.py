@@ -17,7 +17,7 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from agenteval.adapters.agents.mcp_server import VARIABLE, mcp_url
+from agenteval.adapters.agents.mcp_server import with_address
 from agenteval.adapters.agents.process import (
     BOM,
     GRACE_S,
@@ -201,8 +201,8 @@ class TextAgent:
             raise InfrastructureError(f"{program.who} cannot be started: {error}") from error
 
     def _environment(self) -> dict[str, str]:
-        more = {VARIABLE: mcp_url(), "TRACEPARENT": self.traceparent}
-        return {**self._agents.program.env, **{name: text for name, text in more.items() if text}}
+        more = {"TRACEPARENT": self.traceparent} if self.traceparent else {}
+        return {**with_address(self._agents.program.env), **more}
 
 
 class _Turn:

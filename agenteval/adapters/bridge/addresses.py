@@ -1,0 +1,171 @@
+"""Which address the tools of a process have, for processes that get no environment: clients of MCP hand only
+``HOME``, ``PATH`` and the like to the servers that they start.
+
+A run writes a file for each process of an agent with ``mcp``, named by the process; whatever that starts
+finds it by its ancestors. No variable says where the folder of these files is, since none would arrive.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from agenteval.adapters.bridge.ancestors import ancestors, look_at
+
+VARIABLE = "AGENTEVAL_MCP_URL"
+"""Where a program or a Python target finds the server. It wins over the files."""
+_LOOKS, _PAUSE_S = 10, 0.1
+"""A process may be quicker than the run that has just started its parent."""
+_UNFINISHED = ".new"
+
+
+class Found(NamedTuple):
+    """``url``: empty for a process of an agent without ``mcp``."""
+
+    url: str
+    name: str
+    """Of the process that it was written for."""
+
+
+# ── the run ──────────────────────────────────────────────────────────────────────────────────────
+
+_urls: dict[int, str] = {}
+_written: dict[int, Path] = {}
+_lock = threading.RLock()  # a signal may end processes while one is announced
+_home = 0
+
+
+def announce(pid: int, url: str) -> None:
+    """From now on what the process ``pid`` starts finds ``url``. One without is announced only where another
+    agent's address would be found in its place. Without a folder nothing is: a bridge says so."""
+    with _lock:
+        is_first = _begin_here()
+        if not url and not _urls.get(os.getpid()):
+            return
+        _urls[pid] = url
+        with suppress(OSError):
+            folder = _own_folder()
+            if is_first:
+                _remove_dead(folder)
+            if seen := look_at(pid):
+                _written[pid] = folder / seen.identity
+                _write(_written[pid], url)
+
+
+def announced(pid: int) -> str:
+    """What it finds; empty if nothing."""
+    return _urls.get(pid, "")
+
+
+def withdraw(pid: int) -> None:
+    """The process is over, or has no address any more."""
+    with _lock:
+        _urls.pop(pid, None)
+        if _home == os.getpid() and (path := _written.pop(pid, None)):
+            path.unlink(missing_ok=True)
+
+
+def withdraw_all() -> None:
+    """This process ends. A copy of it withdraws nothing of its parent's."""
+    for pid in tuple(_written):
+        withdraw(pid)
+
+
+def _begin_here() -> bool:
+    global _home
+    if _home == os.getpid():
+        return False
+    _home = os.getpid()
+    _urls.clear()
+    _written.clear()
+    atexit.register(withdraw_all)
+    return True
+
+
+def _write(path: Path, url: str) -> None:
+    new = path.with_name(path.name + _UNFINISHED)
+    new.unlink(missing_ok=True)
+    number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(number, "w", encoding="utf-8") as file:
+        file.write(url)
+    os.replace(new, path)
+
+
+def _remove_dead(folder: Path) -> None:
+    """Those of runs that were killed."""
+    for path in folder.iterdir():
+        identity = path.name.removesuffix(_UNFINISHED)
+        pid = identity.partition("-")[0]
+        seen = look_at(int(pid)) if pid.isdecimal() else None
+        if seen is None or seen.identity != identity:
+            path.unlink(missing_ok=True)
+
+
+# ── the bridge ───────────────────────────────────────────────────────────────────────────────────
+
+
+def find() -> Found | None:
+    """The address of the nearest ancestor that has one. Waits a moment for it."""
+    for look in range(_LOOKS):
+        if look:
+            time.sleep(_PAUSE_S)
+        for process in ancestors():
+            for folder in _folders():
+                if (url := _read(folder, process.identity)) is not None:
+                    return Found(url, process.name)
+    return None
+
+
+def _read(folder: Path, name: str) -> str | None:
+    """``None`` if there is no such file of this user's."""
+    with suppress(OSError, ValueError):
+        _require_private(folder)
+        number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(number, encoding="utf-8") as file:
+            return file.read() if _is_own(os.fstat(number)) else None
+    return None
+
+
+# ── the folder ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _folders() -> Iterator[Path]:
+    """Where it may be: the same for all processes of a user, whatever their environment is."""
+    if sys.platform == "win32":
+        return
+    user = os.getuid()
+    if (session := Path(f"/run/user/{user}")).is_dir():
+        yield session / "agenteval"
+    yield Path(f"/tmp/agenteval-{user}")
+
+
+def _own_folder() -> Path:
+    """Raises ``OSError`` if there is none that is private."""
+    fault = OSError("no folder")
+    for folder in _folders():
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _require_private(folder)
+            return folder
+        except OSError as error:
+            fault = error
+    raise fault
+
+
+def _require_private(folder: Path) -> None:
+    """Another user may have made it first, in a folder where all may write."""
+    found = folder.lstat()
+    if not (stat.S_ISDIR(found.st_mode) and _is_own(found) and not found.st_mode & 0o077):
+        raise PermissionError(f"{folder} is not a folder of this user's alone")
+
+
+def _is_own(found: os.stat_result) -> bool:
+    return sys.platform == "win32" or found.st_uid == os.getuid()

@@ -1,0 +1,74 @@
+"""``agenteval tools serve --stdio-bridge``: a process that an agent starts in place of an MCP server.
+
+It imports little: each conversation waits for its start."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from agenteval.adapters.bridge import addresses
+from agenteval.adapters.bridge.serving import serve
+from agenteval.core.errors import AuthorError, Problem
+
+_NAME = "agenteval tools serve --stdio-bridge"
+_NEEDS = "pip install 'agenteval-runner[mcp]'"
+
+
+def bridge(
+    command: Sequence[str], *, is_bridge: bool, only: str | None, has_real: bool, has_others: bool
+) -> int:
+    """Serve the run that this process is part of, until the input ends. ``command``: of the real server, if
+    it ``has_real``. ``has_others``: other options were given. Raises ``AuthorError``."""
+    names = _names(only)
+    if not is_bridge:
+        raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
+    if has_others:
+        what = f"{_NAME} takes --only and --else alone: the run chooses the scenario"
+        raise AuthorError(Problem(what, "remove the other options"))
+    if has_real and not command:
+        what = "--else: no command of the real server follows"
+        raise AuthorError(Problem(what, f"write {_NAME} --else -- COMMAND…"))
+    if command and not has_real:
+        what = f"{_NAME} takes no paths ({' '.join(command)}): the run chooses the scenario"
+        raise AuthorError(Problem(what, "a real server's command follows --else --"))
+    url = _url()
+    try:
+        import anyio
+        import mcp
+    except ImportError as error:
+        raise AuthorError(Problem(f"{_NAME} needs the package mcp, version 2 ({error})", _NEEDS)) from error
+    del mcp
+    anyio.run(lambda: serve(url, only=names, real=command))
+    return 0
+
+
+def _names(only: str | None) -> tuple[str, ...]:
+    if only is None:
+        return ()
+    names = tuple(name.strip() for name in only.split(",") if name.strip())
+    if not names:
+        raise AuthorError(Problem("--only names no tool", "write --only get_order,cancel_order"))
+    return names
+
+
+def _url() -> str:
+    """The address of the conversation that this process is part of. Raises ``AuthorError``."""
+    if url := os.environ.get(addresses.VARIABLE):
+        return url
+    if sys.platform == "win32":
+        what = f"{_NAME} cannot look for its run on Windows, and {addresses.VARIABLE} is not set"
+        remedy = f"hand {addresses.VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
+        raise AuthorError(Problem(what, remedy))
+    found = addresses.find()
+    if found and found.url:
+        return found.url
+    if found:
+        what = f"{_NAME}: the agent that started it ({found.name}) finds no tools at an MCP server"
+        raise AuthorError(Problem(what, "write mcp: true beside the agent in agenteval.yaml"))
+    what = (
+        f"{_NAME} stands in for an MCP server while agenteval run plays an agent with mcp: true;"
+        " no process above this one is such an agent"
+    )
+    raise AuthorError(Problem(what, "outside a run start the real server (docs/mcp.md)"))
