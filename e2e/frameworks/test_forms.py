@@ -283,29 +283,38 @@ def test_mocks_answer_each_sample_and_every_call_is_recorded_once(project: Proje
 
 
 @answered_forms
-def test_a_forbidden_call_is_red_and_what_does_not_fit_a_tool_is_never_green(
+def test_bugs_are_red_in_their_turn_and_real_tools_run_only_where_they_are_let_through(
     project: Project, form: Form
 ) -> None:
     shop = Shop(project, form)
-    mock = {"get_order": {"returns": {"status": "shipped"}}, "cancel_order": {"returns": "done"}}
-    shop.scenario("good", "order A-7", _checks(), mock)
-    shop.scenario("bug", "order A-7", _checks(), mock, agent="hasty")
-    shop.scenario("misfit", "bad", _checks(), mock)
-    faults = Faults(form, shop.run())
+    mocks = {"get_order": {"returns": {"status": "shipped"}}, "cancel_order": {"returns": "done"}}
+    shop.scenario("bug", "order A-7", _checks(), mocks, agent="hasty")
+    shop.scenario("misfit", "bad", _checks(), mocks)
+    shop.scenario("real", "order A-7", _checks(contains=["real"]))
+    shop.scenario("real-bug", "order A-7", _checks(), agent="hasty")
+    faults = Faults(form, shop.run(passthrough=True))
 
-    faults.same("real tools ran", shop.ran(), [])
-    faults.same("the good one: verdict", shop.played("good").verdict, "passed")
-    bug = shop.played("bug")
-    faults.same("the bug: verdict", bug.verdict, "failed")
-    faults.expect((0, "tool_calls") in bug.failed, f"the bug is not red in its turn: {bug.failed}")
-    faults.same("the bug: calls", sorted(bug.names), sorted([*form.before, "get_order", "cancel_order"]))
-    faults.expect(ORDER in bug.calls, f"the bug: arguments: {bug.calls}")
+    # Those of `real` and `real-bug`: none of a tool that the scenario answers.
+    faults.same("real tools ran", shop.ran(), ["cancel_order", "get_order", "get_order"])
+    for name in ("bug", "real-bug"):
+        bug = shop.played(name)
+        faults.same(f"{name}: verdict", bug.verdict, "failed")
+        faults.expect((0, "tool_calls") in bug.failed, f"{name}: not red in its turn: {bug.failed}")
+        faults.same(f"{name}: calls", sorted(bug.names), sorted([*form.before, "get_order", "cancel_order"]))
+        faults.expect(ORDER in bug.calls, f"{name}: arguments: {bug.calls}")
+    faults.expect("real" not in json.dumps(shop.played("bug").listed), "bug: the mock did not answer")
     misfit = shop.played("misfit")
     faults.expect(misfit.verdict != "passed", "arguments that do not fit the tool are green")
     mine = misfit.fault in (None, "agent")
     faults.expect(
         mine, f"arguments that do not fit the tool are no fault of the agent's, but: {misfit.fault}"
     )
+    real = shop.played("real")
+    faults.same("real: calls", real.calls, [*form.before, ORDER])
+    faults.expect("real" in real.answer, f"the real tool did not answer: {real.answer!r}")
+    results = [json.dumps(c["result"]) for c in real.listed if c["name"] == "get_order"]
+    faults.expect(all("real" in each for each in results), f"real: its result is not recorded: {results}")
+    faults.same("real: verdict", real.verdict, "passed")
     faults.same("exit code", faults.done.code, 1)
     faults.report()
 
@@ -323,29 +332,6 @@ def test_a_tool_that_the_scenario_does_not_answer_does_not_run(project: Project,
         faults.done.code in (1, 2), f"exit code: {faults.done.code}, expected 1 or 2 (the author's mistake)"
     )
     faults.expect("cancel_order" in faults.done.all, "the tool is not named")
-    faults.report()
-
-
-@answered_forms
-def test_real_tools_run_where_they_are_let_through_and_are_recorded_once(
-    project: Project, form: Form
-) -> None:
-    shop = Shop(project, form)
-    shop.scenario("good", "order A-7", _checks(contains=["real"]))
-    shop.scenario("bug", "order A-7", _checks(), agent="hasty")
-    faults = Faults(form, shop.run(passthrough=True))
-
-    faults.same("real tools ran", shop.ran(), ["cancel_order", "get_order", "get_order"])
-    good, bug = shop.played("good"), shop.played("bug")
-    faults.same("calls", good.calls, [*form.before, ORDER])
-    faults.expect("real" in good.answer, f"the real tool did not answer: {good.answer!r}")
-    results = [json.dumps(c["result"]) for c in good.listed if c["name"] == "get_order"]
-    faults.expect(all("real" in each for each in results), f"its result is not recorded: {results}")
-    faults.same("verdict", good.verdict, "passed")
-    faults.same("the bug: verdict", bug.verdict, "failed")
-    faults.expect((0, "tool_calls") in bug.failed, f"the bug is not red in its turn: {bug.failed}")
-    faults.same("the bug: calls", sorted(bug.names), sorted([*form.before, "get_order", "cancel_order"]))
-    faults.same("exit code", faults.done.code, 1)
     faults.report()
 
 
