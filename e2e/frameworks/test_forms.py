@@ -122,12 +122,14 @@ def _forms(path: Path) -> Iterator[Form]:
         )
 
 
+INSTALLED = _installed()
+
+
 def _params(wanted: Mapping[str, str], only: str | None = None) -> list[Any]:
     found: list[Any] = []
-    installed = _installed()
     for name, package in sorted(wanted.items()):
         path = FOLDER / f"{name}.py"
-        if name in installed and path.is_file():
+        if name in INSTALLED and path.is_file():
             found += [pytest.param(each, id=str(each)) for each in _forms(path) if only in (None, each.name)]
         else:
             skip = pytest.mark.skip(reason=f"{package} is not installed here, or another framework is")
@@ -135,8 +137,10 @@ def _params(wanted: Mapping[str, str], only: str | None = None) -> list[Any]:
     return found
 
 
-answered_forms = pytest.mark.parametrize("form", _params({**PACKAGES, "mcp_stdio": "mcp"}))
-refused_forms = pytest.mark.parametrize("form", _params({**PACKAGES, "mcp_stdio": "mcp"}, "by_function"))
+ANSWERED = {**PACKAGES, "mcp_stdio": "mcp"}
+answered_forms = pytest.mark.parametrize("form", _params(ANSWERED))
+specialist_forms = pytest.mark.parametrize("form", _params(PACKAGES, "specialist_agent"))
+refused_forms = pytest.mark.parametrize("form", _params(ANSWERED, "by_function"))
 plain_forms = pytest.mark.parametrize("form", _params({"plain_loop": "openai"}))
 
 
@@ -252,9 +256,6 @@ def test_mocks_answer_each_sample_and_every_call_is_recorded_once(project: Proje
     two = _checks(order=False, contains=["A-1 is late A-1", "B-2 is late B-2"])
     late = {"returns": {"status": "late ${args.order_id}"}}  # each call has the answer to its own arguments
     shop.scenario("two", "orders A-1 B-2", two, {"get_order": late})
-    if form.is_specialist:
-        stubbed = _checks(order=False, contains=["stubbed"])
-        shop.scenario("stubbed", "order A-7", stubbed, {"specialist": {"returns": "A-7 is stubbed"}})
     faults = Faults(form, shop.run())
 
     faults.same("real tools ran", shop.ran(), [])
@@ -273,11 +274,22 @@ def test_mocks_answer_each_sample_and_every_call_is_recorded_once(project: Proje
     looked = [("get_order", {"order_id": each}) for each in ("A-1", "B-2")]
     faults.same("two orders: calls", both.calls, [*form.before, *looked])
     faults.same("two orders: verdict", both.verdict, "passed")
-    if form.is_specialist:
-        stub = shop.played("stubbed")
-        faults.expect("stubbed" in stub.answer, f"the mock of the specialist did not answer: {stub.answer!r}")
-        faults.same("the mocked specialist: calls", stub.calls, ["specialist"])
-        faults.same("the mocked specialist: verdict", stub.verdict, "passed")
+    faults.same("exit code", faults.done.code, 0)
+    faults.report()
+
+
+@specialist_forms
+def test_an_agent_that_is_a_tool_can_be_mocked(project: Project, form: Form) -> None:
+    shop = Shop(project, form)
+    expect = _checks(order=False, contains=["A-7 is stubbed"])
+    shop.scenario("it", "order A-7", expect, {"specialist": {"returns": "A-7 is stubbed"}})
+    faults = Faults(form, shop.run())
+
+    faults.same("real tools ran", shop.ran(), [])
+    played = shop.played("it")
+    faults.expect("stubbed" in played.answer, f"the mock did not answer: {played.answer!r}")
+    faults.same("calls", played.calls, ["specialist"])
+    faults.same("verdict", played.verdict, "passed")
     faults.same("exit code", faults.done.code, 0)
     faults.report()
 
