@@ -161,12 +161,12 @@ class Shop:
     def scenario(
         self,
         id: str,
-        says: str,
+        message: str,
         expect: Mapping[str, Any],
         tools: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
-        turn = {"user": says, "expect": dict(expect)}
+        turn = {"user": message, "expect": dict(expect)}
         self.scenarios.append(
             {"id": id, "turns": [turn], **({"tools": dict(tools)} if tools else {}), **more}
         )
@@ -177,6 +177,8 @@ class Shop:
         if INTERPRETER:
             agent["interpreter"] = hasty["interpreter"] = INTERPRETER
         config: dict[str, Any] = {"agent": agent, "agents": {"hasty": hasty}, "metrics": []}
+        if INTERPRETER:
+            config["agent_concurrency"] = 2  # each one more is a process that imports the framework
         if passthrough or self.form.is_plain_tool:
             config["unmocked_tools"] = "passthrough"
         self.project.write("agenteval.yaml", yaml.safe_dump(config))
@@ -204,7 +206,6 @@ class Played:
         turns = sample["turns"] or [{}]
         self.answer: str = turns[0].get("agent") or ""
         self.listed: list[dict[str, Any]] = turns[0].get("tool_calls") or []
-        self.broke: Any = turns[0].get("error")
 
     @property
     def calls(self) -> list[Any]:

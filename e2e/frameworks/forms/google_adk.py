@@ -44,11 +44,11 @@ class Clerk(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        said = self._next(*_since_asked(llm_request.contents))
-        if isinstance(said, str):
-            parts = [types.Part(text=said)]
+        reply = self._next(*_since_asked(llm_request.contents))
+        if isinstance(reply, str):
+            parts = [types.Part(text=reply)]
         else:
-            parts = [types.Part(function_call=types.FunctionCall(name=n, args=args)) for n, args in said]
+            parts = [types.Part(function_call=types.FunctionCall(name=n, args=args)) for n, args in reply]
         used = types.GenerateContentResponseUsageMetadata(
             prompt_token_count=20, candidates_token_count=5, total_token_count=25
         )
@@ -117,7 +117,7 @@ def _message(text: str) -> types.Content:
     return types.Content(role="user", parts=[types.Part(text=text)])
 
 
-def _said(events: list[Any]) -> str:
+def _answer(events: list[Any]) -> str:
     answer = [event for event in events if event.is_final_response()][-1]
     return "".join(part.text or "" for part in answer.content.parts)
 
@@ -125,14 +125,14 @@ def _said(events: list[Any]) -> str:
 def ask(agent: LlmAgent, text: str) -> str:
     runner = InMemoryRunner(agent=agent, app_name="shop")
     session = asyncio.run(runner.session_service.create_session(app_name="shop", user_id=USER))
-    return _said([*runner.run(user_id=USER, session_id=session.id, new_message=_message(text))])
+    return _answer([*runner.run(user_id=USER, session_id=session.id, new_message=_message(text))])
 
 
 async def ask_async(agent: LlmAgent, text: str) -> str:
     runner = InMemoryRunner(agent=agent, app_name="shop")
     session = await runner.session_service.create_session(app_name="shop", user_id=USER)
     events = runner.run_async(user_id=USER, session_id=session.id, new_message=_message(text))
-    return _said([event async for event in events])
+    return _answer([event async for event in events])
 
 
 def by_function(text: str) -> str:
@@ -185,7 +185,7 @@ class in_class:  # noqa: N801 (the name is the form's)
 
     def chat(self, text: str) -> str:
         events = self.runner.run(user_id=USER, session_id=self.session.id, new_message=_message(text))
-        return _said([*events])
+        return _answer([*events])
 
 
 class HastyInClass(in_class):

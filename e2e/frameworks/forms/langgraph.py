@@ -60,13 +60,13 @@ class Clerk(BaseChatModel):
         asked = max(at for at, each in enumerate(messages) if isinstance(each, HumanMessage))
         calls = [call for each in messages[asked:] if isinstance(each, AIMessage) for call in each.tool_calls]
         results = {e.tool_call_id: str(e.content) for e in messages[asked:] if isinstance(e, ToolMessage)}
-        said = self._next(str(messages[asked].content), calls, results)
-        if isinstance(said, str):
-            message = AIMessage(said)
+        reply = self._next(str(messages[asked].content), calls, results)
+        if isinstance(reply, str):
+            message = AIMessage(reply)
         else:
-            ids = [f"call_{len(messages)}_{at}" for at, _ in enumerate(said)]
+            ids = [f"call_{len(messages)}_{at}" for at, _ in enumerate(reply)]
             asks = [
-                {"name": name, "args": args, "id": id} for (name, args), id in zip(said, ids, strict=True)
+                {"name": name, "args": args, "id": id} for (name, args), id in zip(reply, ids, strict=True)
             ]
             message = AIMessage("", tool_calls=asks)
         return ChatResult(generations=[ChatGeneration(message=message)])

@@ -79,12 +79,12 @@ class Clerk(Model):
             if each.get("type") == "function_call" and not each["name"].startswith("transfer_to")
         ]
         results = {e["call_id"]: str(e["output"]) for e in since if e.get("type") == "function_call_output"}
-        said = self._next(str(items[asked]["content"]), calls, results)
-        if isinstance(said, str):
-            text = ResponseOutputText(type="output_text", text=said, annotations=[])
+        reply = self._next(str(items[asked]["content"]), calls, results)
+        if isinstance(reply, str):
+            text = ResponseOutputText(type="output_text", text=reply, annotations=[])
             return [
                 ResponseOutputMessage(
-                    id="said", type="message", role="assistant", status="completed", content=[text]
+                    id="answer", type="message", role="assistant", status="completed", content=[text]
                 )
             ]
         return [
@@ -94,7 +94,7 @@ class Clerk(Model):
                 name=name,
                 arguments=json.dumps(args),
             )
-            for at, (name, args) in enumerate(said)
+            for at, (name, args) in enumerate(reply)
         ]
 
     def _next(self, asked: str, calls: list[Any], results: dict[str, str]) -> Any:

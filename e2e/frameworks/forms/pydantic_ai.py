@@ -49,8 +49,8 @@ def _clerk(hasty: bool = False) -> FunctionModel:
         if hasty and all(call.tool_name != "cancel_order" for call in calls):
             return ModelResponse(parts=[ToolCallPart("cancel_order", {"order_id": orders[0]})])
         looked = [call for call in calls if call.tool_name == "get_order"]
-        said = (_sentence(call.args_as_dict(), results[call.tool_call_id]) for call in looked)
-        return ModelResponse(parts=[TextPart(", ".join(said))])
+        sentences = (_sentence(call.args_as_dict(), results[call.tool_call_id]) for call in looked)
+        return ModelResponse(parts=[TextPart(", ".join(sentences))])
 
     return FunctionModel(answer)
 

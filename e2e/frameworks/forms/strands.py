@@ -54,9 +54,9 @@ class Clerk(Model):
         raise NotImplementedError
 
     async def stream(self, messages: list[Any], *args: Any, **options: Any) -> AsyncIterator[Any]:
-        said = self._next(*_since_asked(messages))
+        reply = self._next(*_since_asked(messages))
         yield {"messageStart": {"role": "assistant"}}
-        for at, each in enumerate([said] if isinstance(said, str) else said):
+        for at, each in enumerate([reply] if isinstance(reply, str) else reply):
             start, delta = {}, {"text": each}
             if not isinstance(each, str):
                 start = {"toolUse": {"name": each[0], "toolUseId": f"call_{len(messages)}_{at}"}}
@@ -64,7 +64,7 @@ class Clerk(Model):
             yield {"contentBlockStart": {"start": start}}
             yield {"contentBlockDelta": {"delta": delta}}
             yield {"contentBlockStop": {}}
-        yield {"messageStop": {"stopReason": "end_turn" if isinstance(said, str) else "tool_use"}}
+        yield {"messageStop": {"stopReason": "end_turn" if isinstance(reply, str) else "tool_use"}}
         usage = {"inputTokens": 40, "outputTokens": 8, "totalTokens": 48}
         yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
 
@@ -119,7 +119,7 @@ agent, hasty_agent = _agent(), _agent(hasty=True)
 
 
 def by_function(text: str) -> str:
-    return str(_agent()(text)).strip()  # an agent keeps what was said
+    return str(_agent()(text)).strip()  # an agent keeps its conversation
 
 
 def hasty_by_function(text: str) -> str:
@@ -176,11 +176,11 @@ class HastyInClass(in_class):
 
 
 async def _stream(agent: Agent, text: str) -> str:
-    said = ""
+    reply = ""
     async for event in agent.stream_async(text):
         if "result" in event:
-            said = str(event["result"]).strip()
-    return said
+            reply = str(event["result"]).strip()
+    return reply
 
 
 async def by_stream(text: str) -> str:
