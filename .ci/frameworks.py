@@ -6,7 +6,9 @@ it, in process, too.
 beside them, and in which turn (from 1) each agent with a bug is red; all others are green. ``traced.py``, if
 there is one, has the names of ``agent.py``, with the framework's own record of calls written to the file that
 ``FRAMEWORK_TRACE`` names, a line ``{"name", "args"}`` each: they have to be the calls that agenteval saw.
-``e2e/frameworks/test_NAME.py``, if there is one, is run in the environment that has both.
+``e2e/frameworks/test_NAME.py``, if there is one, is run in the environment that has both, and
+``test_forms.py`` wherever its framework is: where agenteval cannot be beside it, with the agents in its
+interpreter. Without names, what needs no framework is tried, too.
 """
 
 from __future__ import annotations
@@ -55,7 +57,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(given.jobs) as pool:
         wanted = [(example, version) for example in given.names or known for version in versions]
         told = pool.map(lambda each: _told(*each, Path(name), given.keep), wanted)
-        return max(told, default=0)
+        return max([*told, *([] if given.names else [_without_framework()])], default=0)
+
+
+def _without_framework() -> int:
+    faults = list(tested(sys.executable, TESTS / "test_forms.py"))
+    sys.stdout.write(f"without a framework: {'; '.join(faults) or 'as expected'}\n")
+    return 1 if faults else 0
 
 
 def _told(example: str, version: str, work: Path, keep: Path | None) -> int:
@@ -78,18 +86,26 @@ def tried(example: str, version: str, work: Path, envs: Path) -> Iterator[str]:
         python = str(environment(envs / f"{example}-{version}", packages))
         yield from played(example, told, work / f"{example}-{version}-alone", sys.executable, python)
         if version not in told["beside"]:
+            if (TESTS / "forms" / f"{example}.py").is_file():
+                yield from tested(sys.executable, TESTS / "test_forms.py", FORMS_INTERPRETER=python)
             return
         # The framework's versions are asked for once more: a resolver may put others in their place.
         add(python, [*packages, *own_dependencies(), "pytest", "pytest-xdist"])
         yield from played(example, told, work / f"{example}-{version}-beside", python, None)
-        if (test := TESTS / f"test_{example}.py").is_file():
-            command = [python, "-m", "pytest", "-q", "-n", "0", str(test)]
-            env = {**os.environ, "PYTHONPATH": str(ROOT)}
-            done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-            if done.returncode:
-                yield f"its tests: {(done.stdout + done.stderr)[-_TAIL:]}"
+        for test in (TESTS / f"test_{example}.py", TESTS / "test_forms.py"):
+            if test.is_file():
+                yield from tested(python, test)
     except subprocess.CalledProcessError as error:
         yield f"its environment cannot be made: {str(error.stderr)[-_TAIL:]}"
+
+
+def tested(python: str, test: Path, **env: str) -> Iterator[str]:
+    """What is wrong with the tests of a file, run by ``python``."""
+    command = [python, "-m", "pytest", "-q", "-n", "0", str(test)]
+    whole = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    done = subprocess.run(command, cwd=ROOT, env=whole, capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield f"{test.name}: {(done.stdout + done.stderr)[-_TAIL:]}"
 
 
 def environment(folder: Path, packages: Sequence[str]) -> Path:
