@@ -603,7 +603,7 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
         kept = []
         for call in step.tool_calls:
             if position in listed_at:
-                last = listed_at[position]
+                last = max(last, listed_at[position])
             else:
                 kept.append(call)
             position += 1
