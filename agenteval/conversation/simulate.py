@@ -519,7 +519,10 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     listed, rest = _without_doubles(told, recorded)
     if reply.is_over:
         listed = [_all_given_up(step) for step in listed]
-    steps = [*rest, *listed]
+    steps = [
+        *rest.pop(-1, ()),
+        *(each for at, step in enumerate(listed) for each in (step, *rest.pop(at, ()))),
+    ]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
     if not any(step.agent for step in listed):
@@ -578,39 +581,43 @@ def _all_given_up(step: Step) -> Step:
 
 class _Split(NamedTuple):
     listed: list[Step]
-    rest: list[Step]
+    rest: dict[int, list[Step]]
+    """What is not listed, by the listed step that it comes after; before all: -1."""
 
 
 def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
     """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
-    what was recorded; recorded calls that the list does not have stay as they are. A call that was only
-    attempted never reached the scenario, so it is none of the recorded ones."""
+    what was recorded; recorded calls that the list does not have stay as they are, after those that were
+    recorded before: an agent that is a tool, say, is listed, and what it calls itself is not. A call that was
+    only attempted never reached the scenario, so it is none of the recorded ones."""
     waiting = [call for step in recorded for call in step.tool_calls]
-    used: set[int] = set()
+    used: dict[int, int] = {}
 
     alike: dict[Any, deque[int]] = {}
     for position, call in enumerate(waiting):
         alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
 
-    def recorded_for(call: ToolCall) -> ToolCall:
+    def recorded_for(call: ToolCall, at: int) -> ToolCall:
         positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
         if not positions:
             return call
-        used.add(position := positions.popleft())
+        used[position := positions.popleft()] = at
         return waiting[position].model_copy(update={"id": call.id, "agent": call.agent})
 
     merged = [
-        step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})
+        step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})
         if step.tool_calls
         else step
-        for step in listed
+        for at, step in enumerate(listed)
     ]
-    rest, position = [], 0
+    rest: dict[int, list[Step]] = {}
+    position, after = 0, -1
     for step in recorded:
-        kept = [c for i, c in enumerate(step.tool_calls, start=position) if i not in used]
-        position += len(step.tool_calls)
+        positions = range(position, position := position + len(step.tool_calls))
+        after = max(after, *(used.get(i, -1) for i in positions), -1)
+        kept = [waiting[i] for i in positions if i not in used]
         if kept:
-            rest.append(step.model_copy(update={"tool_calls": tuple(kept)}))
+            rest.setdefault(after, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
     return _Split(merged, rest)
 
 
