@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS: dict[str, str] = {
+    "agent_framework._tools": "agent_framework",
     "agents.tool": "openai_agents",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
