@@ -160,6 +160,28 @@ agent = shop(client=Delegating(), tools=[helper.as_tool(), refund])
     assert not ran(project)
 
 
+def test_an_agent_as_a_tool_can_be_mocked_and_then_nothing_in_it_runs(project: Project) -> None:
+    code = """
+helper = shop(name="helper", description="helps", tools=[get_order])
+agent = shop(tools=[helper.as_tool()])
+"""
+    asked = 'helper({"task": "get_order"})'
+    done = play(project, AGENT + code, [asked], tools="{helper: {returns: helped}}")
+    assert done.code == 0, done.all
+    assert calls(project) == [("helper", {"task": "get_order"}, "shop")]
+    assert answers(project) == ["3 messages, ['helped']"]
+
+
+def test_an_agent_without_layers_is_played(project: Project) -> None:
+    done = play(
+        project, AGENT + "agent = RawAgent(Scripted(), name='raw', tools=[get_order, refund])", [ORDER]
+    )
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", {"id": "1"}, "raw")]
+    assert "shipped" in answers(project)[0]
+    assert not ran(project)
+
+
 def test_an_agent_that_waits_for_an_approval_has_not_failed(project: Project) -> None:
     code = "agent = shop(tools=[tool(refund, approval_mode='always_require')])"
     done = play(project, AGENT + code, ['refund({"id": "2"})'], tools="{refund: {returns: done}}")
@@ -206,9 +228,8 @@ agent = shop(middleware=[greet])
         ),
         (
             "agent = WorkflowBuilder(start_executor=agent).build().as_agent()",
-            "a WorkflowAgent of Microsoft's framework runs its tools by itself",
+            "a WorkflowAgent of Microsoft's framework has no conversations of its own",
         ),
-        ("agent = RawAgent(Scripted(), tools=[get_order])", "runs its tools by itself"),
         (
             "class Bare(BaseChatClient):\n    _inner_get_response = Scripted._inner_get_response\n"
             "agent = shop(client=Bare())",
@@ -236,7 +257,7 @@ def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
     asked = ORDER + '; refund({"id": "2", "amount": "5"})'
     (reply,) = replies(agent_of(AGENT), Scenario(**SHOP), asked)
     assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
-    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2", "amount": 5})]  # as it asked
+    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2", "amount": "5"})]  # as it asked
     own = """
 class Own(Agent):
     def look(self):

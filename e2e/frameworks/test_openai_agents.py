@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -220,12 +221,105 @@ def test_what_an_agent_has_is_known_before_a_run() -> None:
     assert [(tool.name, tool.hosted) for tool in tools] == [
         ("look", False),
         ("web_search", True),
+        ("ask", False),
         ("sell", False),
         ("find", False),
     ]
     assert isinstance(tools[0], Tool)
     assert tools[0].description == "Does look."
     assert FRAMEWORK.prompt(top) == "Be kind."
+
+
+def test_a_tool_of_a_class_of_its_own_and_one_that_was_copied_are_answered() -> None:
+    class Looks(FunctionTool):
+        def __init__(self) -> None:
+            super().__init__("look", "Looks.", look.params_json_schema, self.on_invoke_tool)
+
+        async def on_invoke_tool(self, context: RunContextWrapper[Any], arguments: str) -> str:
+            RAN.append("look")
+            return "real"
+
+    for tool in (Looks(), copy.copy(look), copy.deepcopy(look), replace(look)):
+        scenario = Scenario(look="x")
+        (reply,) = replies(agent(calls_then_tells("look"), tool), scenario, "a")
+        assert (answer(reply), made(reply)) == ("1: x", [("look", {"key": "a"})])
+        assert scenario.seen == [("look", {"key": "a"})]
+
+
+def test_the_guards_of_a_tool_see_it_as_it_is() -> None:
+    wrapped = getattr(look, "__wrapped__", None)
+    assert wrapped is None or wrapped.__name__ == "run"
+    assert look.on_invoke_tool is look.on_invoke_tool
+
+
+@pytest.mark.skipif(not APPROVES, reason="earlier releases do not give the function of a tool")
+def test_arguments_that_do_not_fit_are_refused_as_the_sdk_refuses_them() -> None:
+    told = real("look", failure_error_function=lambda context, error: f"{type(error).__name__}: {error}")
+
+    def says(turn: Turn) -> Any:
+        return str(turn.results[0]) if turn.results else turn.call("look", word="a")
+
+    (reply,) = replies(agent(says, told), Scenario(look="x"), "a")
+    assert answer(reply).startswith(
+        "ModelBehaviorError: Invalid JSON input for tool look: 1 validation error"
+    )
+    assert (made(reply), attempted(reply)) == ([], ["look"])
+    with pytest.raises(Exception, match="1 validation error"):
+        say(FRAMEWORK, agent(says, real("look", failure_error_function=None)), Scenario(look="x"), "a")
+
+
+@pytest.mark.skipif(not APPROVES, reason="needs a recent release")
+def test_shells_patches_and_custom_tools_are_answered() -> None:
+    from agents import ApplyPatchTool, CustomTool, ShellTool
+    from openai.types.responses import (
+        ResponseApplyPatchToolCall,
+        ResponseCustomToolCall,
+        ResponseFunctionShellToolCall,
+    )
+
+    class Editor:
+        def create_file(self, operation: Any) -> None:
+            RAN.append("editor")
+
+        update_file = delete_file = create_file
+
+    async def shout(context: Any, written: str) -> str:
+        RAN.append("shout")
+        return "real"
+
+    operation = {"type": "create_file", "path": "a.py", "diff": "+a"}
+    asked: dict[str, Any] = {
+        "shell": ResponseFunctionShellToolCall(
+            id="s", call_id="c1", type="shell_call", status="completed", action={"commands": ["rm -r /"]}
+        ),
+        "apply_patch": ResponseApplyPatchToolCall(
+            id="p", call_id="c2", type="apply_patch_call", status="completed", operation=operation
+        ),
+        "shout": ResponseCustomToolCall(call_id="c3", type="custom_tool_call", name="shout", input="hey"),
+    }
+    tools = [
+        ShellTool(executor=lambda request: RAN.append("shell")),
+        ApplyPatchTool(editor=Editor()),
+        CustomTool("shout", "Shouts.", shout),
+    ]
+    arguments = {"shell": {"commands": ["rm -r /"]}, "apply_patch": operation, "shout": {"input": "hey"}}
+    heard: list[Any] = []
+
+    class Once(Scripted):
+        async def get_response(self, system_instructions: Any, input: Any, *_: Any, **__: Any) -> Any:
+            heard[:] = [each for each in input if str(each.get("type")).endswith("_output")]
+            output = [words("done") if heard else asked[input[0]["content"]]]
+            return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+    one: Agent[Any] = Agent(name="A", model=Once(lambda _: ""), tools=[*tools])
+    assert [(each.name, each.hosted) for each in FRAMEWORK.tools(one)] == [(name, False) for name in asked]
+    for name in asked:
+        for given, words_of_it in (("done", "done"), (failed("no"), "no")):
+            scenario = Scenario(**{name: given})
+            (reply,) = replies(one, scenario, name)
+            assert scenario.seen == [(name, arguments[name])]
+            assert made(reply) == [(name, arguments[name])]
+            assert words_of_it in json.dumps(heard)
 
 
 # ── agents among themselves ──────────────────────────────────────────────────────────────────────
@@ -264,7 +358,17 @@ def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered() -> None:
     assert used(first[0])[0] == 4
 
 
-def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -> None:
+def test_an_agent_that_is_a_tool_can_be_mocked_and_then_nothing_in_it_runs() -> None:
+    below = agent(calls_then_tells("look"), look, name="Below")
+    top = agent(calls_then_tells(), below.as_tool("ask", "asks"), name="Top")
+    top.model = Scripted(lambda turn: turn.results[0] if turn.results else turn.call("ask", input="x"))
+    scenario = Scenario(ask="asked", look="x")
+    (reply,) = say(FRAMEWORK, top, scenario, "a")
+    assert (answer(reply), scenario.seen) == ("asked", [("ask", {"input": "x"})])
+    assert used(reply)[0] == 2
+
+
+def test_an_agent_that_a_tool_runs_is_played_in_a_bare_thread_too() -> None:
     below = agent(calls_then_tells("look"), look, name="Below")
     assert FRAMEWORK.tools(below) == [Tool("look", "Does look.", look.params_json_schema)]
 
@@ -273,16 +377,11 @@ def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -
         return str((await Runner.run(below, key)).final_output)
 
     @function_tool
-    def lost(key: str) -> str:
+    def threaded(key: str) -> str:
         said: list[str] = []
-
-        def work() -> None:
-            try:
-                asyncio.run(Runner.run(below, key))
-            except RuntimeError as error:
-                said.append(str(error))
-
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(
+            target=lambda: said.append(asyncio.run(Runner.run(below, key)).final_output)
+        )
         thread.start()
         thread.join()
         return said[0]
@@ -291,13 +390,11 @@ def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -
     assert [each.name for each in known] == ["nested", MORE.name]  # a mock of `look` is no typo
 
     async def talk(name: str) -> tuple[Any, str]:
-        one = Talk(FRAMEWORK, agent(calls_then_tells(name), nested, lost), Scenario(own=[name], look="x"))
+        one = Talk(FRAMEWORK, agent(calls_then_tells(name), nested, threaded), Scenario(own=[name], look="x"))
         return answer(await one.say("a")), one.fault
 
-    assert asyncio.run(talk("nested")) == ("1: 1: x", "")
-    said, fault = asyncio.run(talk("lost"))
-    assert "the agent 'Below' was called from a thread that agenteval cannot follow; it was not run" in said
-    assert fault in said
+    for name in ("nested", "threaded"):
+        assert asyncio.run(talk(name)) == ("1: 1: x", "")
 
 
 # ── what a turn may end with ─────────────────────────────────────────────────────────────────────

@@ -1,20 +1,18 @@
-"""Microsoft's Agent Framework: a copy of the agent for each conversation, with one more middleware.
+"""Microsoft's Agent Framework: an agent with a session for each conversation.
 
-It is the innermost of the agent's own: they see each call as ever, and so do approvals, which come before any
-middleware. Agents as tools (``as_tool``) are copied, too, since their runs do not hear of the caller's
-middleware.
+What an agent as a tool (``as_tool``) did is read where each run begins.
 """
 
 from __future__ import annotations
 
-import copy
+import functools
 import json
 from collections.abc import Iterator
-from contextvars import ContextVar
-from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..world import Answer
+from ..hooks.agent_framework import agent_in
+from ..hooks.tool_methods import innermost
+from ..world import Answer, current
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -22,11 +20,9 @@ if TYPE_CHECKING:
 
 _AGENT = "agent_framework._agents.BaseAgent"
 _WORKFLOW = "agent_framework._workflows._workflow.Workflow"
-_LAYER = "agent_framework._middleware.AgentMiddlewareLayer"
 _CHAT_AGENT = "agent_framework._agents.RawAgent"
 _FUNCTION_TOOL = "agent_framework._tools.FunctionTool"
 _CALLER = "agent_framework._tools.FunctionInvocationLayer"
-_AS_TOOL = "BaseAgent.as_tool.<locals>._agent_wrapper"
 
 
 class AgentFramework:
@@ -42,9 +38,8 @@ class AgentFramework:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in _tools_of(agent):
-                if _agent_in(tool) is None:
-                    told = _told(tool)
-                    found.setdefault(told.name, told)
+                told = _told(tool)
+                found.setdefault(told.name, told)
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
         return list(found.values())
@@ -59,7 +54,7 @@ class AgentFramework:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         _require_agent(obj)
-        _require_seam()
+        _watch()
         for agent in _agents(obj):
             _require_agent(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
@@ -88,9 +83,9 @@ def _require_agent(obj: Any) -> None:
         raise Refused(
             "a Workflow of Microsoft's framework is no agent", f"name one of its agents, or {remedy}"
         )
-    if not _is(obj, _LAYER) or not _is(obj, _CHAT_AGENT):
-        what = f"a {type(obj).__name__} of Microsoft's framework runs its tools by itself"
-        raise Refused(f"{what}, and no scenario can answer for them", remedy)
+    if not _is(obj, _CHAT_AGENT):
+        what = f"a {type(obj).__name__} of Microsoft's framework has no conversations of its own"
+        raise Refused(f"{what}: what it remembers is that of all", remedy)
     if _tools_of(obj) and not _is(obj.client, _CALLER):
         what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
         raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")
@@ -109,22 +104,7 @@ def _agents(agent: Any) -> Iterator[Any]:
         if id(agent) not in seen:
             seen.add(id(agent))
             yield agent
-            waiting += [inner for inner in map(_agent_in, _tools_of(agent)) if inner is not None]
-
-
-def _agent_in(tool: Any) -> Any:
-    """The agent that a tool is made of (``as_tool``); ``None`` if of none."""
-    cell = _cell_in(tool)
-    return cell.cell_contents if cell is not None and _is(cell.cell_contents, _AGENT) else None
-
-
-def _cell_in(tool: Any) -> CellType | None:
-    """Where the function of an agent as a tool holds its agent."""
-    function = getattr(tool, "func", None)
-    if not isinstance(function, FunctionType) or function.__qualname__ != _AS_TOOL:
-        return None
-    names = function.__code__.co_freevars
-    return (function.__closure__ or ())[names.index("self")] if "self" in names else None
+            waiting += [inner for inner in map(agent_in, _tools_of(agent)) if inner is not None]
 
 
 def _told(tool: Any) -> Tool:
@@ -137,22 +117,42 @@ def _told(tool: Any) -> Tool:
     return Tool(name, str(said.get("description") or ""), None, hosted=True)
 
 
-def _require_seam() -> None:
-    """Raises ``Refused`` for a version without what is used of it."""
+def _watch() -> None:
+    """Read, from now on, what agents as tools do: they give their callers their text alone. Raises
+    ``Refused`` for a version without what is used of it."""
     try:
-        from agent_framework import AgentMiddleware, FunctionMiddleware, FunctionTool
-
-        known = (
-            ("FunctionMiddleware.process", hasattr(FunctionMiddleware, "process")),
-            ("AgentMiddleware.process", hasattr(AgentMiddleware, "process")),
-            ("FunctionTool.parse_result", hasattr(FunctionTool, "parse_result")),
-            ("FunctionTool._prepare_arguments", hasattr(FunctionTool, "_prepare_arguments")),
-        )
-        missing = next((what for what, is_there in known if not is_there), "")
+        from agent_framework import AgentMiddleware, AgentMiddlewareLayer
     except ImportError as error:
-        missing = str(error)
-    if missing:
-        raise unsupported(FRAMEWORK, missing)
+        raise unsupported(FRAMEWORK, str(error)) from error
+    real: Any = AgentMiddlewareLayer.run
+    if hasattr(real, "agenteval_watches"):
+        return
+
+    class Watch(AgentMiddleware):  # type: ignore[misc]
+        def __init__(self, found: list[_Inner]) -> None:
+            self._found = found
+
+        async def process(self, context: Any, call_next: Any) -> None:
+            def keep(response: Any) -> Any:
+                self._found.append(_Inner(context.agent.name, response))
+                return response
+
+            context.stream_result_hooks.append(keep)
+            await call_next()
+            if not context.stream:
+                keep(context.result)
+
+    @functools.wraps(real)
+    def run(agent: Any, *args: Any, **kwargs: Any) -> Any:
+        world, call = current(), innermost()
+        conversation = _CONVERSATIONS.get(world) if world is not None else None
+        if conversation is not None and call is not None:
+            found = conversation.inner.setdefault(call.call_id, [])
+            kwargs["middleware"] = [*(kwargs.get("middleware") or ()), Watch(found)]
+        return real(agent, *args, **kwargs)
+
+    run.agenteval_watches = True  # type: ignore[attr-defined]
+    AgentMiddlewareLayer.run = run
 
 
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
@@ -163,46 +163,30 @@ class _Inner(NamedTuple):
     response: Any
 
 
-class _Called(NamedTuple):
-    """A call of the agent's own, as it was carried out: what is known of a turn that broke."""
-
-    call: dict[str, Any]
-    result: dict[str, Any]
-
-
-class _Turn:
-    """What is known of a turn."""
-
-    def __init__(self) -> None:
-        self.called: list[_Called] = []
-        self.inner: dict[str, list[_Inner]] = {}
-        """The answers of agents as tools, by the ids of the calls that started them."""
-
-
-_STARTED_BY: ContextVar[str] = ContextVar("agenteval_started_by", default="")
-"""The call that an agent as a tool runs for."""
+_CONVERSATIONS: dict[World, _Conversation] = {}
+"""By their worlds, those that go on."""
 
 
 class _Conversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
-        self._turn = _Turn()
-        self._world = world
-        self._agent = _copied(agent, world, self._turn, {})
-        self._session = self._agent.create_session(session_id=session)
+        self.inner: dict[str, list[_Inner]] = {}
+        """The answers of agents as tools in this turn, by the ids of the calls that started them."""
+        self._world, self._agent = world, agent
+        self._session = agent.create_session(session_id=session)
         self._deps = deps
+        _CONVERSATIONS[world] = self
 
     async def reply(self, text: str) -> dict[str, Any]:
-        turn = self._turn
-        turn.called, turn.inner = [], {}
+        self.inner = {}
         given = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
         try:
             response = await self._agent.run(text, session=self._session, **given)
         except Exception as error:
-            with_partial(error, [each for one in turn.called for each in one])
+            with_partial(error, [])  # its calls are known, and its messages are not
             raise
-        responses = [response, *(one.response for each in turn.inner.values() for one in each)]
+        responses = [response, *(one.response for each in self.inner.values() for one in each)]
         reply: dict[str, Any] = {
-            "messages": _messages(response, turn.inner, self._agent.name),
+            "messages": _messages(response, self.inner, self._agent.name),
             "usage": _usage(responses),
             "elsewhere": [_id_of(each) for each in _contents(responses) if _is_hosted(each)],
         }
@@ -216,98 +200,8 @@ class _Conversation:
         return {**reply, "agent": self._agent.name}
 
     async def close(self) -> None:
-        """Nothing: the client and the connections to servers are the agent's."""
-
-
-def _copied(agent: Any, world: World, turn: _Turn, seen: dict[int, Any], *, is_inner: bool = False) -> Any:
-    if id(agent) in seen:
-        return seen[id(agent)]
-    new = seen[id(agent)] = copy.copy(agent)
-    new.context_providers = list(agent.context_providers or ())
-    new.middleware = [*(agent.middleware or ()), *_middleware(world, turn, is_inner=is_inner)]
-    new.default_options = dict(agent.default_options)
-    if "tools" in new.default_options:
-        new.default_options["tools"] = [_rebound(tool, world, turn, seen) for tool in _tools_of(agent)]
-    return new
-
-
-def _rebound(tool: Any, world: World, turn: _Turn, seen: dict[int, Any]) -> Any:
-    """An agent as a tool, with a copy of the agent; any other tool as it is."""
-    agent, held = _agent_in(tool), _cell_in(tool)
-    if agent is None:
-        return tool
-    own = tool.func
-    inner = _copied(agent, world, turn, seen, is_inner=True)
-    cells = tuple(CellType(inner) if cell is held else cell for cell in own.__closure__)
-    function = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, cells)
-    function.__kwdefaults__, function.__annotations__ = own.__kwdefaults__, own.__annotations__
-    function.__qualname__ = own.__qualname__
-    new = copy.copy(tool)
-    new.func = function
-    return new
-
-
-def _middleware(world: World, turn: _Turn, *, is_inner: bool) -> list[Any]:
-    from agent_framework import AgentMiddleware, FunctionMiddleware, FunctionTool
-
-    class OfScenario(FunctionMiddleware):  # type: ignore[misc]
-        async def process(self, context: Any, call_next: Any) -> None:
-            tool = context.function
-            call_id = context.metadata.get("call_id") or ""
-            if _agent_in(tool) is not None:
-                await self._record(context, call_next, call_id)
-                return
-            args = tool._prepare_arguments(
-                context.arguments
-            )  # as the tool itself would, which may refuse them
-            ran: list[Any] = []
-
-            async def own() -> Any:
-                await call_next()
-                ran.append(context.result)
-                return _text_of(context.result)
-
-            answer = await world.call(tool.name, copy.deepcopy(args), own, call_id)
-            if not ran:
-                context.result = FunctionTool.parse_result(_result(answer))
-            if not is_inner:
-                said = _said(None, [_call(call_id, tool.name, args)])
-                turn.called.append(_Called(said, _tool_message(call_id, answer.text)))
-
-        async def _record(self, context: Any, call_next: Any, call_id: str) -> None:
-            """An agent as a tool runs."""
-
-            async def own() -> str:
-                await call_next()
-                return _text_of(context.result)
-
-            turn.inner.setdefault(call_id, [])
-            token = _STARTED_BY.set(call_id)
-            try:
-                await world.record(context.function.name, copy.deepcopy(context.arguments), own, call_id)
-            finally:
-                _STARTED_BY.reset(token)
-
-    class OfInner(AgentMiddleware):  # type: ignore[misc]
-        """An agent as a tool gives its text alone: what it did is kept from its stream."""
-
-        async def process(self, context: Any, call_next: Any) -> None:
-            started_by = _STARTED_BY.get()
-
-            def keep(response: Any) -> Any:
-                inner = _Inner(context.agent.name, response)
-                turn.inner.setdefault(started_by, []).append(inner)
-                return response
-
-            context.stream_result_hooks.append(keep)
-            await call_next()
-
-    return [OfScenario(), *([OfInner()] if is_inner else [])]
-
-
-def _result(answer: Answer) -> Any:
-    """What the model gets: the framework has no other sign of an error than these words."""
-    return f"Error: {answer.failure}" if answer.is_error else answer.value
+        """The client and the connections to servers are the agent's."""
+        _CONVERSATIONS.pop(self._world, None)
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────

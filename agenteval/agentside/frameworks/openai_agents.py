@@ -1,29 +1,26 @@
 """OpenAI's Agents SDK: an ``agents.Agent``, with its hand-offs and the agents that are its tools.
 
-Each conversation has copies of all agents that it meets, of a class of its own: what such an agent has as
-tools at the moment it is asked, however they came to it (its list, an MCP server, a hook), goes through the
-world. Agents inside tools are run by the SDK's own ``Runner``: the one place where every run begins, and
-where the copy of the conversation takes the place of the agent. A ``ContextVar`` says which conversation that
-is; where there is none, nothing is run while one is in a turn.
+Agents inside tools are run by the SDK's own ``Runner``: the one place where every run begins, and where their
+sessions, their usage and what ran at the provider are known.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import functools
 import json
 import uuid
 from contextlib import AsyncExitStack
-from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
-from ..world import untracked
+from ..closures import within
+from ..hooks.openai_agents import is_of_agent
+from ..hooks.openai_agents_local import commands, operation
+from ..world import current
+from .call_marks import calls_in
 from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from ..world import World
 
     Message = dict[str, Any]
@@ -45,11 +42,8 @@ _TRIPPED = {
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
 """What ``Runner.run`` is given by an application, beside the agent and what the user said."""
-_DEEPEST = 8
-
-_PLAYING: ContextVar[_Conversation | None] = ContextVar("agenteval_openai_agents", default=None)
-_TURNS: dict[_Conversation, None] = {}
-"""The conversations that are in a turn."""
+_CONVERSATIONS: dict[World, _Conversation] = {}
+"""By their worlds, those that go on."""
 
 
 class _OpenAIAgents:
@@ -64,9 +58,8 @@ class _OpenAIAgents:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
             for tool in getattr(agent, "tools", ()):
-                if _agent_of(tool) is None:
-                    told = _told_of(tool)
-                    found.setdefault(told.name, told)
+                told = _told_of(tool)
+                found.setdefault(told.name, told)
             if agent.mcp_servers or any(_runs_others(each) or _is_of_server(each) for each in agent.tools):
                 found.setdefault(MORE.name, MORE)
         return list(found.values())
@@ -98,7 +91,7 @@ class _OpenAIAgents:
             raise unsupported(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):
             for tool in agent.tools:
-                _kind_of(tool)
+                _is_hosted(tool)
         if deps is None and (needed := _context_of(obj)):
             what = f"the agent '{obj.name}' needs a context of type {needed}"
             raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
@@ -138,16 +131,15 @@ def _handed_to(handoff: Any) -> Any:
         return handoff
     reference = getattr(handoff, "_agent_ref", None)
     agent = reference() if callable(reference) else None
-    return agent or _agent_in(getattr(handoff, "on_invoke_handoff", None))
+    return agent or within(getattr(handoff, "on_invoke_handoff", None), _is_agent)
 
 
 def _agent_of(tool: Any) -> Any:
     """The agent that is a tool by its ``as_tool``; ``None`` for all other tools."""
-    agent = getattr(tool, "_agent_instance", None)
-    if agent is not None:
-        return agent
-    run = _within(getattr(tool, "on_invoke_tool", None), _is_run_of_agent)
-    return _agent_in(run) if run else None
+    known = getattr(tool, "_agent_instance", None)
+    if known is not None or not hasattr(tool, "on_invoke_tool") or not is_of_agent(tool):
+        return known
+    return within(tool.on_invoke_tool, _is_agent)
 
 
 def _runs_others(tool: Any) -> bool:
@@ -155,19 +147,15 @@ def _runs_others(tool: Any) -> bool:
 
     def names_one(value: Any) -> bool:
         known = getattr(value, "__globals__", {})
-        return any(_agent_in(known.get(name)) for name in _names_in(getattr(value, "__code__", None)))
+        names = _names_in(getattr(value, "__code__", None))
+        return _is_agent(value) or any(within(known.get(name), _is_agent) for name in names)
 
-    function = getattr(tool, "on_invoke_tool", None)
-    return _agent_of(tool) is None and (_agent_in(function) or _within(function, names_one)) is not None
+    return _agent_of(tool) is None and within(getattr(tool, "on_invoke_tool", None), names_one) is not None
 
 
 def _is_of_server(tool: Any) -> bool:
     """Whether it stands for the tools of an MCP server that the provider calls."""
     return type(tool).__name__ == "HostedMCPTool"
-
-
-def _is_hosted(tool: Any) -> bool:
-    return _kind_of(tool) == "hosted"
 
 
 def _names_in(code: Any) -> set[str]:
@@ -176,40 +164,8 @@ def _names_in(code: Any) -> set[str]:
     return set(getattr(code, "co_names", ())).union(*map(_names_in, inner))
 
 
-def _is_run_of_agent(value: Any) -> bool:
-    return str(getattr(value, "__qualname__", "")).startswith("Agent.as_tool.")
-
-
-def _agent_in(value: Any) -> Any:
-    return _within(value, lambda each: _AGENT in kinds(each) and not isinstance(each, type))
-
-
-def _within(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
-    """The first thing that fits among what a function holds in its closure."""
-    if value is None or depth > _DEEPEST:
-        return None
-    if fits(value):
-        return value
-    if isinstance(value, functools.partial):
-        held = [value.func, *value.args, *value.keywords.values()]
-    elif hasattr(value, "_invoke_tool_impl"):
-        held = [value._invoke_tool_impl]
-    else:
-        held = list(_cells(value).values())
-    inner = (_within(each, fits, depth + 1) for each in held if callable(each) or fits(each))
-    return next((each for each in inner if each is not None), None)
-
-
-def _cells(function: Any) -> dict[str, Any]:
-    """The variables in a function's closure, by name."""
-    code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None)
-    found = {}
-    for at, name in enumerate(code.co_freevars if code and closure else ()):
-        try:
-            found[name] = closure[at].cell_contents  # type: ignore[index]
-        except ValueError:  # not yet filled
-            continue
-    return found
+def _is_agent(value: Any) -> bool:
+    return _AGENT in kinds(value) and not isinstance(value, type)
 
 
 def _told_of(tool: Any) -> Tool:
@@ -218,22 +174,20 @@ def _told_of(tool: Any) -> Tool:
         tool.name,
         description if isinstance(description, str) else "",
         getattr(tool, "params_json_schema", None),
-        hosted=_kind_of(tool) == "hosted",
+        hosted=_is_hosted(tool),
     )
 
 
-def _kind_of(tool: Any) -> str:
-    """``function``, ``custom``, ``shell`` or ``hosted``. Raises ``Refused`` for what acts on this machine in
-    a way that nobody else can answer, and for what is not known."""
-    names = [each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")]
-    if "FunctionTool" in names:
-        return "function"
-    if "CustomTool" in names:
-        return "custom"
-    if "LocalShellTool" in names or "ShellTool" in names:
-        return "hosted" if getattr(tool, "executor", None) is None else "shell"
-    if _HOSTED.intersection(names):
-        return "hosted"
+def _is_hosted(tool: Any) -> bool:
+    """Whether it runs at the provider. Raises ``Refused`` for what acts on this machine in a way that nobody
+    else can answer, and for what is not known."""
+    names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
+    if names & {"LocalShellTool", "ShellTool"}:
+        return getattr(tool, "executor", None) is None
+    if names & {"FunctionTool", "CustomTool", "ApplyPatchTool"}:
+        return False
+    if names & _HOSTED:
+        return True
     what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts by itself"
     raise Refused(f"{what}: a scenario cannot answer it", "take it out of the agent's tools")
 
@@ -246,20 +200,19 @@ class _Conversation:
         self._world = world
         self._options = _options(deps)
         self._copies: dict[int, tuple[Any, Any]] = {}
-        self._answered: dict[int, tuple[Any, Any]] = {}
         self._sessions: dict[int, tuple[Any, Any]] = {}
         self._servers = _Servers()
         self._history: list[Any] = []
         self._usages: list[Any] = []
+        self._connects = any(map(_connects, _all_agents(agent)))
         self._agent = self.copy(agent)
+        _CONVERSATIONS[world] = self
 
     async def reply(self, text: str) -> dict[str, Any]:
         runner = _seam(FRAMEWORK)
         await self._servers.connect()
         self._usages = []
         given = [*self._history, {"role": "user", "content": text}]
-        playing = _PLAYING.set(self)
-        _TURNS[self] = None
         try:
             result = await runner.own.run(self._agent, given, **self._options)
         except Exception as error:
@@ -273,9 +226,6 @@ class _Conversation:
             self._history = [*given, {"role": "assistant", "content": tripped}]
             messages.append({"role": "assistant", "content": None, "refusal": tripped})
             return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
-        finally:
-            _TURNS.pop(self, None)
-            _PLAYING.reset(playing)
         self._count(result)
         messages = self._messages(result.new_items)
         if waits := _waits_for(result):
@@ -288,153 +238,60 @@ class _Conversation:
         return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
 
     async def close(self) -> None:
+        _CONVERSATIONS.pop(self._world, None)
         await self._servers.close()
 
     def _messages(self, items: Any) -> list[Message]:
-        """The items of a turn as messages. What the scenario answers has no other way to run: such a call
-        that it was not asked for was refused, by a guardrail or a person."""
+        """The items of a turn as messages. A tool that the scenario was not asked for has not run: the call
+        was refused, by the SDK, a guardrail or a person."""
         for kind in sorted({str(item.type) for item in items} - _READ):
             self._world.leave_unplaced(f"an item '{kind}' of a run is not read")
         messages = _messages(items)
+        names = {call["id"]: call["function"]["name"] for call in calls_in(messages)}
+        results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
         refused = {
-            _id_of(item.raw_item)
-            for item in items
-            if item.type == "tool_call_output_item" and _field(item.raw_item, "type") in _OF_OUR_TOOLS
+            call_id
+            for call_id in [_id_of(raw) for raw in results if _field(raw, "type") in _OF_OUR_TOOLS]
+            if not self._was_asked(call_id, names.get(call_id, ""))
         }
         return [
-            {**message, "status": "error"} if each in refused and not self._world.was_asked(each) else message
+            {**message, "status": "error"} if message.get("tool_call_id") in refused else message
             for message in messages
-            for each in [message.get("tool_call_id")]
         ]
 
-    # ── copies
+    def _was_asked(self, call_id: str, name: str) -> bool:
+        """Whether a call reached the scenario: by its id, where the SDK gave its tool one."""
+        asked = self._world.asked_now
+        return self._world.was_asked(call_id) or any(each[0] == name and not each.call_id for each in asked)
+
+    # ── connections of its own
 
     def copy(self, agent: Any) -> Any:
-        """The one that this conversation has of an agent. Its fields are as they were; a constructor of the
-        author's own is not called."""
-        if _AGENT not in kinds(agent) or getattr(agent, "_agenteval_of", None) is self:
+        """The one that this conversation has of an agent, where its servers have to be connected, or those of
+        an agent that it can reach. Its fields are as they were; a constructor of the author's own is not
+        called."""
+        if not self._connects or not _is_agent(agent):
             return agent
         known = self._copies.get(id(agent))
         if known:
             return known[1]
         new = copy.copy(agent)
         self._copies[id(agent)] = (agent, new)  # first: agents hand over to each other
-        new.tools = [self.tool(each) for each in agent.tools]
-        new.handoffs = [self.handoff(each) for each in agent.handoffs]
+        self._copies[id(new)] = (new, new)
+        new.handoffs = [self._handoff(each) for each in agent.handoffs]
         new.mcp_servers = [self._servers.of(each) for each in agent.mcp_servers]
-        new.__class__ = self._kind(type(agent))
         return new
 
-    def _kind(self, cls: Any) -> Any:
-        conversation = self
-
-        class Copy(cls):  # type: ignore[misc]
-            _agenteval_of = conversation
-
-            @property
-            def handoffs(self) -> list[Any]:
-                listed: list[Any] = self.__dict__["handoffs"]  # a hook may have added to it
-                listed[:] = [conversation.handoff(each) for each in listed]
-                return listed
-
-            @handoffs.setter
-            def handoffs(self, listed: list[Any]) -> None:
-                self.__dict__["handoffs"] = listed
-
-            async def get_all_tools(self, *args: Any, **named: Any) -> list[Any]:
-                return [conversation.tool(each) for each in await super().get_all_tools(*args, **named)]
-
-        Copy.__name__, Copy.__qualname__, Copy.__module__ = cls.__name__, cls.__qualname__, cls.__module__
-        return Copy
-
-    def handoff(self, handoff: Any) -> Any:
-        if _AGENT in kinds(handoff):
+    def _handoff(self, handoff: Any) -> Any:
+        if _is_agent(handoff):
             return self.copy(handoff)
-        if getattr(handoff.on_invoke_handoff, "_agenteval_of", None) is self:
-            return handoff
-        invoke = handoff.on_invoke_handoff
+        invoke, new = handoff.on_invoke_handoff, copy.copy(handoff)
 
         async def invoked(*args: Any) -> Any:
             return self.copy(await invoke(*args))
 
-        invoked._agenteval_of = self  # type: ignore[attr-defined]
-        new = copy.copy(handoff)
         new.on_invoke_handoff = invoked
         return new
-
-    def tool(self, tool: Any) -> Any:
-        """The tool as the world answers it. An agent that is a tool is run: its own tools are answered."""
-        for known, new in self._answered.values():
-            if tool is known or tool is new:
-                return new
-        kind = _kind_of(tool)
-        if kind == "hosted":
-            new = tool
-        else:
-            new = copy.copy(tool)
-            if _agent_of(tool) is not None:
-                new.on_invoke_tool = self._inner(tool)
-            elif kind == "function":
-                new.on_invoke_tool = self._function(tool)
-            elif kind == "custom":
-                new.on_invoke_tool = self._custom(tool)
-            else:
-                new.executor = self._shell(tool)
-        self._answered[id(tool)] = (tool, new)
-        return new
-
-    def _function(self, tool: Any) -> Callable[..., Awaitable[Any]]:
-        async def invoke(context: Any, arguments: str) -> Any:
-            ran = []
-
-            async def own() -> Any:
-                ran.append(True)
-                return await tool.on_invoke_tool(context, arguments)
-
-            answer = await self._world.call(tool.name, arguments or "{}", own, _call_id(context))
-            if ran:
-                return answer.value
-            return await _failed(tool, context, answer.text) if answer.is_error else answer.text
-
-        return invoke
-
-    def _inner(self, tool: Any) -> Callable[..., Awaitable[Any]]:
-        async def invoke(context: Any, arguments: str) -> Any:
-            async def own() -> Any:
-                return await tool.on_invoke_tool(context, arguments)
-
-            return await self._world.record(tool.name, arguments or "{}", own, _call_id(context))
-
-        return invoke
-
-    def _custom(self, tool: Any) -> Callable[..., Awaitable[Any]]:
-        async def invoke(context: Any, written: str) -> Any:
-            async def own() -> Any:
-                return await _awaited(tool.on_invoke_tool(context, written))
-
-            return await self._said(tool.name, {"input": written}, own, _call_id(context))
-
-        return invoke
-
-    def _shell(self, tool: Any) -> Callable[..., Awaitable[Any]]:
-        async def execute(request: Any) -> Any:
-            async def own() -> Any:
-                return await _awaited(tool.executor(request))
-
-            call_id = str(getattr(request.data, "call_id", ""))
-            return await self._said(tool.name, _commands(request.data.action), own, call_id)
-
-        return execute
-
-    async def _said(self, name: str, args: Message, own: Callable[[], Awaitable[Any]], call_id: str) -> Any:
-        ran = []
-
-        async def run() -> Any:
-            ran.append(True)
-            return await own()
-
-        answer = await self._world.call(name, args, run, call_id)
-        return answer.value if ran else answer.text
 
     # ── runs inside of it
 
@@ -494,42 +351,6 @@ def _options(deps: Any) -> dict[str, Any]:
     return {} if deps is None else {"context": deps}
 
 
-def _call_id(context: Any) -> str:
-    return str(getattr(context, "tool_call_id", None) or "")
-
-
-async def _awaited(value: Any) -> Any:
-    return await value if hasattr(value, "__await__") else value
-
-
-async def _failed(tool: Any, context: Any, text: str) -> Any:
-    """What the model hears when the tool raises, as its author decided it; where nobody did, the mock's own
-    words: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
-    from agents.tool import default_tool_error_function as usual
-
-    error = RuntimeError(text)
-    try:
-        from agents.tool import maybe_invoke_function_tool_failure_error_function as formatted
-    except ImportError:
-        function = _failure_function(tool.on_invoke_tool, usual)
-        heard = await _awaited(function(context, error)) if function else None
-    else:
-        heard = await formatted(function_tool=tool, context=context, error=error)
-    if heard is None:
-        raise error
-    return text if heard == usual(context, error) else heard
-
-
-def _failure_function(invoke: Any, default: Any) -> Any:
-    """Where releases before 0.8 keep it."""
-    return _cells(invoke).get("failure_error_function", default)
-
-
-def _commands(action: Any) -> Message:
-    many = getattr(action, "commands", None)
-    return {"commands": list(many)} if many is not None else {"command": list(getattr(action, "command", ()))}
-
-
 def _tripped(error: BaseException) -> str:
     """What a guardrail that stops a turn says to the user: the SDK has no words of its own for it."""
     kind = _TRIPPED.get(type(error).__name__)
@@ -563,7 +384,7 @@ _READ = frozenset(
     )
 )
 """The items that are read, or that hold no calls."""
-_OF_OUR_TOOLS = ("function_call_output", "custom_tool_call_output")
+_OF_OUR_TOOLS = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
 def _messages(items: Any) -> list[Message]:
@@ -609,7 +430,10 @@ def _called(item: Any) -> tuple[Message, str | None]:
         args = json.dumps({"input": _field(raw, "input")}, ensure_ascii=False)
     elif kind in ("local_shell_call", "shell_call"):
         name = name or getattr(item, "_resolved_tool_name", None) or kind[: -len("_call")]
-        args = json.dumps(_commands(_object(_field(raw, "action"))), ensure_ascii=False)
+        args = json.dumps(commands(_object(_field(raw, "action"))), ensure_ascii=False)
+    elif kind == "apply_patch_call":
+        name = name or "apply_patch"
+        args = json.dumps(operation(_object(_field(raw, "operation"))), ensure_ascii=False)
     elif kind != "function_call":
         name = name or kind[: -len("_call")] if kind.endswith("_call") else name or kind
         args = args or json.dumps(_asked(raw), ensure_ascii=False, default=str)
@@ -670,6 +494,11 @@ def _plain(value: Any) -> Any:
 # ── MCP ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _connects(agent: Any) -> bool:
+    """Whether it has a server that nobody has connected, of a kind that needs it."""
+    return any(getattr(server, "session", agent) is None for server in agent.mcp_servers)
+
+
 class _Servers:
     """The MCP servers of a conversation's agents that nobody has connected: each conversation has its own
     connection. One task opens and closes them, as their transports demand."""
@@ -680,7 +509,7 @@ class _Servers:
         self._over: asyncio.Event | None = None
 
     def of(self, server: Any) -> Any:
-        if getattr(server, "session", self) is not None:  # connected, or of a kind that needs no connection
+        if getattr(server, "session", self) is not None:
             return server
         for known, new in self._own:
             if server is known:
@@ -746,38 +575,33 @@ def _seam(framework: Any) -> _Runner:
 
 
 class _Runner:
-    """Runs the copy of the conversation that it is called in."""
+    """Runs an agent as ever, with an eye on what is run inside of a conversation's tools."""
 
     def __init__(self, own: Any) -> None:
         self.own = own
 
     async def run(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        agent, conversation = _here(starting_agent)
-        if conversation is None:
-            return await self.own.run(agent, input, **options)
-        return conversation.counted(await self.own.run(agent, input, **conversation.options(options)))
+        if (conversation := _here()) is None:
+            return await self.own.run(starting_agent, input, **options)
+        agent, options = conversation.copy(starting_agent), conversation.options(options)
+        return conversation.counted(await self.own.run(agent, input, **options))
 
     def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        agent, conversation = _here(starting_agent)
-        if conversation is None:
-            return self.own.run_sync(agent, input, **options)
-        return conversation.counted(self.own.run_sync(agent, input, **conversation.options(options)))
+        if (conversation := _here()) is None:
+            return self.own.run_sync(starting_agent, input, **options)
+        agent, options = conversation.copy(starting_agent), conversation.options(options)
+        return conversation.counted(self.own.run_sync(agent, input, **options))
 
     def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        agent, conversation = _here(starting_agent)
-        if conversation is None:
-            return self.own.run_streamed(agent, input, **options)
-        result = self.own.run_streamed(agent, input, **conversation.options(options))
-        return conversation.streamed(agent, result)
+        if (conversation := _here()) is None:
+            return self.own.run_streamed(starting_agent, input, **options)
+        agent, options = conversation.copy(starting_agent), conversation.options(options)
+        return conversation.streamed(agent, self.own.run_streamed(agent, input, **options))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.own, name)
 
 
-def _here(agent: Any) -> tuple[Any, _Conversation | None]:
-    conversation = _PLAYING.get()
-    if conversation is not None:
-        return conversation.copy(agent), conversation
-    if _TURNS and not any(each.name.startswith("agenteval_") for each in copy_context()):
-        raise untracked(f"the agent '{agent.name}'")  # a thread with nothing of who began it
-    return agent, None  # another agent's code: a function that runs one
+def _here() -> _Conversation | None:
+    world = current()
+    return _CONVERSATIONS.get(world) if world is not None else None

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "google.adk.tools.base_tool": "google_adk",
+    "agent_framework._tools": "agent_framework",
+    "agents.tool": "openai_agents",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
 """The modules that are changed once they are imported, and the module here that does it."""

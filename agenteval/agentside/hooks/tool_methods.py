@@ -53,6 +53,12 @@ def is_inside(name: str) -> bool:
     return any(each.call.name == name for each in _INSIDE.get())
 
 
+def innermost() -> Call | None:
+    """Return the call that what runs is a part of, if one is known."""
+    calls = _INSIDE.get()
+    return calls[-1].call if calls else None
+
+
 @contextmanager
 def running_inside(name: str, args: Any) -> Iterator[None]:
     """The agent's own tool runs in here, by a call that no framework made."""

@@ -1,0 +1,39 @@
+"""What functions hold in their closures: for what a framework keeps nowhere else."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_DEEPEST = 8
+
+
+def cells(function: Any) -> dict[str, Any]:
+    """Return the variables in a function's closure, by name."""
+    code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    found = {}
+    for at, name in enumerate(code.co_freevars if code and closure else ()):
+        try:
+            found[name] = closure[at].cell_contents  # type: ignore[index]
+        except ValueError:  # not yet filled
+            continue
+    return found
+
+
+def within(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
+    """Find the first thing that fits among what a function holds, and the functions that it holds."""
+    if value is None or depth > _DEEPEST:
+        return None
+    if fits(value):
+        return value
+    if isinstance(value, functools.partial):
+        held = [value.func, *value.args, *value.keywords.values()]
+    elif hasattr(value, "_invoke_tool_impl"):  # of the OpenAI Agents SDK, an object around a function
+        held = [value._invoke_tool_impl]
+    else:
+        held = list(cells(value).values())
+    inner = (within(each, fits, depth + 1) for each in held if callable(each) or fits(each))
+    return next((each for each in inner if each is not None), None)

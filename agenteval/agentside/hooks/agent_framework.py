@@ -1,0 +1,71 @@
+"""Microsoft's Agent Framework: ``FunctionTool.invoke``."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .. import closures
+from ..world import as_json_text, current
+from .tool_methods import Call, change_below, hook
+
+_AS_TOOL = "BaseAgent.as_tool.<locals>._agent_wrapper"
+
+
+def install(module: Any) -> None:
+    """``module``: ``agent_framework._tools``."""
+    tool_class = module.FunctionTool
+    change_below(tool_class, ("invoke",), functools.partial(_change, tool_class, tool_class.invoke))
+
+
+def _change(tool_class: Any, check: Any, real: Any) -> Any:
+    """Arguments that do not fit are refused before a tool runs, in the framework's own words."""
+    ask = hook("Microsoft's Agent Framework", _read, _give)(real)
+
+    @functools.wraps(real)
+    async def invoke(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None and not _fits(tool, given := _given(tool, kwargs)):
+            schema = tool.input_model or tool.parameters()
+            stand_in = tool_class(name=tool.name, func=lambda **_: None, input_model=schema)
+            await check(stand_in, arguments=given)  # raises
+        return await ask(tool, *args, **kwargs)
+
+    return invoke
+
+
+def _fits(tool: Any, given: Any) -> bool:
+    if tool.declaration_only or tool.input_model is None:
+        return tool.declaration_only or set(tool.parameters().get("required", ())).issubset(given)
+    try:
+        return tool.input_model.model_validate(given) is not None
+    except ValueError:
+        return False
+
+
+def _given(tool: Any, kwargs: Any) -> Any:
+    context, given = kwargs.get("context"), kwargs.get("arguments")
+    if given is None:
+        parameters = tool.parameters().get("properties", {})
+        given = {name: value for name, value in kwargs.items() if name in parameters}
+        given = given or getattr(context, "arguments", None) or {}
+    return given.model_dump(exclude_unset=True) if hasattr(given, "model_dump") else given
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    given = _given(tool, kwargs)
+    call_id, is_agent = kwargs.get("tool_call_id") or "", agent_in(tool) is not None
+    call = Call(tool.name, given, call_id, (tool.name, as_json_text(given)), is_agent)
+    return None if tool.declaration_only else call
+
+
+def agent_in(tool: Any) -> Any:
+    """Return the agent that a tool is made of (``as_tool``); ``None`` if of none."""
+    function = getattr(tool, "func", None)
+    is_agent = getattr(function, "__qualname__", "") == _AS_TOOL
+    return closures.cells(function).get("self") if is_agent else None
+
+
+def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    """The framework has no other sign of an error than these words, but for exceptions."""
+    value = f"Error: {answer.failure}" if answer.is_error else answer.value
+    return value if kwargs.get("skip_parsing") else tool.parse_result(value)

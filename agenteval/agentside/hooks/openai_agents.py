@@ -1,0 +1,101 @@
+"""OpenAI's Agents SDK: ``on_invoke_tool``, which each tool holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import closures
+from ..world import current
+from . import openai_agents_local
+from .tool_fields import change_field
+from .tool_methods import Call, hook
+
+LAYER = "the OpenAI Agents SDK"
+_ANSWER = "json_tool_call"
+"""How some models give the final answer."""
+
+
+def install(module: Any) -> None:
+    """``module``: ``agents.tool``."""
+    change_field(module.FunctionTool, "on_invoke_tool", _change)
+    openai_agents_local.install(module, LAYER)
+
+
+def _change(real: Any) -> Any:
+    """What does not fit the function of a tool is refused before that runs, by the SDK itself, too."""
+    ask = hook(LAYER, _read, _give)(real)
+
+    def invoke(tool: Any, context: Any, written: Any) -> Any:
+        misfit = current() and _misfit(tool, _arguments(written))
+        return _failed(tool, context, misfit) if misfit else ask(tool, context, written)
+
+    return invoke
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    context, written = args
+    call_id = str(getattr(context, "tool_call_id", None) or "")
+    call = Call(tool.name, _arguments(written), call_id, (tool.name, id(context)), is_of_agent(tool))
+    return None if tool.name == _ANSWER else call
+
+
+def _arguments(written: Any) -> Any:
+    """The text itself where it is no object in JSON."""
+    try:
+        given = json.loads(written or "{}")
+    except ValueError:
+        return written
+    return given if isinstance(given, dict) else written
+
+
+def is_of_agent(tool: Any) -> bool:
+    """Return whether an agent's ``as_tool`` made it."""
+    run = closures.within(tool.on_invoke_tool, _is_run_of_agent)
+    return getattr(tool, "_agent_instance", None) is not None or run is not None
+
+
+def _is_run_of_agent(value: Any) -> bool:
+    return str(getattr(value, "__qualname__", "")).startswith("Agent.as_tool.")
+
+
+def _misfit(tool: Any, given: Any) -> Any:
+    """Why the SDK refuses the arguments, where the release gives the function for which it checks them."""
+    function = getattr(tool, "__wrapped__", None)
+    if function is None:
+        return None
+    from agents import ModelBehaviorError
+    from agents.function_schema import function_schema
+
+    what, strict = f"Invalid JSON input for tool {tool.name}", tool.strict_json_schema
+    if not isinstance(given, dict):
+        return ModelBehaviorError(f"{what}: {given}")
+    schema = function_schema(function, tool.name, use_docstring_info=False, strict_json_schema=strict)
+    try:
+        schema.params_pydantic_model(**given)
+    except ValueError as error:
+        return ModelBehaviorError(f"{what}: {error}")
+    return None
+
+
+def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    return _failed(tool, args[0], None, answer.failure) if answer.is_error else answer.text
+
+
+async def _failed(tool: Any, context: Any, error: Any, words: str = "") -> Any:
+    """What the model hears of an error, as the tool's author decided it. Where nobody did, the ``words`` of a
+    mock: the SDK's sentence may hold nothing of them. Raises where the run is to end."""
+    from agents import tool as tools
+
+    error = error or RuntimeError(words)
+    usual = tools.default_tool_error_function
+    formatted = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
+    if formatted is None:  # before 0.8 it is in a closure
+        function = closures.cells(tool.on_invoke_tool).get("failure_error_function", usual)
+        heard = function and function(context, error)
+    else:
+        heard = formatted(function_tool=tool, context=context, error=error)
+    heard = await heard if hasattr(heard, "__await__") else heard
+    if heard is None:
+        raise error
+    return words if words and heard == usual(context, error) else heard

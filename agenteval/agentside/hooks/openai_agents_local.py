@@ -1,0 +1,62 @@
+"""OpenAI's Agents SDK: the tools that act on this machine by a text of the model's, a shell, a patch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .tool_fields import change_field
+from .tool_methods import Call, hook
+
+_EDITS = ("create_file", "update_file", "delete_file")
+
+
+def install(module: Any, layer: str) -> None:
+    """``module``: ``agents.tool``. Older releases have not all of them."""
+    changed: tuple[tuple[str, str, Any, Any], ...] = (
+        ("CustomTool", "on_invoke_tool", _read_custom, _give_text),
+        ("LocalShellTool", "executor", _read_shell, _give_text),
+        ("ShellTool", "executor", _read_shell, _give_text),
+    )
+    for name, field, read, give in changed:
+        if hasattr(module, name):
+            change_field(getattr(module, name), field, hook(layer, read, give))
+    if hasattr(module, "ApplyPatchTool"):
+        change_field(module.ApplyPatchTool, "editor", hook(layer, _read_patch, _give_patch), _EDITS)
+
+
+def _read_custom(tool: Any, args: Any, kwargs: Any) -> Call:
+    context, written = args
+    call_id = str(getattr(context, "tool_call_id", None) or "")
+    return Call(tool.name, {"input": written}, call_id, (tool.name, id(context)))
+
+
+def _read_shell(tool: Any, args: Any, kwargs: Any) -> Call:
+    data = args[0].data
+    return Call(tool.name, commands(data.action), str(data.call_id or ""), (tool.name, id(args[0])))
+
+
+def commands(action: Any) -> dict[str, Any]:
+    """Return what a shell is to do, as its arguments."""
+    many = getattr(action, "commands", None)
+    return {"commands": list(many)} if many is not None else {"command": list(getattr(action, "command", ()))}
+
+
+def _read_patch(tool: Any, args: Any, kwargs: Any) -> Call:
+    return Call(tool.name, operation(args[0]), key=(tool.name, id(args[0])))
+
+
+def operation(asked: Any) -> dict[str, Any]:
+    """Return what is to become of a file, as the arguments of a patch."""
+    values = {name: getattr(asked, name, None) for name in ("type", "path", "diff", "move_to")}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _give_text(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    return answer.failure if answer.is_error else answer.text
+
+
+def _give_patch(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    from agents.editor import ApplyPatchResult
+
+    status: Any = "failed" if answer.is_error else "completed"
+    return ApplyPatchResult(status=status, output=answer.failure if answer.is_error else answer.text)

@@ -1,0 +1,87 @@
+"""A field of each tool that holds what carries it out, changed so that the tool world is asked first."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CALL = "__call__"
+
+
+def change_field(
+    cls: Any, field: str, change: Callable[[Any], Any], methods: tuple[str, ...] = (_CALL,)
+) -> None:
+    """Change what the objects of a class, and of all below it, hold in a field, however it came there and
+    whenever: what its ``methods`` do. ``change`` is that of ``tool_methods.hook``; its functions get the
+    object first. What is changed is always async: the framework has to await what is awaitable."""
+    before, kept = cls.__getattribute__, f"_agenteval_{field}"
+
+    def __getattribute__(tool: Any, name: str) -> Any:  # noqa: N807 - what Python calls
+        value = before(tool, name)
+        if name != field or value is None:
+            return value
+        value = value._agenteval_held if type(value) is Held else value
+        fields = before(tool, "__dict__")
+        known = fields.get(kept)
+        if type(known) is not Held or known._agenteval_tool is not tool or known._agenteval_held != value:
+            known = fields[kept] = Held(tool, value, change, methods)
+        return known
+
+    cls.__getattribute__ = __getattribute__
+
+
+class Held:
+    """What a tool holds: for all who look at it the same as before, but for what it does."""
+
+    def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
+        self._agenteval_tool = tool
+        self._agenteval_held = value
+        self._agenteval_changed = {name: _changed(value, name, change) for name in methods}
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return await _awaited(self._agenteval_changed[_CALL](self._agenteval_tool, *args, **kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        changed = self._agenteval_changed.get(name)
+        if changed is None:
+            return getattr(self._agenteval_held, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await _awaited(changed(self._agenteval_tool, *args, **kwargs))
+
+        return call
+
+    def __eq__(self, other: Any) -> bool:
+        value = other._agenteval_held if type(other) is Held else other
+        return bool(self._agenteval_held == value)
+
+    def __hash__(self) -> int:
+        return hash(self._agenteval_held)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _same, (self._agenteval_held,)  # a copy is one of the value
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self._agenteval_held)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _changed(value: Any, name: str, change: Callable[[Any], Any]) -> Any:
+    async def real(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        return await _awaited((value if name == _CALL else getattr(value, name))(*args, **kwargs))
+
+    return change(real)
+
+
+async def _awaited(value: Any) -> Any:
+    """The value, and what comes of it: an error may have to be put in words by a function of the author's."""
+    while inspect.isawaitable(value):
+        value = await value
+    return value
