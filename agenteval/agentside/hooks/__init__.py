@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
+    "strands.types.tools": "strands",
 }
 """The modules that are changed once they are imported, and the module here that does it."""
 
