@@ -118,6 +118,8 @@ class World:
         """The requests to models of this turn so far (``model_requests``)."""
         self.asked: set[str] = set()
         """The tools that were called here: the agent has them."""
+        self.target: Any = None
+        """What is called in each turn: the agent itself, even where a framework has it as a tool."""
         self.fault = ""
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         self._turn: Turn | None = None

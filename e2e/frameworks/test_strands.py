@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,9 +22,14 @@ from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent, HookProvid
 from strands.models import Model
 from strands.multiagent import Swarm
 from strands.session.file_session_manager import FileSessionManager
+from strands.types.tools import AgentTool
 
+from agenteval.agentside.frameworks import recognised
 from agenteval.agentside.frameworks.seam import Refused, Waits
 from agenteval.agentside.frameworks.strands import FRAMEWORK
+from agenteval.agentside.targets.calling import Played
+from agenteval.agentside.targets.deciding import decide
+from agenteval.agentside.world import World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -172,13 +178,13 @@ def test_hooks_are_carried_over_for_each_conversation_and_what_they_add_is_answe
 
         def counts(self, event: Any) -> None:
             self.count += 1
-            event.tool_use["input"] = {"key": self.count}
+            event.tool_use["input"] = {"key": str(self.count)}
 
     one = agent(calls_then_tells("look"), hooks=[Counts()])
     for _ in range(2):
         scenario = Scenario(look="x")
         assert answer(say(FRAMEWORK, one, scenario, "a", "b")[1]) == "2: success x"
-        assert scenario.seen == [("look", {"key": 1}), ("look", {"key": 2})]
+        assert scenario.seen == [("look", {"key": "1"}), ("look", {"key": "2"})]
 
 
 def in_a_thread(work: Callable[[], Any]) -> None:
@@ -188,9 +194,7 @@ def in_a_thread(work: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("is_in_a_thread", [False, True])
-def test_an_agent_that_a_hook_asks_runs_no_real_tool_and_the_turn_proves_nothing(
-    is_in_a_thread: bool,
-) -> None:
+def test_the_tools_of_an_agent_that_a_hook_asks_are_answered(is_in_a_thread: bool) -> None:
     inner = agent(calls_then_tells("look"), look)
 
     class Asks(HookProvider):
@@ -198,45 +202,37 @@ def test_an_agent_that_a_hook_asks_runs_no_real_tool_and_the_turn_proves_nothing
             registry.add_callback(BeforeInvocationEvent, self.asks)
 
         def asks(self, event: Any) -> None:
-            in_a_thread(lambda: inner("a")) if is_in_a_thread else inner("a")
+            in_a_thread(lambda: inner("b")) if is_in_a_thread else inner("b")
 
-    async def told(one: Any) -> str:
+    async def seen(one: Any) -> list[Any]:
         talk = Talk(FRAMEWORK, one, Scenario(look="x"))
         assert answer(await talk.say("a")) == "1: success x"
         await talk.end()
-        return talk.fault
+        assert talk.fault == ""
+        return talk.scenario.seen
 
-    asking = asyncio.run(told(agent(calls_then_tells("look"), look, hooks=[Asks()])))
-    assert asking == "look was called from a thread that agenteval cannot follow; it was not run"
-    assert asyncio.run(told(agent(calls_then_tells("look"), look))) == ""
+    asking = asyncio.run(seen(agent(calls_then_tells("look"), look, hooks=[Asks()])))
+    assert asking == [("look", {"key": "b"}), ("look", {"key": "a"})]
+    assert asyncio.run(seen(agent(calls_then_tells("look"), look))) == [("look", {"key": "a"})]
 
 
-@newest
-def test_what_a_tool_left_to_the_agent_asks_is_its_own_business_but_not_in_a_bare_thread() -> None:
+@pytest.mark.parametrize("is_in_a_thread", [False, True])
+def test_what_a_tool_left_to_the_agent_asks_is_answered(is_in_a_thread: bool) -> None:
     inner = agent(calls_then_tells("look"), look)
 
     @tool
     def ask(key: str) -> str:
         """Asks another agent."""
-        return str(inner(key))
+        found: list[str] = []
+        ask = lambda: found.append(str(inner(key)).strip())  # noqa: E731
+        in_a_thread(ask) if is_in_a_thread else ask()
+        return found[0]
 
-    @tool
-    def lose(key: str) -> str:
-        """Asks another agent, in a thread of its own."""
-        in_a_thread(lambda: inner(key))
-        return "done"
-
-    async def fault(each: Any) -> str:
-        one = agent(calls_then_tells(each.tool_name), each)
-        talk = Talk(FRAMEWORK, one, Scenario(own=[each.tool_name]))
-        await talk.say("a")
-        await talk.end()
-        return talk.fault
-
-    assert asyncio.run(fault(ask)) == ""
-    assert RAN == ["look"]
-    RAN.clear()
-    assert asyncio.run(fault(lose)).startswith("look was called from a thread")
+    scenario = Scenario(own=["ask"], look="x")
+    (reply,) = replies(agent(calls_then_tells("ask"), ask), scenario, "a")
+    assert answer(reply) == "1: success 1: success x"
+    assert scenario.seen == [("look", {"key": "a"})]
+    assert (made(reply), reply["unplaced"]) == ([("ask", {"key": "a"})], [])
     inner("later")  # no conversation is open any more
     assert RAN == ["look"]
     RAN.clear()
@@ -297,7 +293,7 @@ def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered(delegate: bool)
         assert answer(reply).strip() == (said if delegate else f"success {said}")
         assert scenario.seen == [("below", "itself"), ("look", {"key": "x"})]
         assert reply["usage"]["requests"] == 3 if delegate else 4
-    assert [each.name for each in FRAMEWORK.tools(top)] == ["look"]
+    assert [each.name for each in FRAMEWORK.tools(top)] == ["below", "look"]
 
 
 @newest
@@ -385,10 +381,13 @@ def test_the_tools_of_a_plugin_and_those_that_the_framework_ships_are_answered()
         def sees(self, event: Any) -> None:
             seen.append(event.tool_use["name"])
 
+    def says(turn: Turn) -> Any:
+        if turn.results:
+            return f"{turn.turn}: {' and '.join(turn.results)}"
+        return [("look", {"key": turn.said}), ("http_request", {"method": "GET", "url": "https://a.example"})]
+
     seen: list[str] = []
-    one = agent(
-        calls_then_tells("look", "http_request"), http_request, plugins=[Adds()], context_manager="auto"
-    )
+    one = agent(says, http_request, plugins=[Adds()], context_manager="auto")
     assert {each.name for each in FRAMEWORK.tools(one)} == {"look", "http_request"}
     (reply,) = say(FRAMEWORK, one, Scenario(look="x", http_request="y"), "a")
     assert answer(reply) == "1: success x and success y"
@@ -442,14 +441,120 @@ def test_what_runs_at_the_provider_is_noted_of_each_turn() -> None:
     assert reply["unplaced"] == ["'web_search' runs at the provider, which does not say whether it did"]
 
 
-def test_the_tools_of_an_agent_within_a_tool_that_is_left_to_the_agent_are_noted() -> None:
-    @tool
-    def research(key: str) -> str:
-        """Asks another agent."""
-        return str(agent(calls_then_tells("look"), look)(key))
+# ── whoever calls the tools ──────────────────────────────────────────────────────────────────────
 
-    one = agent(calls_then_tells("research"), research)
-    (reply,) = replies(one, Scenario(own=["research"]), "a")
-    assert RAN == ["look"]
+
+class InTurn(NamedTuple):
+    """What came of a function that ran within a turn."""
+
+    value: Any
+    seen: list[tuple[str, Any]]
+    fault: str
+
+
+def in_turn(scenario: Scenario, function: Callable[[], Any]) -> InTurn:
+    async def play() -> InTurn:
+        world = World()
+        try:
+            with world.turn(scenario):
+                value = function()
+                value = await value if inspect.isawaitable(value) else value
+        finally:
+            world.close()
+        return InTurn(value, scenario.seen, world.take_fault())
+
+    return asyncio.run(play())
+
+
+@tool
+async def later(key: str) -> str:
+    """Looks something up, later."""
+    RAN.append("later")
+    return "real later"
+
+
+def test_a_decorated_tool_that_is_called_by_hand_is_answered_where_the_scenario_mocks_it() -> None:
+    assert in_turn(Scenario(look={"y": 1}), lambda: look("a")) == ({"y": 1}, [("look", {"key": "a"})], "")
+    assert in_turn(Scenario(later="x"), lambda: later(key="a")) == ("x", [("later", {"key": "a"})], "")
+    with pytest.raises(RuntimeError, match="sold out"):
+        in_turn(Scenario(look=failed("sold out")), lambda: look("a"))
+    assert RAN == []
+    assert in_turn(Scenario(), lambda: look("a")) == ("real look", [("look", "itself")], "")
+    assert in_turn(Scenario(), lambda: later("a")) == ("real later", [("later", "itself")], "")
+    assert (look("a"), RAN) == ("real look", ["look", "later", "look"])
     RAN.clear()
-    assert reply["unplaced"] == ["the tool 'look' of another agent ran within 'research'"]
+
+
+def test_a_decorated_tool_that_is_the_target_is_no_call() -> None:
+    played = Played(decide(look, "shop.py:look", recognised))
+    scenario = Scenario(look="x")
+
+    async def play() -> Any:
+        with played.world.turn(scenario):
+            value = played.entry()([{"role": "user", "content": "a"}], None)
+            return await value if inspect.isawaitable(value) else value
+
+    assert asyncio.run(play()) == "real look"
+    assert (scenario.seen, RAN) == ([], ["look"])
+    RAN.clear()
+
+
+def test_a_class_of_tools_of_the_authors_is_met_once_and_need_not_be_an_async_generator_function() -> None:
+    class Base(AgentTool):
+        tool_name, tool_type = "fetch", "python"
+        tool_spec: Any = {"name": "fetch", "description": "Fetches.", "inputSchema": {"json": {}}}
+
+        async def stream(self, tool_use: Any, invocation_state: Any, **_: Any) -> Any:
+            RAN.append("fetch")
+            yield {"toolUseId": tool_use["toolUseId"], "status": "success", "content": [{"text": "real"}]}
+
+    class Fetch(Base):
+        def stream(self, tool_use: Any, invocation_state: Any, **named: Any) -> Any:
+            return super().stream(tool_use, invocation_state, **named)
+
+    one = agent(calls_then_tells("fetch"), Fetch())
+    scenario = Scenario(fetch="x")
+    assert answer(say(FRAMEWORK, one, scenario, "a")[0]) == "1: success x"
+    assert (scenario.seen, RAN) == ([("fetch", {"key": "a"})], [])
+    (reply,) = replies(one, Scenario(own=["fetch"]), "a")
+    assert (answer(reply), made(reply), RAN) == ("1: success real", [("fetch", {"key": "a"})], ["fetch"])
+    RAN.clear()
+
+
+@pytest.mark.parametrize("own", [[], ["look"]])
+def test_arguments_that_do_not_fit_are_refused_as_the_framework_does_it(own: list[str]) -> None:
+    def says(turn: Turn) -> Any:
+        return turn.results[0] if turn.results else [("look", {"id": "a"})]
+
+    real = str(agent(says, look)("a")).strip()
+    scenario = Scenario(own=own, look="x")
+    (reply,) = replies(agent(says, look), scenario, "a")
+    assert answer(reply) == real
+    assert real.startswith("error Error: Validation failed for input parameters: 1 validation error for Look")
+    assert (scenario.seen, attempted(reply), RAN) == ([], ["look"], [])
+
+
+def test_an_injected_context_is_no_argument() -> None:
+    @tool(context="shop")
+    def find(key: str, shop: ToolContext, agent: Any = None, limit: int = 3) -> str:
+        """Finds."""
+        RAN.append("find")
+        return "real"
+
+    scenario = Scenario(find="x")
+    assert answer(say(FRAMEWORK, agent(calls_then_tells("find"), find), scenario, "a")[0]) == "1: success x"
+    assert scenario.seen == [("find", {"key": "a"})]
+    one = agent(calls_then_tells("find"), find)
+    found = in_turn(Scenario(find="x"), lambda: one.tool.find(key="b", record_direct_tool_call=False))
+    assert (found.value["content"], found.seen) == ([{"text": "x"}], [("find", {"key": "b"})])
+
+
+@newest
+def test_an_agent_that_is_a_tool_can_be_mocked() -> None:
+    below = agent(calls_then_tells("look"), look, name="below", description="Below.")
+    top = agent(
+        lambda turn: turn.results[0] if turn.results else [("below", {"input": "x"})], below.as_tool()
+    )
+    scenario = Scenario(below="y")
+    assert answer(say(FRAMEWORK, top, scenario, "a")[0]) == "success y"
+    assert scenario.seen == [("below", {"input": "x"})]

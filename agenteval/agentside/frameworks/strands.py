@@ -2,7 +2,7 @@
 
 An agent refuses a second conversation at the same time (older releases mix them), and a copy shares messages
 and hooks with it. So each conversation has one that is built anew of its parts: the model, the prompt, its
-tools as the world answers them, and what its author hung on it.
+tools, and what its author hung on it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,8 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .seam import (
-    LATER,
-    MORE,
-    Guard,
-    Refused,
-    Tool,
-    Waits,
-    adds_code,
-    hints_of,
-    kinds,
-    unsupported,
-    with_partial,
-)
+from ..hooks.strands import is_of_framework, text_of
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from ..world import World
@@ -35,10 +24,7 @@ if TYPE_CHECKING:
 _AGENT = "strands.agent.agent.Agent"
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _AS_TOOL = "strands.agent._agent_as_tool._AgentAsTool"
-_OUTPUT = "strands.tools.structured_output.structured_output_tool.StructuredOutputTool"
-_CONTEXT = ("strands._context_manager.", "strands.vended_plugins.context_offloader.")
 _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
-_GUARD = Guard("strands")
 _COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _NOT_CARRIED = {
     "memory_manager": "a memory manager, which would write what tests say",
@@ -59,7 +45,7 @@ class _Strands:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
             for name, tool in agent.tool_registry.registry.items():
-                if not _is_of_framework(tool):
+                if not is_of_framework(tool):
                     spec = tool.tool_spec
                     schema = spec.get("inputSchema") or {}
                     about, hints = spec.get("description") or "", hints_of(tool)
@@ -125,24 +111,6 @@ def _at_provider(agent: Any) -> list[str]:
     return [str(each.get("name") or each.get("type") or "a tool of the model") for each in fields]
 
 
-def _is_of_framework(tool: Any) -> bool:
-    """Whether it is the framework's own: an agent, a structured answer, what looks after the context. The
-    tools that it ships are not."""
-    module = str(getattr(getattr(tool, "_tool_func", None), "__module__", ""))
-    return bool({_AS_TOOL, _OUTPUT}.intersection(kinds(tool))) or module.startswith(_CONTEXT)
-
-
-def _watch() -> None:
-    from strands.types.tools import AgentTool
-
-    _GUARD.watch(AgentTool, "stream", _is_spared, lambda tool_use: str(tool_use["name"]))
-
-
-def _is_spared(tool: Any) -> bool:
-    """What stands in for a tool, and an agent as a tool: its own tools are guarded."""
-    return hasattr(tool, "_agenteval_own") or _is_of_framework(tool)
-
-
 def _is_own_code(callback: Any) -> bool:
     """Whether it is of the framework's own code."""
     holder = getattr(callback, "__self__", None)
@@ -198,11 +166,8 @@ class _Conversation:
         self._agent = self._built(agent)
         self._at_provider = sorted({name for each in _all_agents(agent) for name in _at_provider(each)})
         self._metered = self._total()
-        _watch()
-        _GUARD.opened(self)
 
     async def reply(self, text: str) -> dict[str, Any]:
-        _watch()
         self._added = []
         try:
             result = await self._agent.invoke_async(text, **self._state())
@@ -223,7 +188,7 @@ class _Conversation:
         return {"messages": messages, "usage": self._usage(), "agent": self._speaker()}
 
     async def close(self) -> None:
-        _GUARD.closed(self)
+        """Nothing: what a run has started has ended with it."""
 
     def _messages(self, without: str = "") -> list[Message]:
         for name in self._at_provider:
@@ -336,90 +301,13 @@ class _Conversation:
         if event.agent is self._agent:
             self._added.append(event.message)
 
-    # ── tools
-
-    def guard(self, event: Any) -> None:
-        """The last word before a tool runs: one that came to the agent since is answered, too."""
-        tool = event.selected_tool
-        if tool is not None and not _is_of_framework(tool) and not hasattr(tool, "_agenteval_own"):
-            event.selected_tool = self._stand_in(tool)
-
     def _tool(self, tool: Any) -> Any:
+        """A tool as it is; one that is an agent, with that of this conversation."""
         if _AS_TOOL not in kinds(tool):
-            return tool if _is_of_framework(tool) else self._stand_in(tool)
+            return tool
         new = copy.copy(tool)
         new._agent, new._lock = self._built(tool.agent), threading.Lock()
-        conversation, stream = self, new.stream
-
-        class Recorded(type(tool)):  # type: ignore[misc]
-            async def stream(self, tool_use: Any, invocation_state: Any, **named: Any) -> Any:
-                events: list[Any] = []
-
-                async def own() -> str:
-                    events.extend([event async for event in stream(tool_use, invocation_state, **named)])
-                    return _told_in(_result_in(events[-1])) if events else ""
-
-                call_id = str(tool_use["toolUseId"])
-                await conversation._world.record(tool_use["name"], tool_use["input"], own, call_id)
-                for event in events:
-                    yield event
-
-        new.__class__ = Recorded
         return new
-
-    def _stand_in(self, tool: Any) -> Any:
-        from strands.types.tools import AgentTool
-
-        conversation = self
-
-        class StandIn(AgentTool):  # type: ignore[misc]
-            _agenteval_own = tool
-
-            @property
-            def tool_name(self) -> str:
-                return str(tool.tool_name)
-
-            @property
-            def tool_spec(self) -> Any:
-                return tool.tool_spec
-
-            @property
-            def tool_type(self) -> str:
-                return str(tool.tool_type)
-
-            async def stream(self, tool_use: Any, invocation_state: Any, **named: Any) -> Any:
-                async for event in conversation.streamed(tool, tool_use, invocation_state, named):
-                    yield event
-
-        return StandIn()
-
-    async def streamed(self, tool: Any, tool_use: Any, state: Any, named: Any) -> Any:
-        """What a tool gives: events, the last of which is its result."""
-        events: list[Any] = []
-
-        async def own() -> Any:
-            with _GUARD.left(str(tool_use["name"]), self._world):
-                events.extend([event async for event in tool.stream(tool_use, state, **named)])
-            result = _result_in(events[-1]) if events else {}
-            if result.get("status") == "error":
-                raise _ToolError(_told_in(result))
-            return _told_in(result)
-
-        try:
-            call_id = str(tool_use["toolUseId"])
-            answer = await self._world.call(tool_use["name"], tool_use["input"], own, call_id)
-        except _ToolError:
-            answer = None
-        if events:
-            for event in events:
-                yield event
-        elif answer is not None:
-            status = "error" if answer.is_error else "success"
-            yield {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": answer.text}]}
-
-
-class _ToolError(Exception):
-    """The agent's own tool told of an error."""
 
 
 class _Hooks:
@@ -430,7 +318,7 @@ class _Hooks:
         self._hooks = conversation.hooks_of(agent, bare)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
-        from strands.hooks import BeforeToolCallEvent, MessageAddedEvent
+        from strands.hooks import MessageAddedEvent
 
         for event, callback, order in self._hooks:
             registry.add_callback(event, callback, **({} if order is None else {"order": order}))
@@ -438,33 +326,12 @@ class _Hooks:
             {"order": float("inf")} if "order" in inspect.signature(registry.add_callback).parameters else {}
         )
         registry.add_callback(MessageAddedEvent, self.added, **last)
-        registry.add_callback(BeforeToolCallEvent, self.before, **last)
 
     def added(self, event: Any) -> None:
         self._conversation.added(event)
 
-    def before(self, event: Any) -> None:
-        self._conversation.guard(event)
-
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _result_in(event: Any) -> Message:
-    """The result of a tool, as it is or in an event."""
-    inner = getattr(event, "tool_result", event)
-    return inner if isinstance(inner, dict) else {}
-
-
-def _told_in(result: Message) -> str:
-    blocks = result.get("content") or ()
-    texts = (
-        block["text"]
-        if "text" in block
-        else json.dumps(block.get("json", block), ensure_ascii=False, default=str)
-        for block in blocks
-    )
-    return "\n".join(texts)
 
 
 def _messages(added: list[Message], there: set[str], without: str) -> list[Message]:
@@ -490,7 +357,7 @@ def _messages(added: list[Message], there: set[str], without: str) -> list[Messa
             {
                 "role": "tool",
                 "tool_call_id": each["toolUseId"],
-                "content": _told_in(each),
+                "content": text_of(each),
                 **({"status": "error"} if _has_failed(each, missing) else {}),
             }
             for each in results

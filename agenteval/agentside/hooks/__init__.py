@@ -25,6 +25,7 @@ HOOKS: dict[str, str] = {
     "agent_framework._tools": "agent_framework",
     "agents.tool": "openai_agents",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
+    "strands.types.tools": "strands",
 }
 """The modules that are changed once they are imported, and the module here that does it."""
 

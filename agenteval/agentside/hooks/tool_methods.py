@@ -30,7 +30,10 @@ class Call(NamedTuple):
     """By what the same call is known further in, where a method calls that of its base class or of what it
     wraps; by default its id, else the tool."""
     is_agent: bool = False
-    """Another agent is called as a tool: it runs unless the scenario mocks it."""
+    """Another agent is called as a tool, or code calls a tool as a function: it runs unless the scenario
+    mocks it."""
+    misfit: str = ""
+    """Why the framework refuses the arguments before any tool runs; ``give`` has it say so in its words."""
     agent: str = ""
     """The name of the agent that makes it; empty where it is not known."""
 
@@ -111,7 +114,8 @@ def hook(
         if call is None:
             return None
         key = call.call_id or id(tool) if call.key is None else call.key
-        if any(_is_same(each, layer, key, call) for each in _INSIDE.get()):
+        is_mocked = world is not None and world.mocks(call.name)
+        if any(_is_same(each, layer, key, call, is_mocked) for each in _INSIDE.get()):
             return None
         if world is None:
             return _Met(layer, call, str(worlds.untracked(call.name)), None)
@@ -190,9 +194,12 @@ def hook(
     return change
 
 
-def _is_same(outer: _Inside, layer: str, key: Any, call: Call) -> bool:
+def _is_same(outer: _Inside, layer: str, key: Any, call: Call, is_mocked: bool) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, or what a tool of one
-    framework hands on to the layer below."""
+    framework hands on to the layer below. One of another name that the scenario mocks is none: ids may be
+    those of another agent's model."""
+    if is_mocked and outer.call.name != call.name:
+        return False
     if outer.layer == layer:
         return bool(outer.key == key)
     is_named_so = outer.call.name == call.name or layer == "mcp"
@@ -257,7 +264,7 @@ class _Met:
     @property
     def is_asked(self) -> bool:
         """Whether the scenario is to be asked."""
-        return not self._refused and not self._is_left
+        return self._call is not None and not (self._refused or self._call.misfit or self._is_left)
 
     @property
     def _is_left(self) -> bool:
@@ -267,6 +274,8 @@ class _Met:
 
     def _refusal(self) -> Answer | None:
         """By an error for the model: an exception of ours would hang some frameworks, and end others."""
+        if self._call is not None and self._call.misfit and not self._refused:
+            return Answer({"error": self._call.misfit}, is_error=True)
         if not self._refused:
             return None
         if self._world is not None:

@@ -84,6 +84,7 @@ class Played:
         elif self._called is None:
             self._called = self._open() if self._agent.made == "framework" else _entry(self._agent)
         assert self._called is not None
+        self.world.target = self._called
         places, named = self._arguments(messages, context)
         return self._called(*places, **named)
 

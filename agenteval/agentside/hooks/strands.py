@@ -1,0 +1,133 @@
+"""Strands: ``AgentTool.stream``, and a decorated tool that code calls as the function that it is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from typing import Any
+
+from .. import world as worlds
+from .tool_methods import Call, ToolFailedError, change_below, hook, named
+
+_FRAMEWORKS = (
+    *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
+    *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
+)
+"""Where its own tools are: hand-offs, structured answers, what looks after the context."""
+
+
+def install(module: Any) -> None:
+    """``module``: ``strands.types.tools``."""
+    change_below(module.AgentTool, ("stream",), _streamed)
+    change_below(module.AgentTool, ("__call__",), _called)
+
+
+def is_of_framework(tool: Any) -> bool:
+    """Return whether a tool is the framework's own. Those that it ships for agents are not."""
+    function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
+    return str(getattr(function, "__module__", "")).startswith(_FRAMEWORKS)
+
+
+def text_of(result: Any) -> str:
+    """Return what the result of a tool says."""
+    blocks = result.get("content") or ()
+    data = (each["text"] if "text" in each else each.get("json", each) for each in blocks)
+    return "\n".join(each if isinstance(each, str) else _json(each) for each in data)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+# ── called by an agent ───────────────────────────────────────────────────────────────────────────
+
+
+def _streamed(real: Any) -> Any:
+    @functools.wraps(real)
+    async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        async for event in real(tool, *args, **kwargs):
+            yield event
+
+    return hook("Strands", _read, _result, recorded=_recorded)(stream)
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    if is_of_framework(tool):
+        return None
+    use = named(("tool_use",), args, kwargs)["tool_use"]
+    call_id, given, is_agent = str(use.get("toolUseId") or ""), use.get("input"), tool.tool_type == "agent"
+    key = use["name"], call_id or id(tool)
+    return Call(use["name"], given, call_id, key, is_agent, _misfit(tool, given))
+
+
+def _misfit(tool: Any, given: Any) -> str:
+    """How the framework refuses arguments before the function of a decorated tool runs."""
+    from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
+
+    if type(tool) is not DecoratedFunctionTool:
+        return ""
+    try:
+        function = tool.__wrapped__
+        injected = {*inspect.signature(function).parameters} - {*_properties(tool), "agent", "self", "cls"}
+        metadata = FunctionToolMetadata(function, *injected)
+    except Exception:  # a schema of the author's, say: nobody can say it without the tool
+        return ""
+    try:
+        metadata.validate_input(given)
+    except ValueError as error:
+        return f"Error: {error}"
+    return ""
+
+
+def _properties(tool: Any) -> Any:
+    schema = tool.tool_spec["inputSchema"]
+    return schema.get("json", schema).get("properties", {})
+
+
+def _result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    use, failed = named(("tool_use",), args, kwargs)["tool_use"], answer.is_error
+    content = [{"text": answer.failure if failed else answer.text}]
+    return {"toolUseId": use.get("toolUseId"), "status": "error" if failed else "success", "content": content}
+
+
+def _recorded(event: Any) -> str:
+    result = getattr(event, "tool_result", event)
+    text = text_of(result) if isinstance(result, dict) else ""
+    if isinstance(result, dict) and result.get("status") == "error":
+        raise ToolFailedError(text)
+    return text
+
+
+# ── called by hand ───────────────────────────────────────────────────────────────────────────────
+
+
+def _called(real: Any) -> Any:
+    change = hook("Strands", _read_by_hand, _value)
+
+    async def awaited(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        return await real(tool, *args, **kwargs)
+
+    at_once, later = change(real), change(awaited)
+
+    @functools.wraps(real)
+    def call(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(tool))
+        return (later if is_async else at_once)(tool, *args, **kwargs)
+
+    return call
+
+
+def _read_by_hand(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    """A call in code: as any function it runs, unless the scenario mocks it."""
+    world = worlds.current()
+    if is_of_framework(tool) or (world is not None and world.target is tool):
+        return None
+    given = named(inspect.signature(tool).parameters, args, kwargs)
+    return Call(tool.tool_name, {n: v for n, v in given.items() if n in _properties(tool)}, is_agent=True)
+
+
+def _value(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    if answer.is_error:
+        raise RuntimeError(answer.failure)
+    return answer.value
