@@ -31,6 +31,8 @@ class Call(NamedTuple):
     wraps; by default its id, else the tool."""
     is_agent: bool = False
     """Another agent is called as a tool: it runs unless the scenario mocks it."""
+    misfit: str = ""
+    """Why the framework refuses the arguments before any tool runs; ``give`` has it say so in its words."""
 
 
 class _Inside(NamedTuple):
@@ -81,9 +83,10 @@ def hook(
 
     ``layer``: the framework. ``read(tool, args, kwargs)`` says what is called; ``None`` for what is the
     framework's own business, which runs as ever and is no call. ``give(tool, answer, args, kwargs)``: what
-    the method returns, or raises, for the scenario's answer, errors in the framework's own form; of a
-    generator, the one event. ``recorded(value)``: what the record has of what the agent's own tool returned;
-    it raises ``ToolFailedError`` for an error; ``last``: of the events of a generator, that value.
+    the method returns, or raises, for the scenario's answer, errors in the framework's own form, awaited
+    where that is needed; of a generator, the one event. ``recorded(value)``: what the record has of what the
+    agent's own tool returned; it raises ``ToolFailedError`` for an error; ``last``: of the events of a
+    generator, that value.
 
     A tool that is mocked does not run for any reason: where ``read`` fails, the model is given an error, and
     the turn proves nothing.
@@ -148,7 +151,10 @@ def hook(
                     return recorded(value)
 
                 answer = await found.ask(own)
-                return value if answer is None else give(tool, answer, args, kwargs)
+                if answer is None:
+                    return value
+                given = give(tool, answer, args, kwargs)
+                return await given if inspect.isawaitable(given) else given
 
             return run_async
 
@@ -174,11 +180,11 @@ def hook(
 
 
 def _is_same(outer: _Inside, layer: str, key: Any, call: Call) -> bool:
-    """Whether a call is a part of one that is known: the method of a base class, or what a tool of one
-    framework hands on to the layer below."""
-    if outer.layer == layer:
-        return bool(outer.key == key)
-    is_named_so = outer.call.name == call.name or layer == "mcp"
+    """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
+    another under its name hands on, or what a tool of one framework hands on to the layer below."""
+    if outer.layer == layer and outer.key == key:
+        return True
+    is_named_so = outer.call.name == call.name or (layer == "mcp" and outer.layer != layer)
     return is_named_so and worlds.as_json_text(outer.call.args) == worlds.as_json_text(call.args)
 
 
@@ -245,6 +251,8 @@ class _Met:
 
     def _refusal(self) -> Answer | None:
         """By an error for the model: an exception of ours would hang some frameworks, and end others."""
+        if self._call is not None and self._call.misfit and not self._refused:
+            return Answer({"error": self._call.misfit}, is_error=True)
         if not self._refused:
             return None
         if self._world is not None:
