@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS: dict[str, str] = {
+    "langchain_core.tools.base": "langchain",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
 """The modules that are changed once they are imported, and the module here that does it."""
