@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -40,9 +41,10 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from agenteval.agentside import hooks
 from agenteval.agentside.frameworks.langgraph import FRAMEWORK
 from agenteval.agentside.frameworks.seam import Refused, Waits
-from agenteval.agentside.world import UntrackedCallError, World
+from agenteval.agentside.world import World
 from agenteval.messages.chat import steps_of
 from e2e.frameworks import talking
 from e2e.frameworks.talking import attempted, made, replies, used
@@ -470,19 +472,12 @@ def test_what_a_node_names_is_looked_through_for_tools() -> None:
     assert tools_of(graph_of(node)) == ["get_order", ""]
 
 
-# ── calls that nobody can follow ─────────────────────────────────────────────────────────────────
+# ── threads, and calls that nobody can follow ────────────────────────────────────────────────────
 
 
 def _bare_thread(state: Any) -> Any:
     said: list[str] = []
-
-    def work() -> None:
-        try:
-            said.append(get_order.invoke({"order_id": "7"}))
-        except RuntimeError as error:
-            said.append(str(error))
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=lambda: said.append(get_order.invoke({"order_id": "7"})))
     thread.start()
     thread.join()
     return {"messages": [AIMessage(said[0])]}
@@ -493,41 +488,49 @@ def _own_pool(state: Any) -> Any:
         return {"messages": [AIMessage(pool.submit(get_order.invoke, {"order_id": "7"}).result())]}
 
 
-def _own_pool_told(state: Any, config: RunnableConfig) -> Any:
-    with ThreadPoolExecutor() as pool:
-        return {"messages": [AIMessage(pool.submit(get_order.invoke, {"order_id": "7"}, config).result())]}
-
-
 @pytest.mark.parametrize("node", [_bare_thread, _own_pool])
-def test_a_thread_without_a_context_runs_no_tool(node: Any) -> None:
-    async def told() -> str:
-        conversation = Talk(graph_of(node), Scenario({"get_order": "mocked"}))
+def test_threads_that_a_node_starts_are_followed(node: Any) -> None:
+    scenario = Scenario({"get_order": "mocked"})
+    assert texts(talk(graph_of(node), scenario, "hi")[0]) == ["mocked"]
+    assert scenario.seen == [("get_order", {"order_id": "7"})]
+
+
+def test_a_thread_that_outlives_its_turn_runs_no_tool() -> None:
+    over, said = threading.Event(), list[str]()
+
+    def work() -> None:
+        over.wait()
         try:
-            await conversation.say("hi")
-        except UntrackedCallError:
-            assert node is _own_pool
-        finally:
-            await conversation.end()
-        return conversation.fault
+            get_order.invoke({"order_id": "7"})
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
 
-    assert asyncio.run(told()) == FOLLOW
+    thread = threading.Thread(target=work)
+
+    def starts(state: Any) -> Any:
+        thread.start()
+        return {"messages": [AIMessage("done")]}
+
+    scenario = Scenario({"get_order": "mocked"})
+    talk(graph_of(starts), scenario, "hi")
+    over.set()
+    thread.join()
+    assert scenario.seen == []
+    assert "ToolException" in said[0]
+    assert FOLLOW in said[0]
 
 
-def test_a_pool_that_hands_the_configuration_on_is_followed() -> None:
-    # "from __future__ import annotations" hides the type from LangGraph 0.6
-    _own_pool_told.__annotations__["config"] = RunnableConfig
-    assert texts(talk(graph_of(_own_pool_told), Scenario({"get_order": "mocked"}), "hi")[0]) == ["mocked"]
-
-
-def test_no_tool_runs_after_the_conversation_either() -> None:
-    talk(graph_of(lambda state: {"messages": [AIMessage("done")]}), Scenario({}), "hi")
-    with pytest.raises(UntrackedCallError):
-        get_order.invoke({"order_id": "7"})
+def test_a_tool_that_no_conversation_calls_is_what_it_was() -> None:
+    assert get_order.invoke({"order_id": "7"}) == "real 7"
+    assert RAN == ["7"]
+    RAN.clear()
 
 
 def test_a_mock_runs_no_real_tool() -> None:
+    """A mock is not the agent's code: it runs without its conversation."""
     agent = graph_of(lambda state: {"messages": [AIMessage(get_order.invoke({"order_id": "7"}))]})
-    assert "called by a mock" in str(broken(agent, Scenario({"get_order": get_order.invoke}), RuntimeError))
+    mock = Scenario({"get_order": lambda args: Context().run(get_order.invoke, args)})
+    assert FOLLOW in str(broken(agent, mock, Exception))
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
@@ -951,11 +954,11 @@ def test_what_cannot_be_played_is_refused_in_words(agent: Any, what: str) -> Non
     assert str(caught.value).startswith(what)
 
 
-def test_a_version_without_what_is_watched_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(BaseTool, "arun")
+def test_a_version_whose_tools_are_not_met_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks, "is_hooked", lambda _: False)
     with pytest.raises(Refused) as caught:
         talk(graph_of(_asynchronous), Scenario({}), "hi")
-    what = f"langgraph {version('langgraph')}: BaseTool.arun not found; agenteval supports 0.6 to 1.2"
+    what = f"langgraph {version('langgraph')}: BaseTool.run and arun not found; agenteval supports 0.6 to 1.2"
     assert str(caught.value).startswith(what)
 
 
@@ -1022,15 +1025,11 @@ def guesses(state):
     return {"messages": [AIMessage("1: it is shipped")]}
 
 def in_thread(state):
-    def work():
-        try:
-            get_order.invoke({"order_id": "7"})
-        except RuntimeError:
-            pass
-    thread = threading.Thread(target=work)
+    said = []
+    thread = threading.Thread(target=lambda: said.append(get_order.invoke({"order_id": "7"})))
     thread.start()
     thread.join()
-    return guesses(state)
+    return {"messages": [AIMessage(f"1: it is {said[0]}")]}
 
 def waits(state):
     return {"messages": [AIMessage(interrupt("Refund 10 EUR?"))]}
@@ -1120,7 +1119,7 @@ def test_a_graph_that_does_not_look_is_red(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("in_thread", 3, FOLLOW),
+        ("in_thread", 0, "PASSED"),
         ("waits", 3, "the agent waits for a person (interrupt: Refund 10 EUR?); agenteval cannot answer"),
         ("fails", 1, "agent_error: LookupError: no such customer (shop.py:"),
         ("question", 2, "agenteval.yaml:1:21: the graph takes answer, question and no messages"),
@@ -1152,15 +1151,21 @@ def test_the_real_tool_runs_only_where_it_is_left_to_the_agent(tmp_path: Path) -
 
 
 def test_a_plain_function_around_a_graph(tmp_path: Path) -> None:
-    """Beside a graph, in the same process: its tools stay its own business, or are intercepted."""
-    really = SUITE.replace("it is shipped", "shipped")
+    """Its tools are met as those of a graph beside it are, and may be intercepted as well."""
     compared = 'compare: [{name: plain, target: "shop.py:ask"}]\n'
-    done = run(tmp_path, '"shop.py:remembers"', really, compared)
-    assert (done.code, done.marks) == (0, "get_order"), done.said
-    (tmp_path / "marks").unlink()
+    done = run(tmp_path, '"shop.py:remembers"', more=compared)
+    assert (done.code, done.marks) == (0, ""), done.said
+    assert [call["name"] for turn in done.turns for call in turn["tool_calls"]] == ["get_order"] * 2
     intercepted = '"shop.py:ask", intercept: {get_order: "shop.py:get_order.func"}'
     done = run(tmp_path, intercepted)
-    assert (done.code, done.marks) == (0, ""), done.said
+    assert (done.code, done.marks, len(done.turns[0]["tool_calls"])) == (0, "", 1), done.said
+
+
+def test_a_plain_function_around_a_graph_with_a_bug_is_red(tmp_path: Path) -> None:
+    forbidden = SUITE.replace("output: {contains: [it is shipped]}", "tool_calls: {forbidden: [get_order]}")
+    done = run(tmp_path, '"shop.py:ask"', forbidden.replace("[get_order]", "[{name: get_order}]"))
+    assert (done.code, done.marks) == (1, ""), done.said
+    assert "turn 1" in done.said
 
 
 # ── what is known of its calls ───────────────────────────────────────────────────────────────────

@@ -2,10 +2,6 @@
 
 - A conversation has a copy of the graph: with a checkpointer of its own where the graph has one, else with
   the state carried from turn to turn; with a store and a cache of its own.
-- A tool is met at ``BaseTool.run`` and ``arun``: tool nodes and calls in a node go through them, and those of
-  synchronous tools in asynchronous runs, too. The classes are changed once and for good, since a call that a
-  thread makes after the conversation must not run the tool either. A context variable says whose call it is,
-  else the configuration that the graph hands to its nodes; without either the tool is not run.
 - Messages are told apart by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
 """
 
@@ -17,24 +13,23 @@ import dataclasses
 import functools
 import inspect
 import json
-import re
 import sys
-import threading
 import uuid
-from contextlib import contextmanager
-from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..world import untracked
+from .. import hooks
+from ..hooks.langchain_tools import injected_in, is_handoff
 from .call_marks import with_asked_arguments
-from .seam import LATER, MORE, Refused, Tool, Waits, hints_of, is_plain, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from ..world import Answer, World
+    from ..world import World
 
+_TOOLS = "langchain_core.tools.base"
+"""The module whose class of tools is hooked."""
 _FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
 
 
@@ -79,9 +74,7 @@ class LangGraph:
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
         known, internal = _tools_of(graph), _internal(graph)
-        own = [
-            _described(tool) for tool in known.values() if id(tool) not in internal and not _is_subagent(tool)
-        ]
+        own = [_described(tool) for tool in known.values() if id(tool) not in internal]
         return [*own, MORE] if _has_own_code(graph) else own
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -95,13 +88,9 @@ class LangGraph:
         graph = _compiled(obj)
         _require_messages(graph)
         given = _given(graph, deps)
-        _install()
-        known = _tools_of(graph)
-        for tool in known.values():
-            _watch(type(tool))
-        internal = _internal(graph)
-        _INTERNAL.update(internal)
-        _SUBAGENTS.update((id(tool), tool) for tool in known.values() if _is_subagent(tool))
+        if not hooks.is_hooked(_TOOLS):
+            raise unsupported(FRAMEWORK, "BaseTool.run and arun")
+        known, internal = _tools_of(graph), _internal(graph)
         names = _Names(
             frozenset(known),
             frozenset(tool.name for tool in internal.values()),
@@ -360,290 +349,16 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
     except Exception:  # of some annotations none can be made
         return None
     known = {key: value for key, value in schema.items() if key not in ("description", "title")}
-    injected = _injected(tool)
+    injected = injected_in(tool)
     if isinstance(properties := known.get("properties"), dict) and injected & set(properties):
         known["properties"] = {key: value for key, value in properties.items() if key not in injected}
         known["required"] = [name for name in known.get("required", ()) if name not in injected]
     return known
 
 
-_INTERNAL: dict[int, Any] = {}
-"""Tools that are the graph's own business, by identity: they are always run."""
-_DESTINATION = "__handoff_destination"
-"""In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
-_HANDS_OVER = re.compile(
-    r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
-)
-_OF_STATE = ("langchain.agents.middleware.todo",)
-"""Modules of tools that do nothing but write to the graph's state."""
-_SUBAGENTS: dict[int, Any] = {}
-"""Tools that give work to another agent, by identity: they are always run, and their calls are recorded."""
-
-
 def _internal(graph: Any) -> dict[int, Any]:
-    nodes = {_plain_name(name) for each in _reached(graph) if _is_graph(each) for name in each.nodes}
-    internal = {}
-    for tool in (each for each in _reached(graph) if _is_tool(each)):
-        function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-        is_of_state = str(getattr(function, "__module__", "")) in _OF_STATE
-        if is_of_state or _DESTINATION in (tool.metadata or {}) or _is_handoff(tool, function, nodes):
-            internal[id(tool)] = tool
-    return internal
-
-
-def _is_subagent(tool: Any) -> bool:
-    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    return str(getattr(function, "__module__", "")) == "deepagents.middleware.subagents"
-
-
-def _is_handoff(tool: Any, function: Any, nodes: set[str]) -> bool:
-    """One written by hand is named after the agent that it goes to, and returns a ``Command``."""
-    returned = str(getattr(function, "__annotations__", {}).get("return", ""))
-    matched = _HANDS_OVER.match(tool.name)
-    name = _plain_name(tool.name)
-    return bool(matched) and "Command" in returned and any(len(n) > 2 and n in name for n in nodes)
-
-
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
-# ── whose call it is ─────────────────────────────────────────────────────────────────────────────
-
-
-class _Here(NamedTuple):
-    """Where code runs: in a conversation; without a ``world``: at work on an answer of the scenario."""
-
-    world: World | None = None
-
-
-_HERE: ContextVar[_Here | None] = ContextVar("agenteval_langgraph", default=None)
-_PASSED: ContextVar[int] = ContextVar("agenteval_langgraph_passed", default=0)
-"""The tool whose ``run`` goes on to that of its base class, by identity."""
-_TOKEN = "__agenteval"
-"""A key of ``configurable``. LangGraph keeps those that begin so out of what it stores."""
-_WORLDS: dict[str, World] = {}
-_WATCHED: set[type] = set()
-_LOCK = threading.Lock()
-
-
-@contextmanager
-def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    token = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(token)
-
-
-def _asked(tool: Any, config: Any) -> World | None:
-    """The world that answers a call; ``None`` where the tool is run as it is: it is the graph's own business,
-    runs already, or is called by an agent that is no graph. Raises ``UntrackedCallError``."""
-    if _PASSED.get() == id(tool) or id(tool) in _INTERNAL:
-        return None
-    here = _HERE.get()
-    if here is not None and here.world is None:
-        raise RuntimeError(f"{tool.name} was called by a mock, which answers in its place; it was not run")
-    if here is not None and here.world is not None:
-        return here.world
-    configurable = (config.get("configurable") if isinstance(config, dict) else None) or {}
-    world = _WORLDS.get(str(configurable.get(_TOKEN)))
-    if world is None and not is_plain():
-        raise untracked(tool.name)
-    return world
-
-
-def _install() -> None:
-    """Raises ``Refused`` for a version that has not what is watched."""
-    from langchain_core.tools import BaseTool, StructuredTool
-    from langchain_core.tools import Tool as SimpleTool
-
-    for name in ("run", "arun", "ainvoke"):
-        if not inspect.isfunction(vars(BaseTool).get(name)):
-            raise unsupported(FRAMEWORK, "BaseTool." + name)
-    _watch(BaseTool)
-    with _LOCK:
-        for cls in (StructuredTool, SimpleTool):
-            own: Any = vars(cls).get("ainvoke")
-            if own is not None and not hasattr(own, "agenteval_real"):
-                cls.ainvoke = _in_order(BaseTool.ainvoke, own)
-
-
-def _in_order(asked_at_once: Any, real: Any) -> Any:
-    """Where a synchronous tool is awaited LangChain takes a thread, and of calls made at the same time nobody
-    could say which is the first. The world needs no thread."""
-
-    @functools.wraps(real)
-    async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        here = _HERE.get()
-        is_answered = here is not None and here.world is not None
-        return await (asked_at_once if is_answered else real)(self, *args, **kwargs)
-
-    ainvoke.agenteval_real = real  # type: ignore[attr-defined]
-    return ainvoke
-
-
-def _watch(cls: Any) -> None:
-    """Calls of a tool's class go to the world, also where it has a ``run`` of its own."""
-    from langchain_core.tools import BaseTool
-
-    with _LOCK:
-        for each in cls.__mro__:
-            if each in _WATCHED or not issubclass(each, BaseTool):
-                continue
-            _WATCHED.add(each)
-            if "run" in vars(each):
-                each.run = _watched(vars(each)["run"])
-            if "arun" in vars(each):
-                each.arun = _watched_async(vars(each)["arun"])
-
-
-def _watched(real: Any) -> Any:
-    @functools.wraps(real)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        world = _asked(self, kwargs.get("config"))
-        if world is None:
-            return real(self, *args, **kwargs)
-        call = _Call(self, world, args, kwargs)
-        own = _Own(call, functools.partial(real, self, *args, **kwargs))
-        try:
-            with _set(_HERE, _Here()):
-                if id(self) in _SUBAGENTS:
-                    world.record_sync(self.name, call.arguments, own.run, call.id)
-                    return own.result
-                answer = world.call_sync(self.name, call.arguments, own.run, call.id)
-        except _ToolError:
-            return own.result
-        return own.result if own.has_run else call.answered(answer)
-
-    return run
-
-
-def _watched_async(real: Any) -> Any:
-    @functools.wraps(real)
-    async def arun(self: Any, *args: Any, **kwargs: Any) -> Any:
-        world = _asked(self, kwargs.get("config"))
-        if world is None:
-            return await real(self, *args, **kwargs)
-        call = _Call(self, world, args, kwargs)
-        own = _Own(call, functools.partial(real, self, *args, **kwargs))
-        try:
-            with _set(_HERE, _Here()):
-                if id(self) in _SUBAGENTS:
-                    await world.record(self.name, call.arguments, own.arun, call.id)
-                    return own.result
-                answer = await world.call(self.name, call.arguments, own.arun, call.id)
-        except _ToolError:
-            return own.result
-        return own.result if own.has_run else call.answered(answer)
-
-    return arun
-
-
-class _Call:
-    """A call of a tool."""
-
-    def __init__(self, tool: Any, world: World, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self.tool = tool
-        self.world = world
-        self.arguments = _arguments(tool, args[0] if args else kwargs.get("tool_input"))
-        self.id = str(kwargs.get("tool_call_id") or "")
-
-    def answered(self, answer: Answer) -> Any:
-        """What the scenario says, as the tool would have said it."""
-        from langchain_core.messages import ToolMessage
-        from langchain_core.tools import ToolException
-
-        if self.id:
-            return ToolMessage(
-                content=answer.text,
-                tool_call_id=self.id,
-                name=self.tool.name,
-                status="error" if answer.is_error else "success",
-                artifact=answer.value if self.tool.response_format == "content_and_artifact" else None,
-            )
-        if answer.is_error and not self.tool.handle_tool_error:
-            raise ToolException(answer.text)
-        return answer.text if answer.is_error or _returns_text(self.tool) else answer.value
-
-
-def _returns_text(tool: Any) -> bool:
-    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
-    return getattr(function, "__annotations__", {}).get("return") in (str, "str")
-
-
-def _arguments(tool: Any, given: Any) -> Any:
-    """What a tool was called with, without what the graph puts in."""
-    if not isinstance(given, dict):
-        name = next((name for name in (_parameters(tool) or {}).get("properties", ())), "input")
-        return {} if given is None or given == "" else {name: given}
-    injected = _injected(tool)
-    return {name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)}
-
-
-_PUT_IN = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
-
-
-def _injected(tool: Any) -> set[str]:
-    """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
-    functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
-    notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
-    schema = getattr(tool, "args_schema", None)
-    if isinstance(schema, type):
-        notes += [each.__annotations__ for each in schema.__mro__ if "__annotations__" in vars(each)]
-    return {name for each in notes for name, note in each.items() if _PUT_IN.search(_shown(note))}
-
-
-def _shown(note: Any) -> str:
-    return note if isinstance(note, str) else f"{getattr(note, '__name__', '')} {note!r}"
-
-
-def _is_of_graph(value: Any) -> bool:
-    return type(value).__module__.startswith("langgraph.")
-
-
-class _ToolError(Exception):
-    """The agent's real tool failed, and says so in what it returned."""
-
-
-class _Own:
-    """The agent's real tool, for a world that leaves it to the agent. The graph gets what the tool returned;
-    the world records what a model reads of that."""
-
-    def __init__(self, call: _Call, run: Callable[[], Any]) -> None:
-        self._here = _Here(call.world)
-        self._passed = id(call.tool)
-        self._run = run
-        self.has_run = False
-        self.result: Any = None
-
-    def run(self) -> Any:
-        with _set(_HERE, self._here), _set(_PASSED, self._passed):
-            self.result = self._run()
-        return self._recorded()
-
-    async def arun(self) -> Any:
-        with _set(_HERE, self._here), _set(_PASSED, self._passed):
-            self.result = await self._run()
-        return self._recorded()
-
-    def _recorded(self) -> Any:
-        self.has_run = True
-        said = _read_of(self.result)
-        if getattr(self.result, "status", "") == "error":
-            raise _ToolError(said)
-        return said
-
-
-def _read_of(result: Any) -> Any:
-    """What a model reads of what a tool returned."""
-    if _is(result, "langchain_core.messages", "BaseMessage"):
-        return _text(result.content)
-    if _is(result, "langgraph.types", "Command"):
-        update = result.update if isinstance(result.update, dict) else {}
-        said = [_read_of(each) for each in update.get("messages") or ()]
-        return said[-1] if said else ""
-    return result
+    """The tools that are the graph's own business, by identity: they always run."""
+    return {id(each): each for each in _reached(graph) if _is_tool(each) and is_handoff(each)}
 
 
 # ── a conversation ───────────────────────────────────────────────────────────────────────────────
@@ -664,8 +379,7 @@ class Conversation:
         self._world = world
         self._given = given
         self._names = names
-        self._token = uuid.uuid4().hex
-        self._thread = session or self._token
+        self._thread = session or uuid.uuid4().hex
         self._graph = copy.copy(graph)
         self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
         if self._keeps_state:
@@ -677,10 +391,9 @@ class Conversation:
         self._known = _Known()
         self._state: dict[str, Any] = {}
         self._takes = _takes(graph)
-        _WORLDS[self._token] = world
 
     async def close(self) -> None:
-        _WORLDS.pop(self._token, None)
+        """Nothing: what a run has started has ended with it."""
 
     async def reply(self, text: str) -> dict[str, Any]:
         from langchain_core.messages import HumanMessage
@@ -689,8 +402,7 @@ class Conversation:
         turn = _Turn(self._known, message.id, self._names)
         meter = _meter()
         try:
-            with _set(_HERE, _Here(self._world)):
-                await self._play(self._input(message), self._config(meter), turn)
+            await self._play(self._input(message), self._config(meter), turn)
         except Exception as error:
             with_partial(error, **self._reply(turn, turn.messages(), meter))
             raise
@@ -722,7 +434,7 @@ class Conversation:
     def _config(self, meter: Any) -> Any:
         from langchain_core.runnables.config import merge_configs
 
-        ours: Any = {"configurable": {"thread_id": self._thread, _TOKEN: self._token}, "callbacks": [meter]}
+        ours: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
         given: Any = self._given.config
         return merge_configs(getattr(self._graph, "config", None), given, ours)
 

@@ -24,6 +24,7 @@ HOOKS: dict[str, str] = {
     "google.adk.tools.base_tool": "google_adk",
     "agent_framework._tools": "agent_framework",
     "agents.tool": "openai_agents",
+    "langchain_core.tools.base": "langchain",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "strands.types.tools": "strands",
 }

@@ -89,8 +89,8 @@ def hook(
 
     ``layer``: the framework. ``read(tool, args, kwargs)`` says what is called; ``None`` for what is the
     framework's own business, which runs as ever and is no call. ``give(tool, answer, args, kwargs)``: what
-    the method returns, or raises, for the scenario's answer, errors in the framework's own form; of a
-    generator, the one event.
+    the method returns, or raises, for the scenario's answer, errors in the framework's own form, awaited
+    where that is needed; of a generator, the one event.
 
     ``through(tool, ask)``, for a coroutine function: a copy of the tool in which the coroutine function
     ``ask`` stands for the author's own, so that what the framework does before it (the check of arguments, a
@@ -163,7 +163,10 @@ def hook(
 
                 async def asked(*_: Any, **__: Any) -> Any:
                     answer = await found.ask(own)
-                    return value if answer is None else give(tool, answer, args, kwargs)
+                    if answer is None:
+                        return value
+                    given = give(tool, answer, args, kwargs)
+                    return await given if inspect.isawaitable(given) else given
 
                 proxy = through(tool, asked) if found.is_asked else None
                 if proxy is None:
@@ -195,14 +198,14 @@ def hook(
 
 
 def _is_same(outer: _Inside, layer: str, key: Any, call: Call, is_mocked: bool) -> bool:
-    """Whether a call is a part of one that is known: the method of a base class, or what a tool of one
-    framework hands on to the layer below. One of another name that the scenario mocks is none: ids may be
-    those of another agent's model."""
+    """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
+    another under its name hands on, or what a tool of one framework hands on to the layer below. One of
+    another name that the scenario mocks is none: ids may be those of another agent's model."""
     if is_mocked and outer.call.name != call.name:
         return False
-    if outer.layer == layer:
-        return bool(outer.key == key)
-    is_named_so = outer.call.name == call.name or layer == "mcp"
+    if outer.layer == layer and outer.key == key:
+        return True
+    is_named_so = outer.call.name == call.name or (layer == "mcp" and outer.layer != layer)
     return is_named_so and worlds.as_json_text(outer.call.args) == worlds.as_json_text(call.args)
 
 

@@ -1,0 +1,54 @@
+"""LangChain and LangGraph: ``BaseTool.run`` and ``arun``; agents, nodes and loops call their tools there."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from .. import world as worlds
+from .langchain_answers import stand_in
+from .langchain_tools import arguments, is_agent, is_handoff, misfit, recorded
+from .tool_methods import Call, change_below, hook
+
+
+def install(module: Any) -> None:
+    """``module``: ``langchain_core.tools.base``."""
+    base = module.BaseTool
+    for name in ("run", "arun"):
+        give = functools.partial(_give, getattr(base, name))
+        change_below(base, (name,), hook("LangChain", _read, give, recorded=recorded))
+    for name in ("invoke", "ainvoke"):
+        change_below(base, (name,), functools.partial(_at_once, getattr(base, name)))
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    world, call_id = worlds.current(), str(kwargs.get("tool_call_id") or "")
+    if is_handoff(tool) and not (world and world.mocks(tool.name)):
+        return None
+    given = args[0] if args else kwargs.get("tool_input")
+    unfit = misfit(tool, given)
+    return Call(tool.name, arguments(tool, given), call_id, (id(tool), call_id), is_agent(tool), unfit)
+
+
+def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    return real(stand_in(tool, answer, kwargs.get("tool_call_id")), *args, **kwargs)
+
+
+def _at_once(base: Any, real: Any) -> Any:
+    """A tool that is mocked needs no thread, in which LangChain awaits synchronous ones: of calls made at the
+    same time nobody could say which is the first."""
+
+    def chosen(tool: Any) -> Any:
+        world = worlds.current()
+        return base if world and world.mocks(tool.name) else real
+
+    @functools.wraps(real)
+    async def ainvoke(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        return await chosen(tool)(tool, *args, **kwargs)
+
+    @functools.wraps(real)
+    def invoke(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        return chosen(tool)(tool, *args, **kwargs)
+
+    return ainvoke if inspect.iscoroutinefunction(real) else invoke

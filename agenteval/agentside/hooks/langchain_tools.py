@@ -1,0 +1,185 @@
+"""What can be read off a tool of LangChain without running it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from .tool_methods import ToolFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PUT_IN = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
+_DESTINATION = "__handoff_destination"
+"""In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
+_HANDS_OVER = re.compile(
+    r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
+)
+_OF_STATE = ("langchain.agents.middleware.todo",)
+"""Modules of tools that do nothing but write to the graph's state."""
+_SUBAGENTS = ("deepagents.middleware.subagents",)
+"""Modules of tools that give work to another agent."""
+_AS_TOOL = "langchain_core.tools.convert"
+"""Where ``Runnable.as_tool()`` makes its function."""
+
+
+def function_of(tool: Any) -> Any:
+    """What a call of the tool runs."""
+    return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
+
+
+def returns_text(tool: Any) -> bool:
+    return getattr(function_of(tool), "__annotations__", {}).get("return") in (str, "str")
+
+
+# ── arguments ────────────────────────────────────────────────────────────────────────────────────
+
+
+def arguments(tool: Any, given: Any) -> dict[str, Any]:
+    """What a tool was called with, without what the graph puts in."""
+    injected = injected_in(tool)
+    if not isinstance(given, dict):
+        fields = getattr(getattr(tool, "args_schema", None), "model_fields", ())
+        name = next((name for name in fields if name not in injected), "input")
+        return {} if given is None or given == "" else {name: given}
+    return {name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)}
+
+
+def injected_in(tool: Any) -> set[str]:
+    """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
+    functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
+    notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
+    schema = getattr(tool, "args_schema", None)
+    if isinstance(schema, type):
+        notes += [each.__annotations__ for each in schema.__mro__ if "__annotations__" in vars(each)]
+    return {name for each in notes for name, note in each.items() if _PUT_IN.search(_as_text(note))}
+
+
+def _as_text(note: Any) -> str:
+    return note if isinstance(note, str) else f"{getattr(note, '__name__', '')} {note!r}"
+
+
+def _is_of_graph(value: Any) -> bool:
+    return type(value).__module__.startswith("langgraph.")
+
+
+def misfit(tool: Any, given: Any) -> str:
+    """Why LangChain refuses the arguments before the tool runs; empty where it does not."""
+    validate = getattr(getattr(tool, "args_schema", None), "model_validate", None)
+    if validate is None or not isinstance(given, dict):
+        return ""
+    try:
+        validate(dict(given))
+    except Exception as error:  # of a validator of the author's, too
+        wrong = error.errors() if hasattr(error, "errors") else []
+        injected = injected_in(tool)  # some are put in later
+        return str(error) if any(str((*each["loc"], "")[0]) not in injected for each in wrong) else ""
+    return ""
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def recorded(result: Any) -> Any:
+    """What a model reads of what a tool returned. Raises ``ToolFailedError`` for an error."""
+    if hasattr(result, "tool_call_id") and hasattr(result, "content"):
+        text = _text(result.content)
+        if getattr(result, "status", "") == "error":
+            raise ToolFailedError(text)
+        return text
+    if type(result).__module__.startswith("langgraph.") and hasattr(result, "goto"):
+        update = result.update if isinstance(result.update, dict) else {}
+        said = [recorded(each) for each in update.get("messages") or ()]
+        return said[-1] if said else ""
+    return _text(result.content) if hasattr(result, "response_metadata") else result
+
+
+def _text(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content
+    texts = [each.get("text") or "" if isinstance(each, dict) else each for each in content]
+    return "".join(map(str, texts))
+
+
+# ── tools that are no tools of the agent's ───────────────────────────────────────────────────────
+
+
+def is_agent(tool: Any) -> bool:
+    """Return whether another agent is called as a tool, by the framework's own means."""
+    function = function_of(tool)
+    module = str(getattr(function, "__module__", ""))
+    return module in _SUBAGENTS or (
+        module == _AS_TOOL and any(map(_is_graph, _closed_over(function).values()))
+    )
+
+
+def _is_graph(value: Any) -> bool:
+    return any(each.__module__.startswith("langgraph.pregel") for each in type(value).__mro__)
+
+
+def is_handoff(tool: Any) -> bool:
+    """Return whether a tool is a graph's own business: it hands over to another agent, or keeps a list of
+    what is to be done. One that is written by hand is named after the agent that it goes to."""
+    function = function_of(tool)
+    if str(getattr(function, "__module__", "")) in _OF_STATE or _DESTINATION in (tool.metadata or {}):
+        return True
+    name = plain_name(tool.name)
+    return bool(_HANDS_OVER.match(tool.name)) and any(
+        len(each) > 2 and each in name for each in map(plain_name, _destinations(function))
+    )
+
+
+def plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _destinations(function: Any) -> list[str]:
+    """Where the ``Command`` that a function returns goes."""
+    known = {**getattr(function, "__globals__", {}), **_closed_over(function)}
+    return [
+        found
+        for each in _goes_to(function)
+        if isinstance(found := known.get(each[1], each[0]), str) and found
+    ]
+
+
+@functools.lru_cache(maxsize=512)
+def _goes_to(function: Any) -> tuple[tuple[str, str], ...]:
+    """The texts, and the names of variables, in what is given as ``goto``: a text or a name each."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):  # no source, or one that is no code by itself
+        return ()
+    return tuple(_texts_and_names(tree))
+
+
+def _texts_and_names(tree: Any) -> Iterator[tuple[str, str]]:
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and _named(call.func) == "Command":
+            for given in (keyword.value for keyword in call.keywords if keyword.arg == "goto"):
+                for each in ast.walk(given):
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                        yield each.value, ""
+                    elif isinstance(each, ast.Name):
+                        yield "", each.id
+
+
+def _named(called: Any) -> str:
+    plain = called.value if isinstance(called, ast.Subscript) else called
+    return str(getattr(plain, "attr", getattr(plain, "id", "")))
+
+
+def _closed_over(function: Any) -> dict[str, Any]:
+    code, found = getattr(function, "__code__", None), {}
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(getattr(code, "co_freevars", ()), cells):  # noqa: B905 - Python 3.8 has no strict
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    return found
