@@ -130,6 +130,22 @@ def foreign_tools(
                 yield Problem(what, did_you_mean(name, names) or "it has no tools", place)
 
 
+def misspelt_mocks(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
+) -> Iterable[str]:
+    """Mocks that are nearly called like a tool of the agent's which is not mocked, where it may have others
+    that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
+    from difflib import get_close_matches
+
+    for scenario, agents in _played(samples):
+        names = {tool.name for agent in agents for tool in agents_have.get(agent, ())}
+        for name in scenario.tools if "" in names else ():
+            near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
+            if near and name not in names:
+                what = f"scenario '{scenario.id}' mocks '{name}', which is none of the tools that are known"
+                yield f"{what} ({scenario.where(f'tools.{name}')}): did you mean '{near[0]}'?"
+
+
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
@@ -139,7 +155,8 @@ def unmocked_tools(
         for agent in agents:
             counts = missing.setdefault(agent, {})
             for tool in agents_have.get(agent, ()):
-                if tool.name and not tool.hosted and tool.name not in scenario.tools:
+                is_own = tool.hosted or tool.is_agent
+                if tool.name and not is_own and tool.name not in scenario.tools:
                     counts[tool.name] = counts.get(tool.name, 0) + 1
     for agent, counts in missing.items():
         if counts:

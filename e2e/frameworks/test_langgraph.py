@@ -23,6 +23,7 @@ import pytest
 
 pytest.importorskip("langgraph")
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -34,8 +35,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_store
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph, add_messages
-from langgraph.prebuilt import InjectedState, ToolNode, create_react_agent, tools_condition
+from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, create_react_agent, tools_condition
 from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
@@ -158,6 +160,14 @@ class Scenario:
             self.own.append(own())
             return Answered(self.own[-1])
         return self._answer(name, args)
+
+    async def record(self, name: str, args: Any, own: Any) -> Any:
+        self.seen.append((name, args))
+        return await own()
+
+    def record_sync(self, name: str, args: Any, own: Any) -> Any:
+        self.seen.append((name, args))
+        return own()
 
 
 class Talk:
@@ -640,6 +650,110 @@ def test_a_real_tool_that_fails_tells_its_agent() -> None:
     assert "boom" in reply["messages"][1]["content"]
 
 
+def test_arguments_that_do_not_fit_are_refused_as_the_framework_words_it() -> None:
+    class Own(BaseTool):
+        name: str = "own"
+        description: str = "…"
+
+        def _run(self, q: str) -> str:
+            RAN.append(q)
+            return "real"
+
+    @tool
+    def knows(
+        x: int, call_id: Annotated[str, InjectedToolCallId], state: Annotated[Any, InjectedState]
+    ) -> str:
+        """…"""
+        RAN.append(x)
+        return "real"
+
+    for name, args in (("get_order", {"number": "7"}), ("knows", {"x": "seven"})):
+        agent = create_react_agent(
+            calls_then(lambda last: last.content, (name, "1", args)), [get_order, knows]
+        )
+        scenario = Scenario({"get_order": "mocked", "knows": "mocked"})
+        (reply,) = talk(agent, scenario, "hi")
+        assert scenario.seen == []
+        assert "validation error" in texts(reply)[0] or "Error invoking tool" in texts(reply)[0]
+        (reply,) = seen(agent, "hi")
+        assert (made(reply), attempted(reply), reply["unknown_tools"]) == ([], [name], [])
+    agent = create_react_agent(calls_then(lambda last: last.content, ("own", "1", {"p": 1})), [Own()])
+    assert texts(talk(agent, Scenario({"own": "mocked"}), "hi")[0]) == ["mocked"]  # it has no schema
+
+
+def test_a_mock_passes_through_the_framework_as_the_tool_would() -> None:
+    happened: list[str] = []
+
+    class Listener(BaseCallbackHandler):
+        def on_tool_start(self, serialized: Any, input_str: str, **_: Any) -> None:
+            happened.append(f"{serialized['name']} {input_str}")
+
+        def on_tool_end(self, output: Any, **_: Any) -> None:
+            happened.append(str(getattr(output, "content", output)))
+
+    async def events(state: Any) -> Any:
+        found = get_order.astream_events({"order_id": "8"}, version="v2")
+        happened.extend([each["event"] async for each in found])
+        return {"messages": [AIMessage("done")]}
+
+    agent = create_react_agent(MODEL, [get_order]).with_config(callbacks=[Listener()])
+    talk(agent, Scenario({"get_order": {"status": "shipped"}}), "7")
+    assert happened == ["get_order {'order_id': '7'}", '{"status": "shipped"}']
+    happened.clear()
+    talk(graph_of(events), Scenario({"get_order": "mocked"}), "hi")
+    assert happened == ["on_tool_start", "on_tool_end"]
+
+    @tool(response_format="content_and_artifact")
+    def draws(x: int) -> tuple[str, Any]:
+        """…"""
+        RAN.append(x)
+        return "real", None
+
+    drawn = create_react_agent(calls_then(lambda last: str(last.artifact), ("draws", "d", {"x": 1})), [draws])
+    assert texts(talk(drawn, Scenario({"draws": {"a": 1}}), "hi")[0]) == ["{'a': 1}"]
+    assert texts(talk(drawn, Scenario({"draws": Answered("no", True)}), "hi")[0]) == ["None"]
+
+
+def test_a_tool_that_wraps_another_under_its_name_is_one_call() -> None:
+    @tool("get_order", args_schema=get_order.args_schema)
+    def asks_first(**given: Any) -> str:
+        """As LangGraph's guide writes one that asks a person."""
+        return str(get_order.invoke(given))
+
+    for left in (True, False):
+        scenario = Scenario({} if left else {"get_order": "mocked"}, passthrough=True)
+        agent = create_react_agent(MODEL, [asks_first])
+        assert texts(talk(agent, scenario, "7")[0]) == ["turn 1: real 7" if left else "turn 1: mocked"]
+        assert (scenario.seen, RAN) == ([("get_order", {"order_id": "7"})], ["7"] if left else [])
+        RAN.clear()
+
+
+def test_tools_that_override_how_they_are_invoked() -> None:
+    class Own(BaseTool):
+        name: str = "own"
+        description: str = "…"
+
+        def _run(self, q: str) -> str:
+            RAN.append(q)
+            return f"real {q}"
+
+        def invoke(self, *args: Any, **kwargs: Any) -> Any:
+            RAN.append("invoke")
+            return super().invoke(*args, **kwargs)
+
+        async def ainvoke(self, *args: Any, **kwargs: Any) -> Any:
+            RAN.append("ainvoke")
+            return await super().ainvoke(*args, **kwargs)
+
+    agent = create_react_agent(calls_then(lambda last: last.content, ("own", "1", {"q": "7"})), [Own()])
+    assert texts(talk(agent, Scenario({"own": "mocked"}), "hi")[0]) == ["mocked"]
+    assert RAN == []
+    left = Scenario({}, passthrough=True)
+    assert texts(talk(agent, left, "hi")[0]) == ["real 7"]
+    assert (left.seen, RAN) == ([("own", {"q": "7"})], ["ainvoke", "7"])
+    RAN.clear()
+
+
 # ── states ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -689,6 +803,40 @@ def test_a_store_and_a_saver_are_each_conversations_own() -> None:
     for _ in range(2):
         assert [texts(each) for each in talk(agent, Scenario({}), "a", "b")] == [["1"], ["2"]]
     assert not list(saver.list(None))
+
+
+def test_a_graph_that_asks_for_a_store_gets_one() -> None:
+    def given(state: Any, *, store: BaseStore) -> Any:
+        store.put(("seen",), str(len(store.search(("seen",)))), {})
+        return {"messages": [AIMessage(str(len(store.search(("seen",)))))]}
+
+    def of_runtime(state: Any, runtime: Any) -> Any:
+        return given(state, store=runtime.store)
+
+    def fetched(state: Any) -> Any:
+        return given(state, store=get_store())
+
+    def without(state: Any, runtime: Any) -> Any:
+        return {"messages": [AIMessage("none")]}
+
+    given.__annotations__["store"] = BaseStore
+    of_runtime.__annotations__["runtime"] = without.__annotations__["runtime"] = Runtime
+    for node in (given, of_runtime, fetched):
+        for _ in range(2):
+            assert [texts(each) for each in talk(graph_of(node), Scenario({}), "a", "b")] == [["1"], ["2"]]
+    assert FRAMEWORK.open(graph_of(without), World(), "", None)._graph.store is None
+
+    @tool
+    def remembers(x: str, store: Annotated[Any, InjectedStore()]) -> str:
+        """…"""
+        store.put(("seen",), x, {})
+        return str(len(store.search(("seen",))))
+
+    model = calls_then(lambda last: last.content, ("remembers", "r", {"x": "1"}))
+    agent = looped(ToolNode([remembers]), model)
+    left = Scenario({}, passthrough=True)
+    assert texts(talk(agent, left, "hi")[0]) == ["1"]
+    assert left.seen == [("remembers", {"x": "1"})]
 
 
 def test_users_messages_that_nodes_write() -> None:
@@ -762,6 +910,83 @@ def test_a_handoff_is_the_next_speaker_and_no_call() -> None:
     (reply,) = talk(builder, Scenario({"get_order": "mocked"}), "hi")
     assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
     assert speakers(reply) == ["front", "billing", "billing"]
+
+
+def by_function(agent: Any, scenario: Scenario, text: str = "hi") -> Any:
+    """A function around an agent, as ``Played`` calls one: no adapter is there."""
+    world = World()
+    with world.turn(scenario):
+        said = agent.invoke({"messages": [("user", text)]})["messages"][-1].content
+    world.close()
+    return said, world.take_fault()
+
+
+def test_a_handoff_is_known_without_its_graph() -> None:
+    def hands_over(agent_name: str) -> Any:
+        @tool(f"transfer_to_{agent_name}")
+        def goes(state: Annotated[Any, InjectedState], call_id: Annotated[str, InjectedToolCallId]) -> Any:
+            """…"""
+            told = ToolMessage("Handed over", name="handed", tool_call_id=call_id)
+            return Command(goto=agent_name, update={"messages": [told]}, graph=Command.PARENT)
+
+        return goes
+
+    @tool
+    def transfer_to_savings(amount: int, call_id: Annotated[str, InjectedToolCallId]) -> Command:
+        """…"""
+        RAN.append(amount)
+        return Command(update={"messages": [ToolMessage("savings", tool_call_id=call_id)]})
+
+    def team(name: str, args: Any, handoff: Any) -> Any:
+        builder = StateGraph(MessagesState)
+        front = create_react_agent(
+            calls_then(lambda last: last.content, (name, "h", args)), [handoff], name="front"
+        )
+        builder.add_node("front", front)
+        builder.add_node("billing", create_react_agent(Scripted(says=bills), [get_order], name="billing"))
+        builder.add_edge(START, "front")
+        return builder.compile()
+
+    handed = team("transfer_to_billing", {}, hands_over("billing"))
+    scenario = Scenario({"get_order": "mocked"})
+    assert by_function(handed, scenario) == ("billed", "")
+    assert scenario.seen == [("get_order", {"order_id": "1"})]
+    assert (tools_of(handed), calls(talk(handed, scenario, "hi")[0])) == (["get_order"], ["get_order"])
+    mocked = Scenario({"get_order": "mocked", "transfer_to_billing": "closed"})
+    assert by_function(handed, mocked) == ("closed", "")
+    moves = Scenario({"transfer_to_savings": "moved"})
+    moving = team("transfer_to_savings", {"amount": 5}, transfer_to_savings)
+    assert by_function(moving, moves) == ("moved", "")
+    assert moves.seen == [("transfer_to_savings", {"amount": 5})]
+
+
+def test_an_agent_that_is_a_tool_is_a_call_and_can_be_mocked() -> None:
+    class Asked(MessagesState):
+        order_id: str
+
+    inner = create_react_agent(Scripted(says=bills), [get_order])  # its model's ids are those of the other's
+
+    def answers(state: Any) -> Any:
+        return {"messages": [("user", state["order_id"])]}
+
+    builder = StateGraph(Asked)
+    builder.add_node("asks", answers)
+    builder.add_node("inner", inner)
+    builder.add_edge(START, "asks")
+    builder.add_edge("asks", "inner")
+    expert = builder.compile().as_tool(name="expert", description="…", arg_types={"order_id": str})
+    outer = create_react_agent(
+        calls_then(lambda last: last.content, ("expert", "o1", {"order_id": "1"})), [expert]
+    )
+    known = {each.name: each.is_agent for each in FRAMEWORK.tools(outer)}
+    assert known.items() >= {"expert": True, "get_order": False}.items()
+    for play in (by_function, lambda *given: talk(*given, "hi")):
+        scenario = Scenario({"get_order": "mocked"})
+        play(outer, scenario)
+        assert scenario.seen == [("expert", {"order_id": "1"}), ("get_order", {"order_id": "1"})]
+        stubbed = Scenario({"expert": "stubbed"})
+        play(outer, stubbed)
+        assert stubbed.seen == [("expert", {"order_id": "1"})]
 
 
 @newest
@@ -1003,6 +1228,20 @@ builder.add_conditional_edges("model", tools_condition)
 builder.add_edge("tools", "model")
 remembers = builder.compile(checkpointer=InMemorySaver())
 
+def misspells(state):
+    said = model(state)
+    for call in said["messages"][0].tool_calls:
+        call["name"] = "get_ordr"
+    return said
+
+other = StateGraph(MessagesState)
+other.add_node("model", misspells)
+other.add_node("tools", ToolNode([get_order]))
+other.add_edge(START, "model")
+other.add_conditional_edges("model", tools_condition)
+other.add_edge("tools", "model")
+asks_for_none = other.compile()
+
 def make_graph():
     return builder.compile()
 
@@ -1132,6 +1371,15 @@ def test_what_a_run_says(tmp_path: Path, name: str, code: int, said: str) -> Non
     assert said in done.said
 
 
+def test_a_call_of_a_tool_that_nobody_has_is_red(tmp_path: Path) -> None:
+    """Whatever the agent makes of the error that the framework gives it; with its tool it is green."""
+    suite = SUITE.replace("it is shipped", "it is")
+    assert run(tmp_path, '"shop.py:remembers"', suite).code == 0
+    done = run(tmp_path, '"shop.py:asks_for_none"', suite)
+    assert (done.code, done.marks) == (1, ""), done.said
+    assert "called 'get_ordr', which is not among the tools: get_order" in done.said
+
+
 def test_deps_of_a_graph(tmp_path: Path) -> None:
     done = run(tmp_path, '{object: "shop.py:configured", deps: "shop.py:make_deps"}')
     assert done.code == 0, done.said
@@ -1208,6 +1456,19 @@ def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
     assert made(reply) == [("find", {"x": "3"})]
     (reply,) = seen(looped(ToolNode([get_order])), "a")
     assert (reply["lists_tools"], made(reply)) == (False, [("get_order", {"order_id": "a"})])
+
+
+def test_a_tool_that_neither_the_graph_nor_the_scenario_has_is_unknown_whatever_else_the_graph_runs() -> None:
+    asks_for_none = calls_then(lambda _: "done", ("get_ordr", "c", {"order_id": "7"}))
+    for agent in (
+        looped(ToolNode([get_order]), asks_for_none),
+        create_react_agent(asks_for_none, [get_order]),
+    ):
+        (reply,) = seen(agent, "a")
+        assert reply["unknown_tools"] == ["get_ordr"]
+    answers_itself = looped(by_hand(lambda call: "by hand"), asks_for_none)
+    (reply,) = seen(answers_itself, "a")
+    assert (reply["unknown_tools"], len(made(reply))) == ([], 1)
 
 
 def test_a_node_that_calls_a_tool_asks_the_scenario_whatever_it_adds() -> None:

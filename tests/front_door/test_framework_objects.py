@@ -527,6 +527,12 @@ def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Projec
     project.scenarios(SUITE)
     assert project.run().code == 0
     assert "its tools: get_order, others that only a run shows" in project.call("validate").out
+    assert "did you mean" not in project.call("validate").err
+    project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
+    done = project.call("validate")
+    assert done.code == 0, done.all
+    assert "mocks 'get_ordr', which is none of the tools that are known (scenarios/suite.yaml:7)" in done.err
+    assert "did you mean 'get_order'?" in done.err
 
 
 def test_a_mock_that_only_one_of_the_agents_can_need_is_none(project: Project) -> None:

@@ -160,12 +160,13 @@ class Opened:
         messages, asked, unplaced = _named(turn), self._world.take_asked(), self._world.take_unplaced()
         elsewhere = set(turn.get("elsewhere", ()))
         called = {call["function"]["name"] for call in calls_in(messages) if call.get("id") not in elsewhere}
-        unknown = sorted(called - self._world.asked - self._tools) if self._tools else []
+        unknown = {*turn.get("unknown", ()), *(called - self._tools if self._tools else ())}
+        unknown -= self._world.asked
         elsewhere.update(ids_of(messages, {*unknown, *self._hosted}))
         return {
             "messages": marked(messages, asked, elsewhere),
             "usage": turn.get("usage"),
-            "unknown_tools": unknown,
+            "unknown_tools": sorted(unknown),
             "lists_tools": self._lists_tools,
             "unplaced": unplaced,
         }

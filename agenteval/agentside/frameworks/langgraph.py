@@ -19,8 +19,8 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import hooks
-from ..hooks.langchain_tools import injected_in, is_handoff
-from .call_marks import with_asked_arguments
+from ..hooks.langchain_tools import function_of, injected_in, is_agent, is_handoff
+from .call_marks import calls_in, with_asked_arguments
 from .seam import LATER, MORE, Refused, Tool, Waits, hints_of, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _made_of_defaults(schema: Any) -> Any:
 
 # ── its tools ────────────────────────────────────────────────────────────────────────────────────
 
-_DEEPEST = 12
+_DEEPEST = 24
 _MOST = 500
 _WHAT_IS_CALLED = (
     "bound",
@@ -337,7 +337,8 @@ _LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
 def _described(tool: Any) -> Tool:
-    return Tool(tool.name, tool.description or "", _parameters(tool), hints=hints_of(tool))
+    described = Tool(tool.name, tool.description or "", _parameters(tool), hints=hints_of(tool))
+    return described._replace(is_agent=is_agent(tool))
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
@@ -384,9 +385,9 @@ class Conversation:
         self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
         if self._keeps_state:
             self._graph.checkpointer = _saver_like(graph.checkpointer)
-        for name, own in (("store", _store_like), ("cache", lambda _: None)):
-            if getattr(graph, name, None) is not None:
-                setattr(self._graph, name, own(getattr(graph, name)))
+        self._graph.store = _store_like(graph)
+        if getattr(graph, "cache", None) is not None:
+            self._graph.cache = None
         self._is_sync = _has_no_async(graph)
         self._known = _Known()
         self._state: dict[str, Any] = {}
@@ -423,6 +424,7 @@ class Conversation:
             "messages": messages,
             "usage": meter.usage() or turn.usage(),
             "elsewhere": turn.carried_out_elsewhere(messages),
+            "unknown": turn.refused_as_unknown(messages),
         }
 
     def _input(self, message: Any) -> dict[str, Any]:
@@ -466,14 +468,31 @@ def _saver_like(saver: Any) -> Any:
     return InMemorySaver(serde=serde) if serde is not None else InMemorySaver()
 
 
-def _store_like(store: Any) -> Any:
-    """A copy of one in memory; a database is the author's to choose."""
+def _store_like(graph: Any) -> Any:
+    """A copy of one in memory; a database is the author's to choose. A graph that has none and asks for one
+    gets it, as from the platform on which it runs."""
+    from langgraph.store.memory import InMemoryStore
+
+    store = getattr(graph, "store", None)
+    if store is None and any(map(_asks_for_store, _reached(graph))):
+        return InMemoryStore()
     if not _is(store, "langgraph.store.memory", "InMemoryStore"):
         return store
     try:
         return copy.deepcopy(store)
     except Exception:  # a client in it, for embeddings
         return store
+
+
+def _asks_for_store(obj: Any) -> bool:
+    """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
+    function = function_of(obj) if _is_tool(obj) else obj
+    if type(function) is not FunctionType or function.__module__.startswith(_LIBRARIES):
+        return False
+    notes = " ".join(map(str, function.__annotations__.values()))
+    used = set(_names(function.__code__))
+    is_put_in = "BaseStore" in notes or "InjectedStore" in notes
+    return is_put_in or "get_store" in used or ("Runtime" in notes and "store" in used)
 
 
 def _agents_of(graph: Any) -> frozenset[str]:
@@ -675,6 +694,12 @@ class _Turn:
             return hosted
         called = {call.get("id") for each in messages for call in each.get("tool_calls") or ()}
         return (called - self._by_library) | hosted
+
+    def refused_as_unknown(self, messages: list[dict[str, Any]]) -> set[str]:
+        """The names of tools that the library has looked for in vain."""
+        failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
+        refused = {call["id"]: call["function"]["name"] for call in calls_in(messages)}
+        return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools
 
     def messages(self) -> list[dict[str, Any]]:
         """In OpenAI's form."""

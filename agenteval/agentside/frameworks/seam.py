@@ -65,7 +65,8 @@ if TYPE_CHECKING:
             Arguments are given to the world, and stand in the messages, as the model wrote them. A call that
             the world was not asked for, without a result or with one that is an error, was refused before any
             tool ran. ``elsewhere``: the ids of calls that were carried out without it: by a node of the
-            author's, at the provider.
+            author's, at the provider. ``unknown``: the names of tools that the framework refused since the
+            agent has none of that name, where ``tools`` does not know all.
             """
 
         async def close(self) -> None: ...
@@ -97,13 +98,14 @@ LATER = Later()
 
 class Tool(NamedTuple):
     """A tool that the agent has. ``hosted``: it runs at the provider, so that nobody here can answer it.
-    ``hints``: see ``hints_of``."""
+    ``hints``: see ``hints_of``. ``is_agent``: another agent, which runs unless it is mocked."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
     hints: dict[str, bool] = {}
+    is_agent: bool = False
 
 
 _HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}

@@ -229,6 +229,7 @@ def prepare(request: Request) -> Prepared:
     runtime, samples = wiring.runtime_of(
         samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast
     )
+    remarks += tuple(preflight.misspelt_mocks(samples, resources.agents_have))
     marked = {sample.scenario.id: sample.scenario for sample in samples}
     scenarios = tuple(marked.get(scenario.id, scenario) for scenario in scenarios)
     return Prepared(
