@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "agent_framework._tools": "agent_framework",
+    "agents.computer": "openai_agents_computer",
     "agents.tool": "openai_agents",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
