@@ -139,7 +139,8 @@ def unmocked_tools(
         for agent in agents:
             counts = missing.setdefault(agent, {})
             for tool in agents_have.get(agent, ()):
-                if tool.name and not tool.hosted and tool.name not in scenario.tools:
+                is_own = tool.hosted or tool.is_agent
+                if tool.name and not is_own and tool.name not in scenario.tools:
                     counts[tool.name] = counts.get(tool.name, 0) + 1
     for agent, counts in missing.items():
         if counts:

@@ -129,13 +129,14 @@ async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
 class AgentTool(NamedTuple):
     """A tool that an agent has. ``hosted``: it runs at the provider, and no scenario can answer it. One
     without a name stands for tools that only a run shows. ``hints``: what it says that it does, under the
-    names of MCP."""
+    names of MCP. ``is_agent``: another agent, which runs unless a scenario answers in its place."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
     hints: Mapping[str, bool] = MappingProxyType({})
+    is_agent: bool = False
 
 
 class AgentFactory(Protocol):

@@ -229,6 +229,7 @@ def test_what_an_agent_has_is_known_before_a_run() -> None:
         ("sell", False),
         ("find", False),
     ]
+    assert [tool.name for tool in tools if tool.is_agent] == ["ask"]
     assert isinstance(tools[0], Tool)
     assert tools[0].description == "Does look."
     assert FRAMEWORK.prompt(top) == "Be kind."

@@ -97,13 +97,14 @@ LATER = Later()
 
 class Tool(NamedTuple):
     """A tool that the agent has. ``hosted``: it runs at the provider, so that nobody here can answer it.
-    ``hints``: see ``hints_of``."""
+    ``hints``: see ``hints_of``. ``is_agent``: another agent, which runs unless it is mocked."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
     hints: dict[str, bool] = {}
+    is_agent: bool = False
 
 
 _HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}
