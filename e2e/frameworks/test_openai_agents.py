@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import inspect
 import json
 import sys
 import threading
@@ -21,6 +22,8 @@ pytest.importorskip("agents.run")
 from agents import (
     Agent,
     AgentHooks,
+    AsyncComputer,
+    Computer,
     ComputerTool,
     FunctionTool,
     GuardrailFunctionOutput,
@@ -45,6 +48,7 @@ from pydantic import BaseModel
 
 from agenteval.agentside.frameworks.openai_agents import FRAMEWORK
 from agenteval.agentside.frameworks.seam import MORE, Refused, Tool, Waits
+from agenteval.agentside.world import World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -225,6 +229,7 @@ def test_what_an_agent_has_is_known_before_a_run() -> None:
         ("sell", False),
         ("find", False),
     ]
+    assert [tool.name for tool in tools if tool.is_agent] == ["ask"]
     assert isinstance(tools[0], Tool)
     assert tools[0].description == "Does look."
     assert FRAMEWORK.prompt(top) == "Be kind."
@@ -320,6 +325,35 @@ def test_shells_patches_and_custom_tools_are_answered() -> None:
             assert scenario.seen == [(name, arguments[name])]
             assert made(reply) == [(name, arguments[name])]
             assert words_of_it in json.dumps(heard)
+
+
+def test_a_computer_that_a_function_hands_to_an_agent_does_nothing_itself() -> None:
+    def does(*_: Any, **__: Any) -> Any:
+        RAN.append("computer")
+
+    async def does_later(*_: Any, **__: Any) -> Any:
+        RAN.append("computer")
+
+    names = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
+    for base, function in ((Computer, does), (AsyncComputer, does_later)):
+        members: dict[str, Any] = dict.fromkeys(names, function)
+        made_of = type("Desktop", (base,), {**members, "environment": "mac", "dimensions": (1, 1)})
+        scenario, computer = Scenario(computer_use_preview="shot"), made_of()
+
+        async def use(computer: Any = computer, scenario: Scenario = scenario) -> list[Any]:
+            world = World()
+            with world.turn(scenario):
+                found = [computer.click(1, 2, "left"), computer.screenshot()]
+                found = [await each if inspect.isawaitable(each) else each for each in found]
+            world.close()
+            return found
+
+        assert asyncio.run(use()) == [None, "shot"]
+        click = {"type": "click", "x": 1, "y": 2, "button": "left"}
+        assert scenario.seen == [
+            ("computer_use_preview", click),
+            ("computer_use_preview", {"type": "screenshot"}),
+        ]
 
 
 # ── agents among themselves ──────────────────────────────────────────────────────────────────────

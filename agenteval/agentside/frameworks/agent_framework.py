@@ -109,7 +109,8 @@ def _agents(agent: Any) -> Iterator[Any]:
 
 def _told(tool: Any) -> Tool:
     if _is(tool, _FUNCTION_TOOL):
-        return Tool(tool.name, tool.description or "", tool.parameters())
+        is_agent = agent_in(tool) is not None
+        return Tool(tool.name, tool.description or "", tool.parameters(), is_agent=is_agent)
     said = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
     name = next(
         (said[key] for key in ("name", "type") if isinstance(said.get(key), str)), type(tool).__name__

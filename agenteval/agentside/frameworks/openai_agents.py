@@ -175,6 +175,7 @@ def _told_of(tool: Any) -> Tool:
         description if isinstance(description, str) else "",
         getattr(tool, "params_json_schema", None),
         hosted=_is_hosted(tool),
+        is_agent=_agent_of(tool) is not None,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HOOKS: dict[str, str] = {
     "google.adk.tools.base_tool": "google_adk",
     "agent_framework._tools": "agent_framework",
+    "agents.computer": "openai_agents_computer",
     "agents.tool": "openai_agents",
     "langchain_core.tools.base": "langchain",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",

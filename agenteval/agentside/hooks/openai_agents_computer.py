@@ -1,0 +1,39 @@
+"""OpenAI's Agents SDK: what a computer does, a call for each thing, a look at its screen, too."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .tool_methods import Call, change_below, hook, named
+
+_NAME = "computer_use_preview"
+_ACTIONS: dict[str, tuple[str, ...]] = {
+    "screenshot": (),
+    "click": ("x", "y", "button"),
+    "double_click": ("x", "y"),
+    "scroll": ("x", "y", "scroll_x", "scroll_y"),
+    "type": ("text",),
+    "wait": (),
+    "move": ("x", "y"),
+    "keypress": ("keys",),
+    "drag": ("path",),
+}
+
+
+def install(module: Any) -> None:
+    """``module``: ``agents.computer``."""
+    for base in (module.Computer, module.AsyncComputer):
+        for action in _ACTIONS:
+            change = hook("the OpenAI Agents SDK", partial(_read, action), partial(_give, action))
+            change_below(base, (action,), change)
+
+
+def _read(action: str, computer: Any, args: Any, kwargs: Any) -> Call:
+    given = {"type": action, **named(_ACTIONS[action], args, kwargs)}
+    return Call(_NAME, given, key=(id(computer), action))
+
+
+def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    """A computer has no words for an error: nothing happens, and nothing is on the screen."""
+    return ("" if answer.is_error else answer.text) if action == "screenshot" else None
