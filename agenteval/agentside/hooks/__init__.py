@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS: dict[str, str] = {
+    "mcp.client.session": "mcp",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "strands.types.tools": "strands",
 }
