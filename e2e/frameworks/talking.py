@@ -33,6 +33,7 @@ class Scenario:
     def __init__(self, own: Sequence[str] = (), **tools: Any) -> None:
         self.tools, self.own = tools, own
         self.seen: list[tuple[str, Any]] = []
+        self.left: list[str] = []
 
     def _answer(self, name: str, args: Any) -> Answered:
         self.seen.append((name, json.loads(args) if isinstance(args, str) else args))
@@ -44,7 +45,10 @@ class Scenario:
 
     async def call(self, name: str, args: Any, own: Any) -> Answered:
         await asyncio.sleep(0)
-        return Answered(await own()) if name in self.own else self._answer(name, args)
+        if name in self.own:
+            self.left.append(name)
+            return Answered(await own())
+        return self._answer(name, args)
 
     def call_sync(self, name: str, args: Any, own: Any) -> Answered:
         return Answered(own()) if name in self.own else self._answer(name, args)

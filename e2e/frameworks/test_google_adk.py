@@ -189,7 +189,9 @@ agent = shop(model=Delegating(), tools=[tool, refund])
     done = play(project, AGENT + code, ["delegate"])
     assert done.code == 0, done.all
     helper = ("helper", {"request": 'get_order({"id": "1"})'}, "shop")
-    assert calls(project) == [helper, ("get_order", {"id": "1"}, "helper")]
+    called, inner = calls(project)
+    assert called == helper
+    assert inner[:2] == ("get_order", {"id": "1"})
     assert "shipped" in answers(project)[0]
     assert not ran(project)
 

@@ -434,23 +434,25 @@ expect: {output: {contains: [shipped]}}
 """
 
 
-@pytest.mark.parametrize("how", ["inner", "inner_thread", "self_thread"])
+@pytest.mark.parametrize(("how", "order"), [("inner", "B"), ("inner_thread", "B"), ("self_thread", "A")])
 @pytest.mark.parametrize("unmocked", ["fail", "passthrough"])
-def test_a_run_that_nobody_follows_runs_no_real_tool_and_proves_nothing(
-    project: Project, how: str, unmocked: str
+def test_a_run_within_a_run_is_of_the_same_conversation(
+    project: Project, how: str, order: str, unmocked: str
 ) -> None:
     more = f"unmocked_tools: {unmocked}" if unmocked == "passthrough" else ""
     made(project, f"{ASKS}\nagent = checked('{how}')\n", ASKS_SUITE, more)
-    done = project.run()
-    assert done.code == 3, done.all
-    assert "get_order was called from a thread that agenteval cannot follow; it was not run" in done.all
+    green(project)
+    made_calls = project.sample()["turns"][0]["tool_calls"]
+    assert [call["args"] for call in made_calls] == [{"order_id": "A"}, {"order_id": order}]
     assert not marks(project)
 
     made(project, f"{ASKS}\nagent = checked('nothing')\n", ASKS_SUITE, more)
     green(project)
+    assert len(project.sample()["turns"][0]["tool_calls"]) == 1
 
 
-def test_what_a_tool_left_to_the_agent_runs_itself_is_its_own_business(project: Project) -> None:
+@pytest.mark.parametrize("tool", ["ask", "ask_in_a_thread"])
+def test_what_a_tool_left_to_the_agent_runs_itself_is_met(project: Project, tool: str) -> None:
     code = """
 async def ask(order_id: str) -> str:
     "Ask another agent."
@@ -459,21 +461,18 @@ async def ask(order_id: str) -> str:
 
 def ask_in_a_thread(order_id: str) -> str:
     "Ask another agent."
+    mark("ask_in_a_thread")
     in_a_thread(inner)
     return str(found)
 
 asks = lambda tool: Agent(scripted(call(tool.__name__, order_id="A"), told), tools=[tool, get_order])
-agent, lost = asks(ask), asks(ask_in_a_thread)
 """
     suite = "id: s\nturns: [hello]\ntools: {get_order: {returns: shipped}}\nchecks: none\n"
-    made(project, ASKS + code, suite, "unmocked_tools: passthrough")
+    made(project, f"{ASKS}{code}agent = asks({tool})\n", suite, "unmocked_tools: passthrough")
     green(project)
-    assert marks(project) == ["ask", "get_order"]
-
-    (project.root / "marks").unlink()
-    made(project, ASKS + code, suite, "unmocked_tools: passthrough", target="agent.py:lost")
-    assert project.run().code == 3
-    assert not marks(project)
+    assert marks(project) == [tool]
+    made_calls = [(each["name"], each["args"]) for each in project.sample()["turns"][0]["tool_calls"]]
+    assert made_calls == [(tool, {"order_id": "A"}), ("get_order", {"order_id": "B"})]
 
 
 MADE_OF_IT = """
@@ -570,7 +569,7 @@ def test_a_call_that_a_person_denies_is_attempted_and_one_that_a_hook_answers_is
         assert (len(calls_made(reply)), len(attempted(reply))) == (did, tried), name
 
 
-def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent_are_noted() -> None:
+def test_an_output_function_is_noted() -> None:
     code = """
     async def hand_over(question: str) -> str:
         return "over"
@@ -579,19 +578,6 @@ def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent
     """
     (reply,) = seen(code, "a")
     assert reply["unplaced"] == ["the output function of 'final_result' ran: what it calls is not seen"]
-    code = """
-    def real(order_id: str) -> str:
-        return "real"
-
-    inner = Agent(scripted(call("real", order_id="9"), told), tools=[real])
-
-    async def research(question: str) -> str:
-        return (await inner.run(question)).output
-
-    agent = Agent(scripted(call("research", question="q"), told), tools=[research])
-    """
-    (reply,) = seen(code, "a", own=("research",))
-    assert reply["unplaced"] == ["the tool 'real' of another agent ran within 'research'"]
 
 
 @pytest.mark.skipif(not IS_2, reason="needs 2.x")

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -558,3 +560,47 @@ def test_an_agent_that_is_a_tool_can_be_mocked() -> None:
     scenario = Scenario(below="y")
     assert answer(say(FRAMEWORK, top, scenario, "a")[0]) == "success y"
     assert scenario.seen == [("below", {"input": "x"})]
+
+
+SERVER = """
+import os
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # mcp 1
+    from mcp.server.fastmcp import FastMCP as MCPServer
+
+server = MCPServer("shop", log_level="ERROR")
+
+@server.tool()
+def fetch(key: str) -> str:
+    with open(os.environ["RAN"], "a") as file:
+        file.write("fetch")
+    return "real fetch"
+
+server.run("stdio")
+"""
+
+
+def test_a_tool_of_an_mcp_server_is_met_once(tmp_path: Path) -> None:
+    from mcp import StdioServerParameters
+    from mcp.client.stdio import stdio_client
+    from strands.tools.mcp import MCPClient
+
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
+    mark, env = tmp_path / "ran", {**os.environ, "RAN": str(tmp_path / "ran")}
+    server = StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")], env=env)
+    with MCPClient(lambda: stdio_client(server)) as client:
+        one = agent(calls_then_tells("fetch"), *client.list_tools_sync())
+        scenario = Scenario(fetch="x")
+        assert answer(say(FRAMEWORK, one, scenario, "a")[0]) == "1: success x"
+        assert (scenario.seen, mark.exists()) == ([("fetch", {"key": "a"})], False)
+        scenario = Scenario(own=["fetch"])
+        (reply,) = replies(one, scenario, "a")
+        assert (answer(reply), made(reply)) == ("1: success real fetch", [("fetch", {"key": "a"})])
+        assert (scenario.left, mark.read_text(encoding="utf-8")) == (["fetch"], "fetch")
+        by_hand = lambda: client.call_tool_sync("t1", "fetch", {"key": "b"})  # noqa: E731
+        found = in_turn(Scenario(fetch={"y": 1}), by_hand)
+        assert (found.value["status"], found.seen) == ("success", [("fetch", {"key": "b"})])
+        assert found.value["content"][0] == {"text": '{"y": 1}'}
+        found = in_turn(Scenario(fetch=failed("sold out")), by_hand)
+        assert (found.value["status"], found.value["content"]) == ("error", [{"text": "sold out"}])

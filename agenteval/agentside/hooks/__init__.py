@@ -26,6 +26,7 @@ HOOKS: dict[str, str] = {
     "agents.computer": "openai_agents_computer",
     "agents.tool": "openai_agents",
     "langchain_core.tools.base": "langchain",
+    "mcp.client.session": "mcp",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "strands.types.tools": "strands",
 }

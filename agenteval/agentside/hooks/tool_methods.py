@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +46,9 @@ class _Inside(NamedTuple):
     key: Any
     call: Call
 
+
+MCP = "mcp"
+"""The layer below all others: tools of a framework may be those of a server."""
 
 _INSIDE: ContextVar[tuple[_Inside, ...]] = ContextVar("agenteval_inside", default=())
 
@@ -115,7 +119,8 @@ def hook(
             return None
         key = call.call_id or id(tool) if call.key is None else call.key
         is_mocked = world is not None and world.mocks(call.name)
-        if any(_is_same(each, layer, key, call, is_mocked) for each in _INSIDE.get()):
+        outer = _INSIDE.get() if layer != MCP or is_mocked else (*_INSIDE.get(), *_left_now())
+        if any(_is_same(each, layer, key, call, is_mocked) for each in outer):
             return None
         if world is None:
             return _Met(layer, call, str(worlds.untracked(call.name)), None)
@@ -205,8 +210,26 @@ def _is_same(outer: _Inside, layer: str, key: Any, call: Call, is_mocked: bool) 
         return False
     if outer.layer == layer and outer.key == key:
         return True
-    is_named_so = outer.call.name == call.name or (layer == "mcp" and outer.layer != layer)
+    is_of_server = layer == MCP and outer.layer != MCP and _ends_with(outer.call.name, call.name)
+    is_named_so = outer.call.name == call.name or is_of_server
     return is_named_so and worlds.as_json_text(outer.call.args) == worlds.as_json_text(call.args)
+
+
+def _ends_with(name: str, mcp_name: str) -> bool:
+    """Whether a framework has put something before the name that a tool has at its server."""
+    given, own = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
+    return bool(own) and given.endswith(own)
+
+
+_LOCK = threading.Lock()
+_LEFT_NOW: dict[int, _Inside] = {}
+
+
+def _left_now() -> list[_Inside]:
+    """The calls that are left to an agent and under way: a client of a server may send them from a task of
+    its own, which serves many conversations and knows of none."""
+    with _LOCK:
+        return [each for each in _LEFT_NOW.values() if each.layer != MCP]
 
 
 class _Met:
@@ -289,10 +312,15 @@ class _Met:
     def inside(self) -> Iterator[None]:
         """The agent's own tool runs in here."""
         assert self._call
-        token = _INSIDE.set((*_INSIDE.get(), _Inside(self._layer, self._key, self._call)))
+        left = _Inside(self._layer, self._key, self._call)
+        token = _INSIDE.set((*_INSIDE.get(), left))
+        with _LOCK:
+            _LEFT_NOW[id(left)] = left
         try:
             yield
         finally:
+            with _LOCK:
+                del _LEFT_NOW[id(left)]
             _INSIDE.reset(token)
 
 

@@ -1,0 +1,55 @@
+"""MCP: ``ClientSession.call_tool``, in whatever client, over whatever transport."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from .tool_methods import MCP, Call, ToolFailedError, change_below, hook, named
+
+_OWN = "agenteval"
+"""The name of agenteval's own server, which records its calls itself."""
+
+
+def install(module: Any) -> None:
+    """``module``: ``mcp.client.session``."""
+    session = module.ClientSession
+    change_below(session, ("call_tool",), hook(MCP, _read, _give, recorded=_recorded))
+    if not hasattr(session, "server_info"):  # before 2.0 a session does not keep whose it is
+        change_below(session, ("initialize",), _noting_server)
+
+
+def _noting_server(real: Any) -> Any:
+    @functools.wraps(real)
+    async def initialize(session: Any, *args: Any, **kwargs: Any) -> Any:
+        result = await real(session, *args, **kwargs)
+        session.server_info = result.serverInfo
+        return result
+
+    return initialize
+
+
+def _read(session: Any, args: Any, kwargs: Any) -> Call | None:
+    is_continued = kwargs.get("input_responses") is not None or kwargs.get("request_state") is not None
+    if is_continued or getattr(getattr(session, "server_info", None), "name", "") == _OWN:
+        return None
+    given = named(("name", "arguments"), args, kwargs)
+    return Call(given["name"], given.get("arguments") or {}, key=given["name"])
+
+
+def _give(session: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    from mcp.types import CallToolResult
+
+    text, is_data = answer.failure if answer.is_error else answer.text, isinstance(answer.value, dict)
+    result = {"content": [{"type": "text", "text": text}], "isError": answer.is_error}
+    if is_data and not answer.is_error:
+        result["structuredContent"] = answer.value
+    return CallToolResult.model_validate(result)
+
+
+def _recorded(result: Any) -> Any:
+    text = "\n".join(getattr(each, "text", f"[{each.type}]") for each in getattr(result, "content", ()))
+    if getattr(result, "isError", False) or getattr(result, "is_error", False):
+        raise ToolFailedError(text)
+    data = getattr(result, "structuredContent", None) or getattr(result, "structured_content", None)
+    return text if not data or [*data] == ["result"] else data  # so is wrapped what is no object
