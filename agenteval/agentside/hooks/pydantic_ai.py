@@ -6,8 +6,6 @@ from typing import Any
 
 from .tool_methods import Call, change_below, hook, named
 
-_OUTPUT = "pydantic_ai._output.OutputToolset"
-"""What makes the answer of a call, and runs no tool."""
 _FAILED = "ToolFailed"
 _PARAMETERS = ("name", "tool_args", "ctx", "tool")
 
@@ -17,10 +15,10 @@ def install(module: Any) -> None:
     change_below(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
 
 
-def _read(toolset: Any, args: Any, kwargs: Any) -> Call | None:
-    if any(f"{cls.__module__}.{cls.__qualname__}" == _OUTPUT for cls in type(toolset).__mro__):
-        return None
+def _read(_toolset: Any, args: Any, kwargs: Any) -> Call | None:
     given = named(_PARAMETERS, args, kwargs)
+    if given["tool"].tool_def.kind == "output":  # the answer is made of it, and no tool runs
+        return None
     context = given["ctx"]
     call_id = context.tool_call_id or ""
     agent = getattr(getattr(context, "agent", None), "name", None) or ""
