@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 HOOKS: dict[str, str] = {
     "mcp.client.session": "mcp",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
+    "smolagents.agents": "smolagents",
+    "smolagents.tools": "smolagents",
     "strands.types.tools": "strands",
 }
 """The modules that are changed once they are imported, and the module here that does it."""
