@@ -74,6 +74,16 @@ class AskedCall(NamedTuple):
     """Which of several agents made it; empty where that is not known."""
 
 
+class DoneCall(NamedTuple):
+    """A call of a framework's tool that was answered, by the scenario or by the tool itself."""
+
+    name: str
+    args: Any
+    result: Any
+    is_inner: bool
+    """It was made within another one."""
+
+
 class Turn:
     """A turn while it goes on: its calls, and the threads that were started in it."""
 
@@ -116,6 +126,8 @@ class World:
         self.intercepted = intercepted or {}
         self.exchanges: list[Any] = []
         """The requests to models of this turn so far (``model_requests``)."""
+        self.done: list[DoneCall] = []
+        """The calls of this turn that were answered, each once it was."""
         self.asked: set[str] = set()
         """The tools that were called here: the agent has them."""
         self.target: Any = None
@@ -134,6 +146,7 @@ class World:
     def turn(self, calls: TurnCalls) -> Iterator[Turn]:
         """A turn. What is started within is of this conversation."""
         turn = self._turn = Turn(calls)
+        self.done = []
         token = _WORLD.set(self)
         try:
             yield turn
@@ -173,6 +186,11 @@ class World:
         """Return the calls since the last time."""
         asked, self._asked = self._asked, []
         return asked
+
+    def take_done(self) -> list[DoneCall]:
+        """Return the calls that were answered since the last time."""
+        done, self.done = self.done, []
+        return done
 
     def leave_unplaced(self, what: str) -> None:
         """Note what of this turn may hold calls that are not seen, as a phrase."""

@@ -51,7 +51,10 @@ class Scenario:
         return self._answer(name, args)
 
     def call_sync(self, name: str, args: Any, own: Any) -> Answered:
-        return Answered(own()) if name in self.own else self._answer(name, args)
+        if name in self.own:
+            self.left.append(name)
+            return Answered(own())
+        return self._answer(name, args)
 
     async def record(self, name: str, args: Any, own: Any) -> Any:
         self.seen.append((name, "itself"))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from smolagents.utils import AgentGenerationError
 
 from agenteval.agentside.frameworks.seam import Refused
 from agenteval.agentside.frameworks.smolagents import FRAMEWORK
+from agenteval.agentside.world import World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -207,7 +209,7 @@ def test_a_managed_agent_runs_and_its_tools_are_answered(kind: str) -> None:
     assert scenario.seen == [("below", "itself"), ("look", {"key": "k"})]
     assert [name for name, _, _ in calls(reply)] == ["below"]
     assert reply["usage"]["requests"] == 3 if kind == "code" else 4
-    assert [each.name for each in FRAMEWORK.tools(top)] == ["look"]
+    assert [each.name for each in FRAMEWORK.tools(top)] == ["below", "look"]
 
 
 def test_a_call_before_a_turn_is_not_run() -> None:
@@ -302,3 +304,114 @@ def test_code_that_imports_may_call_what_nobody_sees() -> None:
     before, importing, after = replies(agent, Scenario(), "a", "b", "c")
     noted = ["code that the agent wrote has imported 'os': what it calls there is not seen"]
     assert (before["unplaced"], importing["unplaced"], after["unplaced"]) == ([], noted, noted)
+
+
+# ── whoever calls the tools ──────────────────────────────────────────────────────────────────────
+
+
+def in_turn(scenario: Scenario, function: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    """What a function gives that runs within a turn, and the calls that reached the scenario."""
+    world = World()
+    try:
+        with world.turn(scenario):
+            return function(), scenario.seen
+    finally:
+        world.close()
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", ["calls", "code"])
+@pytest.mark.parametrize("is_in_a_thread", [False, True])
+def test_the_tools_of_an_agent_that_a_function_runs_are_answered(kind: str, is_in_a_thread: bool) -> None:
+    def run() -> Any:
+        one = (
+            calling(calls_then_tells("look"), look) if kind == "calls" else CodeAgent([look], Scripted(codes))
+        )
+        return one.run("a")
+
+    function = (lambda: in_a_thread(run)) if is_in_a_thread else run
+    assert in_turn(Scenario(look="x"), function) == ("1: x", [("look", {"key": "a"})])
+
+
+def test_calls_at_once_are_recorded_once_each() -> None:
+    def says(turn: Turn) -> Any:
+        return final("done") if turn.seen else [("look", {"key": str(n)}) for n in range(6)]
+
+    _, seen = in_turn(Scenario(look="x"), lambda: calling(says, look).run("a"))
+    assert sorted(args["key"] for _, args in seen) == list("012345")
+
+
+def test_a_tool_that_is_called_by_hand_is_answered() -> None:
+    assert in_turn(Scenario(look="x"), lambda: look("a")) == ("x", [("look", {"key": "a"})])
+    assert in_turn(Scenario(look="x"), lambda: look({"key": "a"})) == ("x", [("look", {"key": "a"})])
+    with pytest.raises(RuntimeError, match="sold out"):
+        in_turn(Scenario(look=failed("sold out")), lambda: look(key="a"))
+    with pytest.raises(RuntimeError, match="Argument id is not in the tool's input schema"):
+        in_turn(Scenario(look="x"), lambda: look(id="a"))
+    with pytest.raises(RuntimeError, match="Argument key is required"):
+        in_turn(Scenario(look="x"), look)
+    assert RAN == []
+    assert look("a") == "real look"
+    RAN.clear()
+
+
+def test_a_class_that_calls_that_of_its_base_is_met_once() -> None:
+    class Twice(type(look)):  # type: ignore[misc]
+        def __call__(self, *args: Any, **named: Any) -> Any:
+            return super().__call__(*args, **named)
+
+    twice = Twice()
+    scenario = Scenario(own=["look"])
+    assert in_turn(scenario, lambda: twice("a"))[0] == "real look"
+    assert (scenario.left, RAN) == (["look"], ["look"])
+    RAN.clear()
+
+
+def test_code_whose_arguments_do_not_fit_is_told_so() -> None:
+    def says(turn: Turn) -> str:
+        code = f"final_answer({turn.seen[-1]!r})" if turn.seen else "look(id='a')"
+        return f"<code>\n{code}\n</code>"
+
+    scenario = Scenario(look="x")
+    (reply,) = say(FRAMEWORK, CodeAgent([look], Scripted(says)), scenario, "a")
+    assert "Argument id is not in the tool's input schema" in answer(reply)
+    assert (scenario.seen, calls(reply)) == ([], [])
+
+
+def test_a_managed_agent_can_be_mocked() -> None:
+    below = calling(calls_then_tells("look"), look)
+    below.name, below.description = "below", "Below."
+    top = CodeAgent(
+        [], Scripted(lambda _: "<code>\nfinal_answer(below('t'))\n</code>"), managed_agents=[below]
+    )
+    scenario = Scenario(below="mocked")
+    (reply,) = say(FRAMEWORK, top, scenario, "a")
+    assert (answer(reply), scenario.seen) == ("mocked", [("below", {"task": "t"})])
+    assert calls(reply) == [("below", {"task": "t"}, "mocked")]
+
+
+def test_what_a_tool_left_to_the_agent_asks_is_answered() -> None:
+    @tool
+    def ask(key: str) -> str:
+        """Asks another agent.
+
+        Args:
+            key: What it is about.
+        """
+        return str(calling(calls_then_tells("look"), look).run(key))
+
+    scenario = Scenario(own=["ask"], look="x")
+    (reply,) = replies(calling(calls_then_tells("ask"), ask), scenario, "a")
+    assert answer(reply) == "1: 1: x"
+    assert (scenario.left, scenario.seen, made(reply)) == (
+        ["ask"],
+        [("look", {"key": "a"})],
+        [("ask", {"key": "a"})],
+    )

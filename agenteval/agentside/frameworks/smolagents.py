@@ -1,9 +1,7 @@
 """smolagents: a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent``, with those it manages.
 
-Each conversation has copies: of the agents, with a memory, a state and an interpreter of their own, and of
-their tools, which the world answers. A turn runs in a thread, since the framework is synchronous. The
-interpreter of a ``CodeAgent`` starts further ones, where no ``ContextVar`` is set: the world is bound by
-closure.
+Each conversation has copies of the agents, with a memory, a state and an interpreter of their own. A turn
+runs in a thread, since the framework is synchronous.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ import threading
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..hooks.smolagents import FINAL
 from .call_marks import pair_by_name
 from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_partial
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 _AGENT = "smolagents.agents.MultiStepAgent"
 _LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
-_FINAL = "final_answer"
 _QUIET = -1
 _NO_TYPES = ("any", "image", "audio")
 """Types of inputs that JSON Schema does not have."""
@@ -45,14 +43,14 @@ class _Smolagents:
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
-            for name, tool in agent.tools.items():
-                if name != _FINAL:
+            for name, tool in {**agent.tools, **getattr(agent, "managed_agents", {})}.items():
+                if name != FINAL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
         agents = _all_agents(obj)
-        final = [agent.tools[_FINAL] for agent in agents if _FINAL in agent.tools]
+        final = [agent.tools[FINAL] for agent in agents if FINAL in agent.tools]
         return any(adds_code(each, "smolagents") for each in (*agents, *final))
 
     def prompt(self, obj: Any) -> str | None:
@@ -102,9 +100,8 @@ def _schema(tool: Any) -> Message:
 
 
 class _Call(NamedTuple):
-    """A call that the world answered: by which of the agents, in which step."""
+    """A call that was answered, and in which step."""
 
-    agent: Any
     step: int
     name: str
     args: Message
@@ -156,12 +153,7 @@ class _Conversation:
         new.step_callbacks = self._callbacks(agent, new)
         new.state = dict(agent.state)
         new.stream_outputs = new.return_full_result = False
-        new.managed_agents = {
-            name: self._recorded(self._copy(each), new) for name, each in agent.managed_agents.items()
-        }
-        new.tools = {
-            name: tool if name == _FINAL else self._stand_in(tool, new) for name, tool in agent.tools.items()
-        }
+        new.managed_agents = {name: self._copy(each) for name, each in agent.managed_agents.items()}
         if getattr(agent, "python_executor", None) is not None:
             new.python_executor = _fresh(agent.python_executor)
         return new
@@ -175,6 +167,8 @@ class _Conversation:
             )
 
         def metered(step: Any, *_: Any, **__: Any) -> None:
+            if new is self._agent:
+                self._take()
             if getattr(step, "token_usage", None) is not None:
                 self._usages.append(step.token_usage)
             if code := getattr(step, "code_action", None):
@@ -191,65 +185,11 @@ class _Conversation:
         registry.register(PlanningStep, metered)
         return registry
 
-    def _recorded(self, managed: Any, agent: Any) -> Any:
-        """An agent that is called as a tool: it runs, and the call is seen."""
-        conversation, cls = self, type(managed)
-        if hasattr(cls, "_agenteval_recorded"):
-            return managed
-
-        def call(_: Any, *args: Any, **named: Any) -> Any:
-            given = {**_by_name(managed, args), **named}
-            step = agent.step_number
-            answer = conversation._world.record_sync(
-                managed.name, given, lambda: cls.__call__(managed, *args, **named)
-            )
-            conversation._calls.append(_Call(agent, step, managed.name, given, str(answer)))
-            return answer
-
-        own = {"__call__": call, "__module__": cls.__module__, "_agenteval_recorded": True}
-        managed.__class__ = type(cls.__name__, (cls,), own)
-        return managed
-
-    def _stand_in(self, tool: Any, agent: Any) -> Any:
-        """The tool as the world answers it: its class, so that a ``__call__`` of the author's is not run."""
-        conversation = self
-        cls = type(tool)
-
-        def call(_: Any, *args: Any, sanitize_inputs_outputs: bool = False, **named: Any) -> Any:
-            only = args[0] if len(args) == 1 and not named else None
-            if isinstance(only, dict) and set(only) <= set(tool.inputs):
-                args, named = (), only
-
-            def own() -> Any:
-                return tool(*args, sanitize_inputs_outputs=sanitize_inputs_outputs, **named)
-
-            given = {**_by_name(tool, args), **named}
-            return conversation._answered(tool, agent, given, own)
-
-        def forward(*args: Any, **named: Any) -> Any:
-            return call(None, *args, **named)
-
-        new = copy.copy(tool)
-        new.__class__ = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})
-        new.forward = forward
-        new.is_initialized = True
-        return new
-
-    def _answered(self, tool: Any, agent: Any, args: Message, own: Callable[[], Any]) -> Any:
-        step, ran = agent.step_number, []
-
-        def run() -> Any:
-            ran.append(True)
-            return own()
-
-        answer = self._world.call_sync(tool.name, args, run)
-        if ran:
-            self._calls.append(_Call(agent, step, tool.name, args, str(answer.value)))
-            return answer.value
-        self._calls.append(_Call(agent, step, tool.name, args, answer.text))
-        if answer.is_error:
-            raise RuntimeError(answer.text)
-        return answer.text if tool.output_type == "string" else answer.value
+    def _take(self) -> None:
+        """Keep the calls of the step that goes on: those of agents below it are within another call."""
+        step = self._agent.step_number
+        done = [each for each in self._world.take_done() if not each.is_inner]
+        self._calls += [_Call(step, each.name, each.args, str(each.result)) for each in done]
 
     def _look_at(self, code: str) -> None:
         """Code may call what it imports, and keeps it for later steps. The modules that the framework always
@@ -274,6 +214,7 @@ class _Conversation:
         }
 
     def _messages(self, known: list[Any]) -> list[Message]:
+        self._take()
         found: list[Message] = []
         for step in self._agent.memory.steps:
             if not any(step is each for each in known) and type(step).__name__ == "ActionStep":
@@ -282,14 +223,14 @@ class _Conversation:
 
     def _told(self, step: Any) -> list[Message]:
         """The messages of a step. What a ``CodeAgent`` calls is not in it, but the world knows."""
-        calls = [each for each in self._calls if each.agent is self._agent and each.step == step.step_number]
+        calls = [each for each in self._calls if each.step == step.step_number]
         text = step.model_output if isinstance(step.model_output, str) else None
         if getattr(step, "code_action", None) is not None or hasattr(self._agent, "python_executor"):
             listed = [_listed(f"call_{step.step_number}_{i}", c.name, c.args) for i, c in enumerate(calls)]
             results, refused = [each.result for each in calls], set()
         else:
             asked = getattr(step.model_output_message, "tool_calls", None) or ()
-            asked = [each for each in asked if each.function.name != _FINAL]
+            asked = [each for each in asked if each.function.name != FINAL]
             wanted = [(each.function.name, each.function.arguments) for each in asked]
             made = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
             args = [call.args if call else asked[at].function.arguments for at, call in enumerate(made)]
@@ -302,11 +243,6 @@ class _Conversation:
         if listed:
             said["tool_calls"] = listed
         return [said, *(_told_back(listed[at], result, refused) for at, result in enumerate(results))]
-
-
-def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
-    names = list(tool.inputs)
-    return {names[at]: value for at, value in enumerate(args) if at < len(names)}
 
 
 def _told_back(call: Message, result: str, refused: set[str]) -> Message:

@@ -28,6 +28,8 @@ HOOKS: dict[str, str] = {
     "langchain_core.tools.base": "langchain",
     "mcp.client.session": "mcp",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
+    "smolagents.agents": "smolagents",
+    "smolagents.tools": "smolagents",
     "strands.types.tools": "strands",
 }
 """The modules that are changed once they are imported, and the module here that does it."""

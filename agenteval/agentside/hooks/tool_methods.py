@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import world as worlds
-from ..world import Answer
+from ..world import Answer, DoneCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -255,9 +255,10 @@ class _Met:
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         try:
             if self._is_left:
-                await self._world.record(name, args, run, call_id, agent)
+                self._note(await self._world.record(name, args, run, call_id, agent))
                 return None
             answer = await self._world.call(name, args, run, call_id, agent)
+            self._note(answer.value if self._ran else answer.text)
         except worlds.UntrackedCallError as error:
             return Answer({"error": str(error)}, is_error=True)
         except ToolFailedError:
@@ -278,14 +279,21 @@ class _Met:
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
         try:
             if self._is_left:
-                self._world.record_sync(name, args, run, call_id, agent)
+                self._note(self._world.record_sync(name, args, run, call_id, agent))
                 return None
             answer = self._world.call_sync(name, args, run, call_id, agent)
+            self._note(answer.value if self._ran else answer.text)
         except worlds.UntrackedCallError as error:
             return Answer({"error": str(error)}, is_error=True)
         except ToolFailedError:
             return None
         return None if self._ran else answer
+
+    def _note(self, result: Any) -> None:
+        assert self._call
+        assert self._world
+        done = DoneCall(self._call.name, self._call.args, result, bool(_INSIDE.get()))
+        self._world.done.append(done)
 
     @property
     def is_asked(self) -> bool:

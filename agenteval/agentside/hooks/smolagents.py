@@ -1,0 +1,57 @@
+"""smolagents: ``Tool.__call__``, and ``MultiStepAgent.__call__`` of an agent that another manages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .tool_methods import Call, change_below, hook, named
+
+FINAL = "final_answer"
+"""The framework's own tool: what it is called with is the answer."""
+
+
+def install(module: Any) -> None:
+    """``module``: ``smolagents.tools`` or ``smolagents.agents``."""
+    if module.__name__.endswith(".tools"):
+        change_below(module.Tool, ("__call__",), hook("smolagents", _read, _give))
+    else:
+        change_below(module.MultiStepAgent, ("__call__",), hook("smolagents", _read_agent, _give))
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    if tool.name == FINAL:
+        return None
+    given = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
+    only = args[0] if len(args) == 1 and not given else None
+    if isinstance(only, dict) and set(only) <= set(tool.inputs):
+        args, given = (), only
+    by_name = named(tool.inputs, args, given)
+    return Call(tool.name, by_name, misfit="" if _is_own(tool) else _misfit(tool.inputs, by_name))
+
+
+def _is_own(tool: Any) -> bool:
+    """Whether a tool has a way of its own to its arguments."""
+    from smolagents.tools import Tool
+
+    return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
+
+
+def _misfit(inputs: Any, given: Any) -> str:
+    """What the framework says to arguments of a call that it makes itself."""
+    for name in given:
+        if name not in inputs:
+            return f"Argument {name} is not in the tool's input schema"
+    missing = (name for name, each in inputs.items() if name not in given and not each.get("nullable"))
+    return next((f"Argument {name} is required" for name in missing), "")
+
+
+def _read_agent(agent: Any, args: Any, kwargs: Any) -> Call | None:
+    if not agent.name:
+        return None  # one that nobody manages
+    return Call(agent.name, named(("task",), args, kwargs), is_agent=True)
+
+
+def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    if answer.is_error:
+        raise RuntimeError(answer.failure)
+    return answer.text if getattr(tool, "output_type", "string") == "string" else answer.value
