@@ -73,8 +73,7 @@ class LangGraph:
 
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
-        known, internal = _tools_of(graph), _internal(graph)
-        own = [_described(tool) for tool in known.values() if id(tool) not in internal]
+        own = [_described(tool) for tool in _tools_of(graph).values() if not is_handoff(tool)]
         return [*own, MORE] if _has_own_code(graph) else own
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -90,10 +89,10 @@ class LangGraph:
         given = _given(graph, deps)
         if not hooks.is_hooked(_TOOLS):
             raise unsupported(FRAMEWORK, "BaseTool.run and arun")
-        known, internal = _tools_of(graph), _internal(graph)
+        known = _tools_of(graph)
         names = _Names(
             frozenset(known),
-            frozenset(tool.name for tool in internal.values()),
+            frozenset(name for name, tool in known.items() if is_handoff(tool)),
             _agents_of(graph),
             _own_nodes(graph),
         )
@@ -355,11 +354,6 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
         known["properties"] = {key: value for key, value in properties.items() if key not in injected}
         known["required"] = [name for name in known.get("required", ()) if name not in injected]
     return known
-
-
-def _internal(graph: Any) -> dict[int, Any]:
-    """The tools that are the graph's own business, by identity: they always run."""
-    return {id(each): each for each in _reached(graph) if _is_tool(each) and is_handoff(each)}
 
 
 # ── a conversation ───────────────────────────────────────────────────────────────────────────────
