@@ -72,6 +72,8 @@ class ToolWorld:
         self._sample = sample
         self.reads_all = reads_all
         self._list_asked = False
+        self.apart: set[str] = set()
+        """The ids of calls that were heard."""
         self._call_function = call_function
         self._unmocked = unmocked
         self._state = ToolState()
@@ -81,6 +83,10 @@ class ToolWorld:
         self.rounds: _Rounds | None = _Rounds(self, 0)
         self.tell_late: Callable[[str], None] = lambda name: None
         self.tell_unread: Callable[[str], None] = lambda text: None
+
+    def keeps_apart(self, call: ToolCall) -> bool:
+        """Whether a call was met, or heard, where the agent carries it out: it is no message to the agent."""
+        return call.known or (bool(call.id) and call.id in self.apart)
 
     def list_asked(self) -> None:
         """Note that the agent asked for the list of the tools; from any thread."""
@@ -317,7 +323,7 @@ class _OpenTurn:
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
-            self._sent, messages = sent, chat.messages_of(sent)
+            self._sent, messages = sent, chat.messages_of(sent, self._world.keeps_apart)
             world = self._world
             known = partial(world.call, known=True)
             tools = TurnTools(
@@ -366,6 +372,7 @@ class _OpenTurn:
     def _see(self, reply: AgentReply, read: observed.TurnRead) -> None:
         """Note what a reply shows of how calls are seen, and what of it was not placed."""
         self._show(reply.evidence)
+        self._world.apart.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
             self._show(CallEvidence.REPORTED)
         elif any(
@@ -519,11 +526,14 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     listed, rest = _without_doubles(told, recorded)
     if reply.is_over:
         listed = [_all_given_up(step) for step in listed]
-    steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
     if not any(step.agent for step in listed):
         listed = [by(step, agent) for step in listed]
+    steps = [
+        *rest.get(None, ()),
+        *(each for at, step in enumerate(listed) for each in (step, *rest.get(at, ()))),
+    ]
     told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
     is_told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
@@ -577,8 +587,11 @@ def _all_given_up(step: Step) -> Step:
 
 
 class _Split(NamedTuple):
+    """``rest``: what only was recorded, by the place in ``listed`` after which it came; ``None``: before
+    all."""
+
     listed: list[Step]
-    rest: list[Step]
+    rest: dict[int | None, list[Step]]
 
 
 def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
@@ -586,31 +599,34 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split
     what was recorded; recorded calls that the list does not have stay as they are. A call that was only
     attempted never reached the scenario, so it is none of the recorded ones."""
     waiting = [call for step in recorded for call in step.tool_calls]
-    used: set[int] = set()
+    used: dict[int, int] = {}
 
     alike: dict[Any, deque[int]] = {}
     for position, call in enumerate(waiting):
         alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
 
-    def recorded_for(call: ToolCall) -> ToolCall:
+    def recorded_for(call: ToolCall, place: int) -> ToolCall:
         positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
         if not positions:
             return call
-        used.add(position := positions.popleft())
+        used[position := positions.popleft()] = place
         return waiting[position].model_copy(update={"id": call.id, "agent": call.agent})
 
     merged = [
-        step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})
+        step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})
         if step.tool_calls
         else step
-        for step in listed
+        for at, step in enumerate(listed)
     ]
-    rest, position = [], 0
+    rest: dict[int | None, list[Step]] = {}
+    position, after = 0, None
     for step in recorded:
-        kept = [c for i, c in enumerate(step.tool_calls, start=position) if i not in used]
+        places = range(position, position + len(step.tool_calls))
         position += len(step.tool_calls)
+        after = max((used[at] for at in places if at in used), default=after)
+        kept = tuple(waiting[at] for at in places if at not in used)
         if kept:
-            rest.append(step.model_copy(update={"tool_calls": tuple(kept)}))
+            rest.setdefault(after, []).append(step.model_copy(update={"tool_calls": kept}))
     return _Split(merged, rest)
 
 

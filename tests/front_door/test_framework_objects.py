@@ -304,9 +304,9 @@ expect: {output: {contains: ["shipped, really, no such order"]}}
     assert ran(project) == ['cancel_order "A-8"', 'fails "A-9"']
     calls = project.sample()["turns"][0]["tool_calls"]
     assert [(call["name"], call["args"], call["observed"]) for call in calls] == [
-        ("fails", {"id": "A-9"}, True),
         ("get_order", {"id": "A-7"}, False),
         ("cancel_order", {"id": "A-8"}, True),
+        ("fails", {"id": "A-9"}, True),
     ]
     assert calls[2]["result"] == {"cancelled": "really"}
     assert "no such order" in str(calls[0]["result"])
