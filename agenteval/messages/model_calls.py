@@ -22,6 +22,7 @@ from agenteval.messages.completion import Unreadable, assembled_by, parse_object
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.messages.responses import reply_to
+from agenteval.messages.said import unplaced_in
 from agenteval.messages.sse import SseParser, ends_stream
 from agenteval.messages.streams import begun, whole
 
@@ -434,7 +435,9 @@ def _calls(
         raise Unreadable("is a completion with several choices that ask for tools")
     if not response or response.get("error"):
         return (), ()
-    read = plain(reply_to((), response).messages)
+    messages = reply_to((), response).messages
+    unplaced = tuple(left.phrase for each in messages if (left := unplaced_in(each)) is not None)
+    read = plain([each for each in messages if unplaced_in(each) is None])
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
     given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
     named = [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
@@ -449,7 +452,7 @@ def _calls(
         )
         for at, call in enumerate(named)
     )
-    return calls, phrases_in(read)
+    return calls, (*unplaced, *phrases_in(read))
 
 
 def _asks(choice: Any) -> bool:

@@ -308,8 +308,8 @@ expect: {output: {contains: ["shipped, really, no such order"]}}
         ("cancel_order", {"id": "A-8"}, True),
         ("fails", {"id": "A-9"}, True),
     ]
-    assert calls[2]["result"] == {"cancelled": "really"}
-    assert "no such order" in str(calls[0]["result"])
+    assert calls[1]["result"] == {"cancelled": "really"}
+    assert "no such order" in str(calls[2]["result"])
 
 
 @pytest.mark.parametrize("returned", ["a text", ["a", "list"], 7, None])

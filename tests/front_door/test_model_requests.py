@@ -384,6 +384,106 @@ def agent(messages):
         assert (failed_checks(project.sample()), listed(project)) == recorded
 
 
+MOCKED = "tools: {get_order: {returns: {id: '${args.id}', status: mocked}}}\n"
+
+
+def test_a_mocked_tool_that_a_plain_loop_ran_itself_leaves_it_undecided(project: Project) -> None:
+    suite = "id: a\nturns: [Where is ORD-1?]\nexpect: {tool_calls: {calls: [{name: get_order}]}}\n" + MOCKED
+    by_name = AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
+    by_name += """
+def by_name(name, arguments):
+    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
+"""
+    for more, code in (({}, 3), ({"intercept": {"get_order": "agent.py:get_order"}}, 0)):
+        with model_server() as server:
+            done = play(project, by_name, server, suite=suite, **more)
+        assert done.code == code, done.all
+        (call,) = project.sample()["turns"][0]["tool_calls"]
+        assert call["observed"] is not bool(more)
+        if not more:
+            assert "the mock of 'get_order' did not answer" in done.all
+            assert "intercept: {get_order: " in " ".join(done.all.split())
+
+
+def test_the_form_of_an_answer_that_a_request_forces_is_no_call(project: Project) -> None:
+    code = """
+client = OpenAI(**BASE)
+TOOLS = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
+
+def agent(question: str):
+    forced = {"type": "function", "function": {"name": "get_order"}} if FORCED else "auto"
+    asked = [{"role": "user", "content": question}]
+    reply = client.chat.completions.create(model="m", messages=asked, tools=TOOLS, tool_choice=forced)
+    return reply.choices[0].message.tool_calls[0].function.arguments
+"""
+    suite = "{id: a, turns: [Where is ORD-1?], expect: {limits: {tool_calls: 0}}}"
+    for forced, ended in (("True", 0), ("False", 1)):
+        with model_server() as server:
+            done = play(project, code.replace("FORCED", forced), server, suite=suite)
+        assert done.code == ended, done.all
+
+
+def test_an_applications_own_requests_are_left_alone(project: Project) -> None:
+    """The address alone makes no request a model's, nor does a list of messages."""
+    code = """
+import httpx2
+
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages, tools=[
+        {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}])
+    try:
+        httpx2.post(os.environ["MODEL_URL"] + PATH, json=BODY)
+    except httpx2.HTTPError:
+        pass
+    return "Hello."
+"""
+    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}, limits: {tokens: 12}}}"
+    messages = '{"messages": [{"role": "user", "content": "Hi"}]'
+    for path, body, ended in (
+        ("/messages", messages + "}", 0),
+        ("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}', 0),
+        ("/responses", '{"input": "Hi"}', 0),
+        ("/chat", messages + ', "tools": []}', 0),
+        ("/v2/chat", messages + ', "tools": [{"name": "refund"}]}', 3),
+    ):
+        with model_server() as server:
+            asked = code.replace("PATH", repr(path)).replace("BODY", body)
+            done = play(project, asked, server, suite=suite)
+        assert done.code == ended, done.all
+    assert "/v2/chat" in done.all
+
+
+def test_the_messages_of_later_turns_have_no_calls_that_were_only_heard(project: Project) -> None:
+    code = AGENTS["async"].replace(
+        "    messages = list(messages)\n",
+        "    assert all(isinstance(m['content'], str) and m['role'] != 'tool' for m in messages), messages\n"
+        "    messages = list(messages)\n",
+    )
+    with model_server() as server:
+        done = play(project, code, server)
+    assert done.code == 0, done.all
+
+
+def test_tokens_are_estimated_where_a_request_does_not_say(project: Project) -> None:
+    code = AGENTS["streamed"]
+    for told in (True, False):
+        silent = (
+            code
+            if told
+            else code
+            + """
+real = client.chat.completions.create
+client.chat.completions.create = lambda **asked: real(**{**asked, "stream_options": None})
+"""
+        )
+        with model_server() as server:
+            done = play(project, silent, server)
+        assert done.code == 0, done.all
+        assert project.sample()["turns"][0]["usage"]["estimated"] is not told
+
+
 # ── other vendors' interfaces ────────────────────────────────────────────────────────────────────
 
 

@@ -1,4 +1,4 @@
-"""The shop's agent in plain loops over ``httpx2`` alone, in the interfaces of several vendors, and the models.
+"""The shop's agent in plain loops over ``httpx2`` alone, in the interfaces of several vendors; their models.
 
 Each answers by HTTP, compressed, whole or as a stream; what it asks for is what ``model_agents`` says.
 """
@@ -106,7 +106,8 @@ def agent(messages):
         if not calls:
             return "".join(part["text"] for part in parts)
         contents.append({"role": "user", "parts": [
-            {"functionResponse": {"name": call["name"], "response": json.loads(run(**call))}} for call in calls]})
+            {"functionResponse": {"name": call["name"], "response": json.loads(run(**call))}}
+            for call in calls]})
 """,
     "ollama": """
 STREAMED = {}
