@@ -225,9 +225,9 @@ def finished(done: Done, expected: int) -> str:
     return done.out
 
 
-def test_the_agent_whose_client_is_observed(project: Project) -> None:
+def test_the_agent_whose_client_is_heard(project: Project) -> None:
     write_page(project, "docs/agents.md")
-    config = next(b for b in blocks("docs/agents.md") if "observe: openai" in b.text)
+    config = next(b for b in blocks("docs/agents.md") if "target: asks_a_model.py" in b.text)
     project.write("agenteval.yaml", config.text)
     calls = "{match: strict, calls: [{name: get_order, args: {id: ORD-42}}]}"
     project.scenarios(f"{{id: a, turns: [Where is ORD-42?], expect: {{tool_calls: {calls}}}}}")

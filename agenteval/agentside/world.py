@@ -112,6 +112,7 @@ _WORLD: ContextVar[World | None] = ContextVar("agenteval_world", default=None)
 _CARRIER: ContextVar[Carrier | None] = ContextVar("agenteval_carrier", default=None)
 
 
+_LEFT: ContextVar[bool] = ContextVar("agenteval_left", default=False)
 _CARRIED: list[ContextVar[Any]] = [_WORLD]
 _other_code: list[Callable[[], bool]] = []
 
@@ -136,6 +137,7 @@ class World:
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         self._turn: Turn | None = None
         self._asked: list[AskedCall] = []
+        self._answered = 0
         self._unplaced: dict[str, None] = {}
         with _LOCK:
             _OPEN.add(self)
@@ -147,12 +149,14 @@ class World:
         """A turn. What is started within is of this conversation."""
         turn = self._turn = Turn(calls)
         self.done = []
+        self._forget_answered()
         token = _WORLD.set(self)
         try:
             yield turn
         finally:
             _WORLD.reset(token)
             turn.is_over = True
+            self._answered = len(self._asked)
 
     def close(self) -> None:
         """The conversation is over."""
@@ -184,13 +188,24 @@ class World:
 
     def take_asked(self) -> list[AskedCall]:
         """Return the calls since the last time."""
-        asked, self._asked = self._asked, []
+        asked, self._asked, self._answered = self._asked, [], 0
         return asked
 
     def take_done(self) -> list[DoneCall]:
         """Return the calls that were answered since the last time."""
         done, self.done = self.done, []
         return done
+
+    def _forget_answered(self) -> None:
+        """What nobody took of the turns before is not of this one."""
+        del self._asked[: self._answered]
+        self._answered = 0
+
+    @property
+    def met(self) -> frozenset[str]:
+        """The tools whose calls are met where they run: one that a model asked for and that did not get there
+        was refused before."""
+        return frozenset((*self.asked, *self.intercepted.values()))
 
     def leave_unplaced(self, what: str) -> None:
         """Note what of this turn may hold calls that are not seen, as a phrase."""
@@ -201,7 +216,25 @@ class World:
         unplaced, self._unplaced = self._unplaced, {}
         return list(unplaced)
 
+    # ── requests to models
+
+    def hear(self, exchange: Any) -> bool:
+        """Note a request to a model. Returns false where it is not known to be of this conversation: in a
+        thread that outlived its turn."""
+        carrier = _CARRIER.get()
+        if self._turn is None or (carrier is not None and carrier.turn.is_over):
+            return False
+        if carrier is not None:
+            self._note_carried(carrier, "a model")
+        self.exchanges.append(exchange)
+        return True
+
     # ── calls
+
+    def note_asked(self, name: Any, args: Any) -> None:
+        """Note a call that the agent's code made by itself, of a tool of the scenario (``ctx``)."""
+        self.asked.add(str(name))
+        self._asked.append(AskedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
         """Return whether the scenario has an answer for the tool."""
@@ -289,6 +322,12 @@ def leave() -> None:
     """From here on the running task is no agent's: a mock's, say."""
     _WORLD.set(None)
     _CARRIER.set(None)
+    _LEFT.set(True)
+
+
+def has_left() -> bool:
+    """Return whether what runs is known to be no agent's."""
+    return _LEFT.get()
 
 
 def carry(variable: ContextVar[Any]) -> None:

@@ -72,6 +72,8 @@ class ToolWorld:
         self._sample = sample
         self.reads_all = reads_all
         self._list_asked = False
+        self.apart: set[str] = set()
+        """The ids of calls that were heard."""
         self._call_function = call_function
         self._unmocked = unmocked
         self._state = ToolState()
@@ -81,6 +83,10 @@ class ToolWorld:
         self.rounds: _Rounds | None = _Rounds(self, 0)
         self.tell_late: Callable[[str], None] = lambda name: None
         self.tell_unread: Callable[[str], None] = lambda text: None
+
+    def keeps_apart(self, call: ToolCall) -> bool:
+        """Whether a call was met, or heard, where the agent carries it out: it is no message to the agent."""
+        return call.known or (bool(call.id) and call.id in self.apart)
 
     def list_asked(self) -> None:
         """Note that the agent asked for the list of the tools; from any thread."""
@@ -317,7 +323,7 @@ class _OpenTurn:
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
-            self._sent, messages = sent, chat.messages_of(sent)
+            self._sent, messages = sent, chat.messages_of(sent, self._world.keeps_apart)
             world = self._world
             known = partial(world.call, known=True)
             tools = TurnTools(
@@ -366,6 +372,7 @@ class _OpenTurn:
     def _see(self, reply: AgentReply, read: observed.TurnRead) -> None:
         """Note what a reply shows of how calls are seen, and what of it was not placed."""
         self._show(reply.evidence)
+        self._world.apart.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
             self._show(CallEvidence.REPORTED)
         elif any(
@@ -521,7 +528,7 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
         steps = [_all_given_up(step) for step in steps]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
-    told_ids = {call.id for step in told for call in step.tool_calls if call.result is not None}
+    told_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
     is_told = bool(told) and not calls and reply.text in (None, "", steps[-1].text)
     if not is_told:

@@ -45,7 +45,8 @@ class AgentReply:
     calls are seen, beyond what the reply itself shows; ``unplaced``: what it could not place, as phrases
     (``agenteval.core.tool_visibility``). ``unknown_tools``: names that
     were called and that are surely no tools of the agent's. ``is_over``: the agent carries out its calls
-    itself, and one without a result is not for agenteval to answer.
+    itself, and one without a result is not for agenteval to answer. ``apart``: the ids of calls that were
+    heard where the agent asks its models: it is not sent them as messages.
     """
 
     text: str | None = None
@@ -60,6 +61,7 @@ class AgentReply:
     unplaced: Sequence[str] = ()
     unknown_tools: Collection[str] = ()
     is_over: bool = False
+    apart: Collection[str] = ()
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]

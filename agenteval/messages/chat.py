@@ -30,12 +30,20 @@ PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "
 _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "type", "name", *USAGE_KEYS}
 
 
-def messages_of(turns: Iterable[Turn]) -> list[Message]:
-    """The conversation as an agent gets it: valid for a strict server, each call with one result."""
+def messages_of(
+    turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
+) -> list[Message]:
+    """The conversation as an agent gets it: valid for a strict server, each call with one result.
+    ``is_apart``: whether a call is none of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
         for step in turn.steps:
+            calls = tuple(call for call in step.tool_calls if not is_apart(call))
+            if len(calls) < len(step.tool_calls):
+                step = step.model_copy(update={"tool_calls": calls})
+                if not (calls or step.text):
+                    continue
             messages.extend(_step_messages(step, len(messages)))
     return messages
 

@@ -1,5 +1,5 @@
-"""What the requests of a model client within one turn tell of it: the calls that models asked for, their
-results, the tokens. Pure.
+"""What the requests to models within one turn show of it: the calls that models asked for, their results, the
+tokens; and what of that is known otherwise. Pure.
 
 A call is what a model asked for; its result is what a later request brings for it. What the models said is
 no answer to the user: what the agent answered is its own to say.
@@ -8,77 +8,159 @@ no answer to the user: what the agent answered is its own to say.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from agenteval.agentside.world import AskedCall
 from agenteval.core.errors import AgentError, AuthorError
 from agenteval.core.protocols import AgentReply
-from agenteval.core.trajectory import CallEvidence, Message, Usage
+from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, parse_object
 from agenteval.messages.message_adapters import phrases_in, plain
-from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.messages.responses import reply_to
-from agenteval.messages.said import UNPLACED
+from agenteval.messages.said import unplaced_in
 from agenteval.messages.sse import SseParser, ends_stream
 from agenteval.messages.streams import begun, whole
 
 
+class HeardCall(NamedTuple):
+    """A call that a model asked for. ``call``: in OpenAI's format, always with an id."""
+
+    call: Message
+    result: Message | None
+    """The tool message with what a later request brought for it."""
+    framework: str = ""
+    """The hooked framework that asked the model; empty for a plain loop."""
+    is_form: bool = False
+    """The request left the model no choice: so clients ask for an answer of a certain form."""
+
+    @property
+    def name(self) -> str:
+        return str(self.call["function"].get("name"))
+
+    @property
+    def arguments(self) -> Any:
+        return self.call["function"].get("arguments")
+
+
 @dataclass(frozen=True)
-class AskedTurn:
-    """``messages``: the calls with their results, as an agent would list them. ``usage``: of all requests;
-    ``None``: that of one is not known. ``unread``: what could not be understood. ``offered_tools``: whether a
-    request that was answered, and whose answer the agent read, told its model of tools."""
+class HeardTurn:
+    """What was heard in one turn."""
 
-    messages: tuple[Message, ...]
-    usage: Usage | None
-    unread: tuple[str, ...]
-    offered_tools: bool = True
+    rounds: tuple[tuple[HeardCall, ...], ...] = ()
+    """The calls, those of one reply together."""
+    usage: Usage | None = None
+    """Of all requests; ``None``: that of one is not known, or there was none."""
+    unread: tuple[str, ...] = ()
+    """What could not be understood."""
+    offered_tools: bool = False
+    """Whether a request that was answered, and whose answer the agent read, told its model of tools."""
+    forked: tuple[str, ...] = ()
+    """That a process was forked, which nobody hears."""
 
 
-def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
-    """``exchanges``: as ``agentside.targets.openai_calls`` notes them."""
-    responses: list[Mapping[str, Any]] = []
+class KnownCalls(NamedTuple):
+    """What is known of the calls of a turn besides."""
+
+    asked: Sequence[AskedCall] = ()
+    """Those that the scenario was asked for."""
+    met: Collection[str] = ()
+    """The tools that are met where they run: what did not come there was refused before."""
+    named: Collection[str] = ()
+    """The tools that the scenario knows."""
+    is_listed: bool = False
+    """The agent is an object of a framework: its adapter lists its calls and says what it could not place."""
+
+
+def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> HeardTurn:
+    """``exchanges``: as ``agentside.model_requests`` notes them, as JSON."""
+    forked = tuple(str(each["unread"]) for each in exchanges if each.get("forked"))
+    exchanges = [each for each in exchanges if not each.get("forked")]
     unread: list[str] = []
-    for exchange in exchanges:
-        try:
-            responses.append(_response(exchange))
-        except (Unreadable, AuthorError, AgentError, RecursionError) as error:
-            responses.append({})
-            unread.append(str(error))
-    messages: list[Message] = []
-    for at, response in enumerate(responses):
-        try:
-            messages += _calls(response, exchanges[at + 1 :], f"asked_{at}")
-        except (Unreadable, AuthorError, AgentError) as error:
-            unread.append(str(error))
-    unread += phrases_in(messages)
-    made = tuple(message for message in messages if message["role"] != UNPLACED)
-    usage = _usage(exchanges, responses)
+    responses = [_response_or_none(each, unread) for each in exchanges]
+    brought = [_tool_messages(each) for each in exchanges]
     offered = any(
         response and each.get("offers_tools") for each, response in zip(exchanges, responses, strict=True)
     )
-    return AskedTurn(made, usage, tuple(dict.fromkeys(unread)), offered)
+    rounds: list[tuple[HeardCall, ...]] = []
+    fetched_again = _fetched_again(exchanges, responses)
+    for at, response in enumerate(responses):
+        if at in fetched_again:
+            continue
+        try:
+            calls, unplaced = _calls(response, exchanges[at], brought[at + 1 :], f"asked_{at}")
+        except (Unreadable, AuthorError, AgentError) as error:
+            unread.append(_worded(error))
+            continue
+        rounds += [calls] if calls else []
+        unread += unplaced
+    answered = [
+        response
+        for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
+        if not each.get("failed") and at not in fetched_again
+    ]
+    return HeardTurn(tuple(rounds), _usage(answered), tuple(dict.fromkeys(unread)), offered, forked)
 
 
-def with_calls(reply: AgentReply, turn: AskedTurn, *, otherwise: Iterable[str] = ()) -> AgentReply:
-    """A reply of the agent with what its models asked for. A call that the reply has itself counts once;
-    ``otherwise``: tools whose calls are recorded where they are carried out."""
-    own = [*chat.calls_of(reply.tool_calls), *(c for m in reply.messages for c in _calls_of(m))]
-    asked = _without(turn.messages, {_id_of(call) for call in own}, set(otherwise))
-    evidence = CallEvidence.RECORDED if turn.offered_tools else reply.evidence
-    usage = turn.usage if reply.usage is None else reply.usage
+def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
+    """The response; empty where there is none, or, which goes to ``unread``, it cannot be read."""
+    if exchange.get("unread"):
+        unread.append(str(exchange["unread"]))
+        return {}
+    try:
+        return _response(str(exchange.get("dialect")), str(exchange.get("reply") or "").strip())
+    except (Unreadable, AuthorError, AgentError, RecursionError) as error:
+        unread.append(_worded(error))
+        return {}
+
+
+def _worded(error: Exception) -> str:
+    return f"a reply of a model {error}" if isinstance(error, Unreadable) else str(error)
+
+
+def _fetched_again(
+    exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
+) -> set[int]:
+    """The places of the responses that were fetched once more later, by their ids: each is one."""
+    last = {
+        response["id"]: at
+        for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
+        if each.get("is_fetched") and response.get("id")
+    }
+    return {at for at, each in enumerate(responses) if at < last.get(each.get("id"), -1)}
+
+
+# ── with what the agent itself shows ─────────────────────────────────────────────────────────────
+
+
+def with_calls(reply: AgentReply, turn: HeardTurn, known: KnownCalls) -> AgentReply:
+    """Return a reply of the agent with what its models asked for, each call once: the reply may show it, and
+    the scenario may have been asked for it."""
+    own = [*chat.calls_of(reply.tool_calls), *(call for m in reply.messages for call in _calls_of(m))]
+    matches = _Matches(turn.rounds, own, known.asked)
+    kept = list(_kept(turn.rounds, matches, known, lists=bool(reply.messages)))
+    unread = () if known.is_listed else turn.unread
+    forked = () if known.is_listed or reply.messages else turn.forked
+    shows_all = turn.offered_tools and not (known.is_listed and turn.unread)
+    evidence = CallEvidence.RECORDED if shows_all else reply.evidence
     *before, last = reply.messages or (None,)
     if last is None:
         # What is not answered by now is nobody's to answer any more.
-        end = [] if reply.text or reply.tool_calls or not asked else [{"role": "assistant", "content": ""}]
-        listed = [*asked, *end]
+        end = [] if reply.text or reply.tool_calls or not kept else [{"role": "assistant", "content": ""}]
+        listed = [*kept, *end]
     else:
-        listed = [*before, *asked, last]
+        listed = [*before, *kept, last]
     return replace(
-        reply, messages=listed, usage=usage, evidence=evidence, unplaced=(*reply.unplaced, *turn.unread)
+        reply,
+        messages=listed,
+        usage=_larger(turn.usage, reply),
+        evidence=evidence,
+        unplaced=(*reply.unplaced, *unread, *forked),
+        apart=matches.unmet_ids,
     )
 
 
@@ -86,65 +168,239 @@ def _calls_of(message: Any) -> Iterator[Any]:
     yield from chat.given_calls(foreign.as_message(message))
 
 
-def _id_of(call: Any) -> str:
-    return str(call.get("id") or "") if isinstance(call, Mapping) else str(getattr(call, "id", None) or "")
+def _kept(
+    rounds: Iterable[Sequence[HeardCall]], matches: _Matches, known: KnownCalls, *, lists: bool
+) -> Iterator[Message]:
+    """The messages of the calls that nothing else shows. ``lists``: the agent lists its calls, and those that
+    the scenario was asked for are recorded anyway."""
+    for calls in rounds:
+        kept: list[Message] = []
+        results: list[Message] = []
+        for heard in calls:
+            if matches.is_own(heard):
+                continue
+            asked = matches.asked(heard)
+            if asked is not None:
+                if not lists:  # it is found by the arguments with which the scenario was asked
+                    function = {**heard.call["function"], "arguments": asked.arguments}
+                    kept.append({**heard.call, "function": function})
+            elif (call := _unmet(heard, known)) is not None:
+                kept.append(call)
+                results += [heard.result] if heard.result else []
+        if kept:
+            yield {"role": "assistant", "content": None, "tool_calls": kept}
+            yield from results
 
 
-def _without(asked: Iterable[Message], ids: set[str], tools: set[str]) -> list[Message]:
-    """Without the calls that are known otherwise, by their ids or their tools, and without their results."""
-    ids = ids - {""}
-    messages = []
-    for message in asked:
-        if message["role"] == "tool":
-            if message["tool_call_id"] not in ids:
-                messages.append(message)
-            continue
-        calls = [
-            call
-            for call in message["tool_calls"]
-            if call["id"] not in ids and call["function"]["name"] not in tools
-        ]
-        ids |= {call["id"] for call in message["tool_calls"]} - {call["id"] for call in calls}
-        if calls:
-            messages.append({**message, "tool_calls": calls})
-    return messages
+def _unmet(heard: HeardCall, known: KnownCalls) -> Message | None:
+    """A call that did not reach the scenario, as it counts; ``None``: it is none of a tool. In a framework
+    that is known only of the tools that the scenario names: hand-offs and forms of answers look the same."""
+    if heard.name in known.met:
+        return {**heard.call, chat.ATTEMPTED: True}
+    if heard.name in known.named:
+        return heard.call
+    is_of_framework = bool(heard.framework) or known.is_listed
+    return None if is_of_framework or (heard.is_form and heard.result is None) else heard.call
+
+
+class _Matches:
+    """For each heard call what is the same: one that the reply shows, or one that the scenario was asked for.
+    By id, else by name and arguments, else by name."""
+
+    def __init__(
+        self, rounds: Iterable[Sequence[HeardCall]], own: Sequence[Any], asked: Sequence[AskedCall]
+    ) -> None:
+        heard = [call for calls in rounds for call in calls]
+        shown = [_Shown.of(call) for call in own]
+        # What the reply shows and the scenario was asked for is one call.
+        both = _paired(list(map(_Shown.asked, asked)), [each for each in shown if not each.is_attempt])
+        left = [each for at, each in enumerate(asked) if at not in both]
+        candidates = [*shown, *map(_Shown.asked, left)]
+        found = _paired([_Shown.of(each.call) for each in heard], candidates)
+        self._found = {id(heard[at]): each for at, each in found.items()}
+        self.unmet_ids = frozenset(str(each.call["id"]) for at, each in enumerate(heard) if at not in found)
+
+    def is_own(self, heard: HeardCall) -> bool:
+        """Whether the reply shows it."""
+        found = self._found.get(id(heard))
+        return found is not None and found.of_asked is None
+
+    def asked(self, heard: HeardCall) -> AskedCall | None:
+        """The call with which the scenario was asked, and which the reply does not show."""
+        found = self._found.get(id(heard))
+        return found.of_asked if found else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    id: str
+    name: Any
+    arguments: str
+    is_attempt: bool = False
+    of_asked: AskedCall | None = None
+
+    @classmethod
+    def of(cls, call: Any) -> _Shown:
+        fields = call if isinstance(call, Mapping) else {}
+        function = fields.get("function")
+        inner = function if isinstance(function, Mapping) else fields
+        given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+        identity = fields.get("id") if fields else getattr(call, "id", None)
+        name = inner.get("name") if fields else getattr(call, "name", None)
+        return cls(str(identity or ""), name, _key(given), fields.get(chat.ATTEMPTED) is True)
+
+    @classmethod
+    def asked(cls, call: AskedCall) -> _Shown:
+        return cls(call.call_id, call.name, _key(call.arguments), of_asked=call)
+
+
+def _key(arguments: Any) -> str:
+    """Arguments as they are compared."""
+    args, raw = chat.read_arguments(arguments, lenient=True)
+    return json.dumps(args, sort_keys=True, default=str) if args is not None else str(raw)
+
+
+def _paired(wanted: Sequence[_Shown], given: Sequence[_Shown]) -> dict[int, _Shown]:
+    """For each place in ``wanted`` what of ``given`` is the same; each is that once."""
+    left = list(given)
+    found: dict[int, _Shown] = {}
+    for is_same in (_has_id, _has_arguments, _has_name):
+        for at, each in enumerate(wanted):
+            same = None if at in found else next((other for other in left if is_same(each, other)), None)
+            if same is not None:
+                found[at] = same
+                left.remove(same)
+    return found
+
+
+def _has_id(one: _Shown, other: _Shown) -> bool:
+    return bool(one.id) and one.id == other.id
+
+
+def _has_arguments(one: _Shown, other: _Shown) -> bool:
+    return bool(one.name == other.name and one.arguments == other.arguments)
+
+
+def _has_name(one: _Shown, other: _Shown) -> bool:
+    return bool(one.name == other.name)
+
+
+def _larger(heard: Usage | None, reply: AgentReply) -> Any:
+    """The usage of a turn: what was heard, unless the agent knows of more, which was asked where nobody
+    hears."""
+    if heard is None:
+        return reply.usage
+    reported = read_usage(reply.usage)
+    if reply.usage is None:
+        each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
+        reported = total_of(usage for usage in each if usage) if any(each) else None
+    if reported is None or reported.tokens < heard.tokens:
+        has_price = heard.cost is None and reported is not None and reported.cost is not None
+        return heard.model_copy(update={"cost": reported.cost}) if has_price and reported else heard
+    return reply.usage
 
 
 # ── what came back ───────────────────────────────────────────────────────────────────────────────
 
 
-def _response(exchange: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The response; empty for a request that failed. Raises ``Unreadable``."""
-    if unread := exchange.get("unread"):
-        raise Unreadable(str(unread))
-    stream = exchange.get("stream")
-    if stream is None:
-        response = exchange.get("response") or {}
-        if not isinstance(response, Mapping):
-            raise Unreadable("a reply of the openai client that is not an object")
-        return response
-    if stream.lstrip().startswith("{"):
-        return parse_object(stream)
-    return _assembled(stream)
-
-
-def _assembled(stream: str) -> Mapping[str, Any]:
-    """What a stream amounts to, as far as the agent has read it. A call of which it has not all was none."""
-    payloads = [str(each) for each in SseParser().feed(stream.encode(), final=True) if not ends_stream(each)]
-    pieces = [parse_object(payload) for payload in payloads if payload.strip()]
+def _response(dialect: str, text: str) -> Mapping[str, Any]:
+    """What a reply amounts to, as far as the agent has read it: a call of which it has not all was none.
+    Raises ``Unreadable``."""
+    if not text:
+        return {}
+    if dialect == "ollama":
+        return _of_ollama(list(_objects(text)))
+    if text.startswith("{"):
+        return parse_object(text)
+    pieces = list(_objects(text)) if text.startswith("[") else _events(text)
     if not pieces:
         return {}
-    if any(str(piece.get("type", "")).startswith("response.") for piece in pieces):
-        try:
-            return whole(pieces)
-        except Unreadable:
-            return begun(pieces) if any(map(_is_item, pieces)) else {}
-    found = assembled_by(payloads)
+    if dialect == "chat":
+        return _completion(pieces)
+    try:
+        return whole(pieces)
+    except Unreadable:
+        return _broken_off(dialect, pieces)
+
+
+def _broken_off(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response of a stream that was not read to its end."""
+    if dialect == "gemini":  # each piece holds whole parts
+        return whole([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
+    if dialect == "responses":
+        return begun(pieces) if any(map(_is_item, pieces)) else {}
+    closed = {piece.get("index") for piece in pieces if piece.get("type") == "content_block_stop"}
+    kept = [
+        piece
+        for piece in pieces
+        if not str(piece.get("type")).startswith("content_block_") or piece.get("index") in closed
+    ]
+    return begun(kept)
+
+
+def _completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    found = assembled_by([json.dumps(piece) for piece in pieces])
     for choice in found.get("choices") or ():
         message = choice.get("message") or {}
         if calls := message.get("tool_calls"):
             message["tool_calls"] = [call for call in calls if _is_whole(call)]
     return found
+
+
+def _events(text: str) -> list[Mapping[str, Any]]:
+    """The objects that the events of a stream hold. The last one may be cut off."""
+    parser = SseParser()
+    payloads = [str(each) for each in parser.feed(text.encode())]
+    *_, last = parser.feed(b"\n", final=True) or [""]
+    lines = [line for payload in payloads for line in _lines(payload)]
+    found: list[Mapping[str, Any]] = [parse_object(line) for line in lines]
+    for line in _lines(str(last)):
+        try:
+            found.append(parse_object(line))
+        except Unreadable:
+            break
+    return found
+
+
+def _lines(payload: str) -> Iterator[str]:
+    """The JSON texts of an event: some servers leave out the blank line between events."""
+    try:
+        json.loads(payload)
+        lines = [payload]
+    except (ValueError, RecursionError):
+        lines = payload.split("\n") if "\n" in payload else [payload]
+    yield from (line for line in lines if line.strip() and not ends_stream(line))
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list, or one a line, as far as they are there."""
+    decoder = json.JSONDecoder(object_pairs_hook=chat.noting_twice)
+    place = 0
+    while place < len(text):
+        if text[place] != "{":
+            place += 1
+            continue
+        try:
+            found, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        yield found
+
+
+def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Ollama's pieces as a completion."""
+    if error := next((piece["error"] for piece in pieces if piece.get("error")), None):
+        return {"error": error}
+    messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
+    if not messages:
+        return {}
+    calls = [call for message in messages for call in message.get("tool_calls") or ()]
+    last = pieces[-1]
+    content = "".join(str(message.get("content") or "") for message in messages)
+    message = {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+    counts = {name: last[name] for name in ("prompt_eval_count", "eval_count") if name in last}
+    choice = {"message": message, "finish_reason": last.get("done_reason")}
+    return {"choices": [choice], **({"usage": counts} if counts else {})}
 
 
 def _is_item(piece: Mapping[str, Any]) -> bool:
@@ -154,7 +410,7 @@ def _is_item(piece: Mapping[str, Any]) -> bool:
 def _is_whole(call: Mapping[str, Any]) -> bool:
     function = call.get("function")
     arguments = function.get("arguments") if isinstance(function, Mapping) else None
-    if not arguments:
+    if not arguments or not isinstance(arguments, str):
         return True
     try:
         json.loads(arguments)
@@ -163,27 +419,40 @@ def _is_whole(call: Mapping[str, Any]) -> bool:
     return True
 
 
+# ── the calls in it ──────────────────────────────────────────────────────────────────────────────
+
+
 def _calls(
-    response: Mapping[str, Any], later: Sequence[Mapping[str, Any]], unnamed: str
-) -> Iterator[Message]:
-    """The calls that a response asks for, those made at the same time in one message, and their results; in
-    front of them what of it nobody could place."""
+    response: Mapping[str, Any],
+    exchange: Mapping[str, Any],
+    later: Sequence[Sequence[Message]],
+    unnamed: str,
+) -> tuple[tuple[HeardCall, ...], tuple[str, ...]]:
+    """The calls that a response asks for, and what of it nobody could place. ``later``: the results that each
+    later request brought; ``unnamed``: how ids begin that are made up."""
     choices = response.get("choices")
     if isinstance(choices, list) and len(choices) > 1 and any(map(_asks, choices[1:])):
-        raise Unreadable("a completion with several choices that ask for tools")
+        raise Unreadable("is a completion with several choices that ask for tools")
     if not response or response.get("error"):
-        return
-    read = plain(reply_to((), response).messages)
-    yield from (message for message in read if message["role"] == UNPLACED)
+        return (), ()
+    messages = reply_to((), response).messages
+    unplaced = tuple(left.phrase for each in messages if (left := unplaced_in(each)) is not None)
+    read = plain([each for each in messages if unplaced_in(each) is None])
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
-    said = [message for message in read if message.get("role") == "assistant"]
-    calls = [call for message in said for call in chat.given_calls(message)]
-    calls = [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(calls)]
-    if calls:
-        yield {"role": "assistant", "content": None, "tool_calls": calls}
-    for call in calls:
-        if result := ran.get(call["id"]) or _result(call, later):
-            yield {**result, "role": "tool", "tool_call_id": call["id"]}
+    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
+    named = [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
+    results = _results(named, later)
+    forced, framework = exchange.get("forced"), str(exchange.get("framework") or "")
+    calls = tuple(
+        HeardCall(
+            call,
+            _result_of(call, ran.get(call["id"]) or results.get(at)),
+            framework,
+            bool(forced) and call["function"].get("name") == forced,
+        )
+        for at, call in enumerate(named)
+    )
+    return calls, (*unplaced, *phrases_in(read))
 
 
 def _asks(choice: Any) -> bool:
@@ -191,30 +460,50 @@ def _asks(choice: Any) -> bool:
     return isinstance(message, Mapping) and bool(message.get("tool_calls") or message.get("function_call"))
 
 
-def _result(call: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> Message | None:
-    """What the first request brought for a call that brought anything: the last of its results, since a
-    server may give an id once more, and the conversation is sent again each time."""
-    name = call["function"]["name"]
-    for exchange in later:
-        found = None
-        for item in exchange.get("results") or ():
-            if item.get("role") == "function" and item.get("name") == name:
-                found = {"content": item.get("content")}
-            elif call["id"] in (item.get("tool_call_id"), item.get("call_id")):
-                content = item.get("content") if item.get("role") == "tool" else item.get("output")
-                found = {"content": content}
-        if found:
-            return found
-    return None
+def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
+    """The results of tools that a request brings."""
+    try:
+        read = plain(exchange.get("results") or ())
+    except AgentError:  # no result can be read: then it is not known
+        return []
+    return [each for each in read if each.get("role") == "tool"]
 
 
-def _usage(exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]) -> Usage | None:
+def _results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> dict[int, Message]:
+    """What the first request brought for each call that brought anything, by its place: the last of what has
+    its id, since a server may give an id once more; of a dialect without ids, the next of its name."""
+    found: dict[int, Message] = {}
+    for brought in later:
+        left = [each for each in brought if not each.get("tool_call_id")]
+        for at, call in enumerate(calls):
+            if at in found:
+                continue
+            alike = [each for each in brought if each.get("tool_call_id") == call["id"]]
+            alike = (
+                alike or [each for each in left if _name_of(each) in ("", call["function"].get("name"))][:1]
+            )
+            if alike:
+                found[at] = alike[-1]
+                left = [each for each in left if each is not alike[-1]]
+    return found
+
+
+def _name_of(result: Message) -> str:
+    return str(result.get("name") or result.get("tool_name") or "")
+
+
+def _result_of(call: Message, result: Message | None) -> Message | None:
+    if result is None:
+        return None
+    made: Message = {key: result[key] for key in ("content", "status") if key in result}
+    return {**made, "role": "tool", "tool_call_id": call["id"]}
+
+
+def _usage(responses: Iterable[Mapping[str, Any]]) -> Usage | None:
     """The tokens of all requests that were answered; ``None`` where one does not tell."""
     total = Usage()
-    for exchange, response in zip(exchanges, responses, strict=True):
-        if exchange.get("failed"):
-            continue
-        usage = read_usage(response.get("usage"))
+    for response in responses:
+        usage = read_usage(usage_in(response))
         if usage is None:
             return None
         total = total + usage.model_copy(update={"calls": 1})

@@ -63,7 +63,8 @@ def model(*, has_bug: bool) -> Callable[[Request], Behaviour]:
             return _responses(asked, has_bug=has_bug)
         message = _message(asked["messages"], has_bug=has_bug)
         if asked.get("stream"):
-            return _streamed(message)
+            has_usage = (asked.get("stream_options") or {}).get("include_usage")
+            return _streamed(message, has_usage=has_usage or "stream_options" not in asked)
         end = "tool_calls" if message.get("tool_calls") else "stop"
         choice = {"index": 0, "message": message, "finish_reason": end}
         return respond_json({"id": "x", "object": "chat.completion", "created": 1, "model": "m",
@@ -93,7 +94,7 @@ def _message(messages: list[dict[str, Any]], *, has_bug: bool) -> dict[str, Any]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def _streamed(message: dict[str, Any]) -> Behaviour:
+def _streamed(message: dict[str, Any], *, has_usage: bool) -> Behaviour:
     deltas: list[dict[str, Any]] = [{"role": "assistant"}]
     for at, call in enumerate(message.get("tool_calls") or ()):
         arguments = call["function"]["arguments"]
@@ -108,7 +109,8 @@ def _streamed(message: dict[str, Any]) -> Behaviour:
          "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]  # fmt: skip
     chunks.append({**chunks[0], "choices": [{"index": 0, "delta": {}, "finish_reason": end}]})
-    chunks.append({**chunks[0], "choices": [], "usage": USAGE})
+    if has_usage:
+        chunks.append({**chunks[0], "choices": [], "usage": USAGE})
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
     return respond(body, headers={"Content-Type": "text/event-stream"})
 

@@ -144,7 +144,7 @@ def _started(
     keep = keeps(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
         Programs(program, keep=keep, warn=resources.warn),
-        read=read_answer,
+        reader=lambda _sample: read_answer,
         timeout_s=agent.timeout_s,
         rate=rate,
     )

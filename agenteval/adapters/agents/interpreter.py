@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from agenteval import agentside
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
+from agenteval.adapters.agents.heard_requests import HeardRequests
 from agenteval.adapters.agents.mcp_server import mcp_url
-from agenteval.adapters.agents.observed_client import DOES, NEEDLESS, ClientCalls
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in, keeps
 from agenteval.agentside.targets.deciding import line_of
-from agenteval.agentside.targets.worker import OBSERVE
+from agenteval.agentside.world import AskedCall
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
     AgentError,
@@ -31,6 +31,7 @@ from agenteval.core.protocols import AgentReply, AgentTool
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import reply_of, seen_by
+from agenteval.messages.model_calls import KnownCalls
 
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(agentside.__file__).with_name("start.py")
@@ -45,7 +46,6 @@ def interpreter_agents(
     deps: str = "",
     interpreter: str,
     keep: bool | None,
-    observe: str = "",
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
@@ -53,8 +53,6 @@ def interpreter_agents(
     started here and now: raises ``AuthorError`` for what keeps it from getting ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
-    if observe:
-        env[OBSERVE] = observe
     where = resources.place_of(agent, "interpreter")
     python = _python(interpreter, root, env, where)
     program = Program(
@@ -87,19 +85,14 @@ def interpreter_agents(
         programs.put_first(first)
     agents = ProcessAgents(
         programs,
-        read=_observing(agent.name, resources.warn) if observe == "openai" else read_answer,
+        reader=_Reader(agent.name, resources.warn),
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
     )
-    if observe and told["tools"] is not None:
-        first.kill()
-        raise AuthorError(NEEDLESS._replace(place=resources.place_of(agent, "observe")))
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
     agents.does = line_of(told, interpreter=interpreter)
-    if observe == "openai":
-        agents.does += f"; {DOES}"
     return agents
 
 
@@ -140,8 +133,6 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
     if refused.get("of") == "python":
         return _Refusal(f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True)
-    if refused.get("of") == "observe":
-        return _Refusal(f"observe: openai: {what}", remedy, key="observe")
     if refused.get("of") == "agent":
         return _Refusal(what, remedy)
     known = [str(each) for each in refused.get("known") or ()]
@@ -162,19 +153,28 @@ class _Forgetful:
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
 
-def _observing(name: str, warn: Callable[[str], None]) -> Read:
-    """Reads answers with what the agent's openai client asked meanwhile."""
-    calls = ClientCalls(name, warn)
+class _Reader:
+    """Reads the answers of a sample's agent with what its models were asked for."""
 
-    def read(answer: Mapping[str, Any]) -> AgentReply:
-        asked = answer.get("asked") or ()
-        try:
-            return calls.read(asked, read_answer(answer))
-        except AgentevalError as error:
-            error.seen = calls.read(asked, error.seen or AgentReply())
-            raise
+    def __init__(self, name: str, warn: Callable[[str], None]) -> None:
+        self._heard = HeardRequests(name, warn)
 
-    return read
+    def __call__(self, sample: Sample) -> Read:
+        def read(answer: Mapping[str, Any]) -> AgentReply:
+            exchanges = answer.get("exchanges") or ()
+            known = KnownCalls(
+                [AskedCall(*each) for each in answer.get("asked") or ()],
+                answer.get("met") or (),
+                sample.scenario.tools_named,
+                bool(answer.get("is_of_framework")),
+            )
+            try:
+                return self._heard.added(read_answer(answer), exchanges, known)
+            except AgentevalError as error:
+                error.seen = self._heard.added(error.seen or AgentReply(), exchanges, known)
+                raise
+
+        return read
 
 
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:

@@ -209,19 +209,20 @@ def keeps(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool
 
 
 class ProcessAgents:
-    """The agents of a run that are programs. ``more(sample)``: what a request has besides what all have."""
+    """The agents of a run that are programs. ``reader(sample)`` reads the answers of one conversation;
+    ``more(sample)``: what a request has besides what all have."""
 
     def __init__(
         self,
         programs: Programs,
         *,
-        read: Read,
+        reader: Callable[[Sample], Read],
         timeout_s: float,
         rate: Rate | None = None,
         more: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
     ) -> None:
         self._programs = programs
-        self._read = read
+        self._reader = reader
         self._timeout_s = timeout_s
         self._rate = rate
         self._more = more
@@ -232,7 +233,11 @@ class ProcessAgents:
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(
-            self._programs, self._read, timeout_s=self._timeout_s, rate=self._rate, more=self._more(sample)
+            self._programs,
+            self._reader(sample),
+            timeout_s=self._timeout_s,
+            rate=self._rate,
+            more=self._more(sample),
         )
 
     async def aclose(self) -> None:

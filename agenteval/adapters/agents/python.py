@@ -14,9 +14,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.observing import how_observed, observe_mistakes
+from agenteval.adapters.agents.heard_requests import HeardRequests
+from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
-from agenteval.agentside import hooks
+from agenteval.agentside import hooks, model_requests
 from agenteval.agentside.frameworks import plain_agent, recognised
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
@@ -47,6 +48,7 @@ from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of, seen_by
+from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
@@ -150,7 +152,9 @@ class PythonAgents:
         intercepts: Intercepts | None = None,
         warn: Callable[[str], None] = lambda _: None,
         make_deps: Callable[[], Any] | None = None,
+        name: str = "",
     ) -> None:
+        self._heard = HeardRequests(name, warn)
         agent = decide(target, written, recognised, has_deps=make_deps is not None)
         if isinstance(agent, Refusal):
             raise AuthorError(Problem(*agent, place))
@@ -183,6 +187,7 @@ class PythonAgents:
             intercepts=self._intercepts,
             warn=self._warn,
             closings=self._closings,
+            heard=self._heard,
         )
 
     async def aclose(self) -> None:
@@ -212,7 +217,9 @@ class PythonAgent:
         intercepts: Intercepts | None = None,
         warn: Callable[[str], None] = lambda _: None,
         closings: set[Future[None]] | None = None,
+        heard: HeardRequests | None = None,
     ) -> None:
+        self._heard = heard or HeardRequests("", warn)
         self._closings = closings
         self._played = played
         self._sample = sample
@@ -246,12 +253,24 @@ class PythonAgent:
         try:
             with self._played.turn(context) as turn:
                 reply = await self._answer(messages, context)
-        except AgentError as error:
-            self._require_tracked(error.seen)  # where the runner is the cause, the agent is not to blame
+        except AgentevalError as error:
+            error.seen = self._with_heard(error.seen)
+            if isinstance(error, AgentError):
+                self._require_tracked(error.seen)  # where the runner is the cause, the agent is not to blame
             raise
         await _end_shared(turn)
-        self._require_tracked(reply)
-        return reply
+        heard = self._with_heard(reply)
+        self._require_tracked(heard)
+        return heard or reply
+
+    def _with_heard(self, reply: AgentReply | None) -> AgentReply | None:
+        """A reply, or what there is of one, with what its models were asked for."""
+        world = self._played.world
+        exchanges = model_requests.as_json(world.take_exchanges())
+        known = KnownCalls(
+            world.take_asked(), world.met, self._sample.scenario.tools_named, self._played.is_of_framework
+        )
+        return self._heard.added(reply or AgentReply(), exchanges, known) if exchanges else reply
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
@@ -426,24 +445,12 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         rate=rate,
         intercepts=_intercepts(agent, options, resources),
         warn=resources.warn,
+        name=agent.name,
     )
-    is_observed = how_observed(options.observe) == "openai"
     agents.does = line_of(agents.agent.described(written))
     if options.intercept:
         agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
-    return _observed(agents, agent, options, resources) if is_observed else agents
-
-
-def _observed(
-    agents: PythonAgents, agent: AgentConfig, options: PythonOptions, resources: AgentResources
-) -> AgentFactory:
-    from agenteval.adapters.agents.observed_client import NEEDLESS, ClientCalls, ObservedAgents
-
-    place = resources.place_of(agent, "observe")
-    if agents.agent.made == "framework":
-        raise AuthorError(NEEDLESS._replace(place=place))
-    calls = ClientCalls(agent.name, resources.warn, otherwise=options.intercept)
-    return ObservedAgents(agents, calls, place=place)
+    return agents
 
 
 def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
@@ -468,7 +475,6 @@ def _elsewhere(
         deps=options.deps,
         interpreter=interpreter,
         keep=options.keep,
-        observe=how_observed(options.observe) or "",
         resources=resources,
     )
 

@@ -37,6 +37,7 @@ from agenteval.adapters.transport.connections import (
 )
 from agenteval.adapters.transport.http_faults import Fault, FaultKind, fault_kind, quote
 from agenteval.adapters.transport.retry_after import asked_wait_s
+from agenteval.agentside.model_requests import leave_out
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.messages.error_status import error_in
 from agenteval.messages.sse import SseParser, looks_like_sse
@@ -244,7 +245,7 @@ def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> h
     if endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"
     try:
-        return httpx2.AsyncClient(
+        client = httpx2.AsyncClient(
             headers=headers,
             verify=verify,
             follow_redirects=False,
@@ -256,3 +257,5 @@ def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> h
         )
     except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
         raise not_set_up(exc) from exc
+    leave_out(client)
+    return client

@@ -21,7 +21,7 @@ import httpx2
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.transport.bodies import MAX_ERROR, whole_body
 from agenteval.adapters.transport.connections import Reply, not_set_up
-from agenteval.agentside.targets.openai_calls import not_observed
+from agenteval.agentside.model_requests import leave_out
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AD_TOKEN
 from agenteval.files.redact import MASK
@@ -84,7 +84,7 @@ class SdkPost:
             options |= {"base_url": address.removesuffix("/chat/completions")}
             key = endpoint.key or _NO_KEY
             self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
-        not_observed(self._client)
+        leave_out(http)
         # Looked up here, since that imports half of the package.
         self._create = self._client.chat.completions.with_streaming_response.create
 

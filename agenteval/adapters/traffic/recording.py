@@ -316,6 +316,7 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 **({"agent": reply.agent} if reply.agent else {}),
                 **({"evidence": reply.evidence} if reply.evidence else {}),
                 **({"unplaced": list(reply.unplaced)} if reply.unplaced else {}),
+                **({"apart": sorted(reply.apart)} if reply.apart else {}),
             }
         }
     except ValueError as error:

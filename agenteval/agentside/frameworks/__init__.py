@@ -157,14 +157,14 @@ class Opened:
             raise
 
     def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
-        messages, asked, unplaced = _named(turn), self._world.take_asked(), self._world.take_unplaced()
+        messages, unplaced = _named(turn), self._world.take_unplaced()
         elsewhere = set(turn.get("elsewhere", ()))
         called = {call["function"]["name"] for call in calls_in(messages) if call.get("id") not in elsewhere}
         unknown = {*turn.get("unknown", ()), *(called - self._tools if self._tools else ())}
         unknown -= self._world.asked
         elsewhere.update(ids_of(messages, {*unknown, *self._hosted}))
         return {
-            "messages": marked(messages, asked, elsewhere),
+            "messages": marked(messages, list(self._world.asked_now), elsewhere),
             "usage": turn.get("usage"),
             "unknown_tools": sorted(unknown),
             "lists_tools": self._lists_tools,

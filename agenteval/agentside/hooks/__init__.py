@@ -6,8 +6,9 @@ the tool world of the conversation that it runs in (``world.current()``): withou
 did. A tool that the scenario mocks is answered by it, and its own code never runs.
 
 To add one: its module here with a function ``install(module)``, and the names of the framework's modules that
-have what is changed, in ``HOOKS``. It stands on public attributes alone, and is tried with the oldest and the
-newest supported release (``.ci/frameworks.py``).
+have what is changed, in ``HOOKS``; ``PACKAGES`` in it, where the framework's code has further packages. It
+stands on public attributes alone, and is tried with the oldest and the newest supported release
+(``.ci/frameworks.py``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ HOOKS: dict[str, str] = {
     "agents.tool": "openai_agents",
     "langchain_core.tools.base": "langchain",
     "mcp.client.session": "mcp",
+    "httpx": "http_clients",
+    "httpx2": "http_clients",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "smolagents.agents": "smolagents",
     "smolagents.tools": "smolagents",
@@ -34,6 +37,8 @@ HOOKS: dict[str, str] = {
 }
 """The modules that are changed once they are imported, and the module here that does it."""
 
+_NOT_OF_AGENTS = ("http_clients",)
+"""Hooks of what is no framework of agents."""
 _installed: set[str] = set()
 _failed: dict[str, str] = {}
 
@@ -58,6 +63,21 @@ def failed() -> list[str]:
 def is_hooked(module: str) -> bool:
     """Return whether a module of a framework, or the package that it names, was hooked."""
     return any(name == module or name.startswith(module + ".") for name in _installed)
+
+
+def packages() -> tuple[str, ...]:
+    """Return the packages of the frameworks that were hooked, by the names of their imports."""
+    hooked = [name for name in list(_installed) if HOOKS[name] not in _NOT_OF_AGENTS]
+    return tuple(dict.fromkeys(each for name in hooked for each in _packages(name)))
+
+
+def _packages(name: str) -> Sequence[str]:
+    """What a hook says (``PACKAGES``), else the outermost package that is no mere namespace."""
+    if named := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
+        return tuple(named)
+    parts = name.split(".")
+    outer = [".".join(parts[: at + 1]) for at in range(len(parts))]
+    return (next((each for each in outer if getattr(sys.modules.get(each), "__file__", None)), name),)
 
 
 def _hook(module: ModuleType) -> None:

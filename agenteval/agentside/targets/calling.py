@@ -103,12 +103,18 @@ class Played:
         return self._agent.made in ("framework", "factory")
 
     @property
+    def is_of_framework(self) -> bool:
+        """Whether an adapter plays it, as far as is known by now."""
+        return self._agent.made == "framework"
+
+    @property
     def holds_something(self) -> bool:
         """Whether there is anything to close."""
         return self._opened is not None
 
     def turn(self, context: Any) -> Any:
         """Around one call of the agent: what is started within is of this conversation."""
+        context.note_asked = self.world.note_asked
         return self.world.turn(ToolCalls(context))
 
     async def close(self) -> None:

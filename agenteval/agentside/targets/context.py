@@ -58,6 +58,8 @@ class Context:
     epoch: int
     seed: int
     turn: int
+    note_asked: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
+    """Hears of each call that the agent's code makes through this."""
     list_asked = False
     """Whether the agent has looked at ``tools``: then it knows of no others."""
 
@@ -82,6 +84,7 @@ class Context:
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """Call a tool of the scenario's world. Returns the value that its result stands for, an error
         as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
+        self.note_asked(name, args)
         with self.flying() as batch:
             try:
                 return (await asyncio.wrap_future(self.ask(name, args, batch))).value
@@ -93,6 +96,7 @@ class Context:
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""
+        self.note_asked(name, args)
         with self.flying() as batch, waiting_for_it():
             try:
                 return self.ask(name, args, batch).result().value

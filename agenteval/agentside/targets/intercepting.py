@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 from ..hooks.tool_methods import is_inside, running_inside
 from ..world import UntrackedCallError, current, leave, untracked
 from .finding import TargetError, find
-from .openai_calls import in_other_code
 from .own_calls import NOT_JSON, arguments_of, as_json
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def in_mock() -> None:
     """From here on the running task is at work on a tool of the scenario, and in no conversation."""
     leave()
     _IN_MOCK.set(True)
-    in_other_code()
 
 
 class Intercepts:

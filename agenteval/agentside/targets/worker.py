@@ -13,8 +13,10 @@
                         {"over": true}: it has closed the conversation
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE}, {"too_large": …} or
                         {"error": {"message", "kind", "final"}}, beside it what there was of an answer;
-                        in each "asked", what its openai client asked, if that is observed, and "missed", why
-                        what the agent did in the turn proves nothing
+                        in each "missed", why what the agent did in the turn proves nothing, if anything is
+                        known of that kind, and "exchanges", what its models were asked, if any was, with the
+                        calls for which the scenario was "asked", the tools that are "met" where they run, and
+                        whether it "is_of_framework"
 
 The lines go over the pipes that the process began with; what the agent prints goes to standard error.
 """
@@ -35,8 +37,7 @@ from itertools import count
 from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
-from .. import hooks
-from . import openai_calls
+from .. import hooks, model_requests
 from .bounded import LARGER, is_too_large
 from .calling import Played
 from .context import Answered, Context
@@ -51,9 +52,6 @@ if TYPE_CHECKING:
     from .deciding import Recognise
     from .own_calls import Own
 
-OBSERVE = "AGENTEVAL_OBSERVE"
-"""The variable that says what to see of the agent; it is not passed on to programs that it starts."""
-
 _CLOSING_S = 1.0
 """So long a conversation may take to let go of what it holds."""
 
@@ -62,13 +60,6 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none."""
     lines, out = _taken_over()
     wire = _Wire(out)
-    observes = os.environ.pop(OBSERVE, "") == "openai"
-    try:
-        if observes:
-            openai_calls.install()
-    except openai_calls.CannotObserveError as error:
-        wire.send({"refused": {"of": "observe", "what": error.what, "remedy": error.remedy}})
-        return
     hooks.install()
     try:
         make_deps = find(deps, base) if deps else None
@@ -85,7 +76,7 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
-    _play(partial(Played, agent, recognise, make_deps), wire, requests, observes)
+    _play(partial(Played, agent, recognise, make_deps), wire, requests)
 
 
 def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
@@ -201,13 +192,10 @@ def _arguments(args: Any) -> Any:
     return args
 
 
-def _play(
-    played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None], observes: bool
-) -> None:
+def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
     session, played, batches = None, played_anew(), count(1)
-    client = _Client() if observes else None
     while True:
         request = requests.get()
         if request is None or request.get("session") != session:
@@ -220,14 +208,7 @@ def _play(
             continue
         if request["session"] != session:
             session, played, batches = request["session"], played_anew(), count(1)
-            if client:
-                client.begin()
-        with client.recording() if client else contextlib.nullcontext():
-            told = _told(played, request, wire, loop, batches)
-        if client:
-            missed = told.get("missed")
-            told.update(client.told())
-            told.update({"missed": missed} if missed else {})
+        told = _told(played, request, wire, loop, batches)
         wire.is_busy = False
         wire.send(told)
 
@@ -236,32 +217,6 @@ def _close(played: Played, loop: asyncio.AbstractEventLoop) -> None:
     """The conversation is over; what it does about that must not hold up the next, nor break it."""
     with contextlib.suppress(BaseException):
         asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
-
-
-class _Client:
-    """What the openai client of the agent asks, conversation by conversation."""
-
-    def __init__(self) -> None:
-        self._missed = ""
-        self._recorder: openai_calls.Recorder | None = None
-
-    def begin(self) -> None:
-        if self._recorder:
-            self._recorder.end()
-        self._missed, self._recorder = "", openai_calls.Recorder(self._hear)
-
-    def _hear(self, said: str) -> None:
-        self._missed = self._missed or said
-
-    def recording(self) -> Any:
-        assert self._recorder
-        return openai_calls.recording(self._recorder)
-
-    def told(self) -> dict[str, Any]:
-        """As parts of an answer."""
-        assert self._recorder
-        asked, (missed, self._missed) = openai_calls.told(self._recorder.take()), (self._missed, "")
-        return {"asked": asked, **({"missed": missed} if missed else {})}
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
@@ -288,7 +243,18 @@ def _told(
         told = _answered(played, request, context, loop)
     if fault := played.world.take_fault():
         told["missed"] = fault
+    told.update(_heard(played))
     return {**told, "list_asked": True} if context.list_asked else told
+
+
+def _heard(played: Played) -> dict[str, Any]:
+    """What the models were asked for, and what is known of the calls, as parts of an answer."""
+    exchanges = model_requests.as_json(played.world.take_exchanges(), model_requests.MOST)
+    asked = [list(each) for each in played.world.take_asked()]
+    if not exchanges:
+        return {}
+    known = {"asked": asked, "met": sorted(played.world.met), "is_of_framework": played.is_of_framework}
+    return {"exchanges": exchanges, **known}
 
 
 def _answered(

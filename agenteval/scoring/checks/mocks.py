@@ -12,8 +12,8 @@ from agenteval.scoring.checks.rule import Outcome
 
 MOCKS = "mocks"
 _REMEDY = (
-    "name its function under intercept, or call it through ctx; if the agent's own tool is meant, remove it"
-    " from the scenario's tools"
+    'intercept: {{{name}: "FILE.py:FUNCTION"}} lets it answer, or call it through ctx; if the tool of'
+    " the agent is meant, remove it from the scenario's tools"
 )
 
 
@@ -31,4 +31,4 @@ def unanswered_mocks(tools: Mapping[str, Tool], turn: Turn) -> Outcome | None:
     what = (
         f"the mock of '{calls[0].name}' did not answer {shown(calls[0], 120)}{more}: the agent's own code did"
     )
-    return Outcome(None, f"{what}; {_REMEDY}")
+    return Outcome(None, f"{what}; {_REMEDY.format(name=calls[0].name)}")

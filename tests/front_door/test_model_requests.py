@@ -1,7 +1,8 @@
-"""``observe: openai``: what an agent does is read off the requests of its ``openai`` client."""
+"""What a Python agent does is heard where its clients ask models; nobody has to say so."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, hang
 from tests.support.model_agents import AGENTS, SUITE, TOOLS, listed, made, model_server, target_of
+from tests.support.model_dialects import ASKS, DIALECTS, agent_of, dialect_server
 
 
 def play(
@@ -25,7 +27,7 @@ def play(
 ) -> Done:
     (project.root / "made.jsonl").unlink(missing_ok=True)
     project.agent(TOOLS + code)
-    agent = {"name": "bot", "target": target, "observe": "openai", **more}
+    agent = {"name": "bot", "target": target, **more}
     project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
     project.scenarios(suite)
     return project.run(env={"MODEL_URL": f"{server.address}/v1"})
@@ -93,24 +95,35 @@ def agent(messages):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return pool.submit(real, messages).result()
 """
+IN_A_THREAD_OF_ALL = """
+import queue, threading
+
+real = agent
+asked, answered = queue.Queue(), queue.Queue()
+
+def work():
+    while True:
+        answered.put(real(asked.get()))
+
+threading.Thread(target=work, daemon=True).start()
+
+def agent(messages):
+    asked.put(messages)
+    return answered.get()
+"""
 
 
 @pytest.mark.parametrize("where", ["here", "interpreter"])
-def test_a_request_from_a_bare_thread_leaves_the_conversation_inconclusive(
-    project: Project, where: str
-) -> None:
+def test_a_request_from_a_thread_is_followed_where_the_turn_started_it(project: Project, where: str) -> None:
     more = {"interpreter": sys.executable} if where == "interpreter" else {}
     suite = "{id: a, turns: [Where is ORD-2?], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
     with model_server(has_bug=True) as server:
         done = play(project, AGENTS["swallows"] + THREADED, server, suite=suite, **more)
-        assert done.code == 3, done.all
-        assert "came from a thread that agenteval cannot follow" in done.all
-        followed = THREADED.replace(
-            "submit(real,", "submit(__import__('contextvars').copy_context().run, real,"
-        )
-        done = play(project, AGENTS["swallows"] + followed, server, suite=suite, **more)
-    assert done.code == 1, done.all
-    assert listed(project) == made(project)
+        assert done.code == 1, done.all
+        assert listed(project) == made(project)
+        done = play(project, AGENTS["swallows"] + IN_A_THREAD_OF_ALL, server, suite=suite, **more)
+    assert done.code == 3, done.all
+    assert "came from a thread that agenteval cannot follow" in done.all
 
 
 SECOND = "id: a\nturns:\n" + SUITE[SUITE.index("  - {user: And") :]
@@ -159,7 +172,7 @@ def test_clients_of_mocks_and_judges_are_nobodys_calls(project: Project) -> None
     with model_server(has_bug=True) as server:
         (project.root / "made.jsonl").unlink(missing_ok=True)
         project.agent(TOOLS + code)
-        agent = {"name": "bot", "target": "agent.py:agent", "observe": "openai"}
+        agent = {"name": "bot", "target": "agent.py:agent"}
         judge = {
             "model": "openai-compatible/m",
             "base_url": f"{server.address}/v1",
@@ -175,12 +188,11 @@ def test_clients_of_mocks_and_judges_are_nobodys_calls(project: Project) -> None
     assert "cannot follow" not in done.all
 
 
-def test_an_agent_that_asks_no_model_by_this_client_is_not_observed(project: Project) -> None:
+def test_of_an_agent_that_asks_no_model_nothing_is_known(project: Project) -> None:
     suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
     with model_server() as server:
         done = play(project, "\ndef agent(messages):\n    return 'Hello.'\n", server, suite=suite)
     assert done.code == 3, done.all
-    assert "no request of the openai client was seen in a conversation" in done.all
 
 
 OFFERED = """
@@ -295,47 +307,49 @@ def run2(name, arguments):
         assert names == [["get_order"], ["get_order", "refund"] if has_bug else ["get_order"]]
 
 
-def test_validate_says_where_calls_are_seen_and_mistakes_are_told(project: Project) -> None:
-    project.agent("def agent(messages):\n    return 'Hi.'\n")
-    project.scenarios("{id: a, turns: [Hi], checks: none}")
+def test_observe_openai_is_accepted_and_changes_nothing(project: Project) -> None:
+    for more in ({}, {"observe": "openai"}):
+        with model_server(has_bug=True) as server:
+            done = play(project, AGENTS["async"], server, **more)
+        assert done.code == 1, done.all
+        assert failed_checks(project.sample()) == {(1, "tool_calls")}
+        assert "observe" not in done.all
     write = "agent: {{name: bot, {agent}, observe: {observe}}}\nmetrics: []\n"
     target = "target: 'agent.py:agent'"
-    project.write("agenteval.yaml", write.format(agent=target, observe="openai"))
-    done = project.call("validate")
-    assert "its tool calls are read off the requests of its openai client" in done.all
-    for agent, observe, told in (
-        (
-            "endpoint: 'http://localhost:1/x'",
-            "openai",
-            "sees the client of a Python agent that agenteval starts",
-        ),
+    for agent, observe, said in (
+        ("endpoint: 'http://localhost:1/x'", "openai", "a Python agent that agenteval starts"),
         ("command: [x]", "openai", "name its target"),
         (target, "openia", "observe: 'openia' is not known — write observe: openai"),
         (target, "{how: openai, port: 1}", "observe: openai has no port"),
     ):
         project.write("agenteval.yaml", write.format(agent=agent, observe=observe))
         done = project.call("validate")
-        assert (done.code, told in done.all) == (2, True), done.all
+        assert (done.code, said in done.all) == (2, True), done.all
 
 
 def test_a_request_that_is_under_way_when_the_agent_answers_leaves_calls_undecided(project: Project) -> None:
     code = """
 import asyncio
 
-client = AsyncOpenAI(**BASE)
-kept = []
+from openai import DefaultAsyncHttpxClient
+
+sent, kept = asyncio.Event(), []
+
+async def note(request):
+    sent.set()
+
+client = AsyncOpenAI(**BASE, http_client=DefaultAsyncHttpxClient(event_hooks={"request": [note]}))
 
 async def agent(messages):
     tools = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
     request = client.chat.completions.create(model="m", messages=messages, tools=tools)
     asked = asyncio.ensure_future(request)
     kept.append(asked)
-    await asyncio.sleep(0)
+    await sent.wait()
     WAIT
     return "Hello."
 """
     suite = "{id: a, turns: [Hello], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    # The server that is not waited for never answers: an answer within those few steps would be noted.
     for wait, server, code_of in (("await asked", model_server(), 0), ("pass", LocalServer(hang()), 3)):
         with server:
             done = play(project, code.replace("WAIT", wait), server, suite=suite)
@@ -368,6 +382,138 @@ def agent(messages):
         recorded = failed_checks(project.sample()), listed(project)
         assert project.run("--replay", "run.jsonl", env=env).code == ended
         assert (failed_checks(project.sample()), listed(project)) == recorded
+
+
+MOCKED = "tools: {get_order: {returns: {id: '${args.id}', status: mocked}}}\n"
+
+
+def test_a_mocked_tool_that_a_plain_loop_ran_itself_leaves_it_undecided(project: Project) -> None:
+    suite = "id: a\nturns: [Where is ORD-1?]\nexpect: {tool_calls: {calls: [{name: get_order}]}}\n" + MOCKED
+    by_name = AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
+    by_name += """
+def by_name(name, arguments):
+    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
+"""
+    for more, code in (({}, 3), ({"intercept": {"get_order": "agent.py:get_order"}}, 0)):
+        with model_server() as server:
+            done = play(project, by_name, server, suite=suite, **more)
+        assert done.code == code, done.all
+        (call,) = project.sample()["turns"][0]["tool_calls"]
+        assert call["observed"] is not bool(more)
+        if not more:
+            assert "the mock of 'get_order' did not answer" in done.all
+            assert "intercept: {get_order: " in " ".join(done.all.split())
+
+
+def test_the_form_of_an_answer_that_a_request_forces_is_no_call(project: Project) -> None:
+    code = """
+client = OpenAI(**BASE)
+TOOLS = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
+
+def agent(question: str):
+    forced = {"type": "function", "function": {"name": "get_order"}} if FORCED else "auto"
+    asked = [{"role": "user", "content": question}]
+    reply = client.chat.completions.create(model="m", messages=asked, tools=TOOLS, tool_choice=forced)
+    return reply.choices[0].message.tool_calls[0].function.arguments
+"""
+    suite = "{id: a, turns: [Where is ORD-1?], expect: {limits: {tool_calls: 0}}}"
+    for forced, ended in (("True", 0), ("False", 1)):
+        with model_server() as server:
+            done = play(project, code.replace("FORCED", forced), server, suite=suite)
+        assert done.code == ended, done.all
+
+
+def test_an_applications_own_requests_are_left_alone(project: Project) -> None:
+    """The address alone makes no request a model's, nor does a list of messages."""
+    code = """
+import httpx2
+
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages, tools=[
+        {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}])
+    try:
+        httpx2.post(os.environ["MODEL_URL"] + PATH, json=BODY)
+    except httpx2.HTTPError:
+        pass
+    return "Hello."
+"""
+    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}, limits: {tokens: 12}}}"
+    messages = '{"messages": [{"role": "user", "content": "Hi"}]'
+    for path, body, ended in (
+        ("/messages", messages + "}", 0),
+        ("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}', 0),
+        ("/responses", '{"input": "Hi"}', 0),
+        ("/chat", messages + ', "tools": []}', 0),
+        ("/v2/chat", messages + ', "tools": [{"name": "refund"}]}', 3),
+    ):
+        with model_server() as server:
+            asked = code.replace("PATH", repr(path)).replace("BODY", body)
+            done = play(project, asked, server, suite=suite)
+        assert done.code == ended, done.all
+    assert "/v2/chat" in done.all
+
+
+def test_the_messages_of_later_turns_have_no_calls_that_were_only_heard(project: Project) -> None:
+    code = AGENTS["async"].replace(
+        "    messages = list(messages)\n",
+        "    assert all(isinstance(m['content'], str) and m['role'] != 'tool' for m in messages), messages\n"
+        "    messages = list(messages)\n",
+    )
+    with model_server() as server:
+        done = play(project, code, server)
+    assert done.code == 0, done.all
+
+
+def test_tokens_are_estimated_where_a_request_does_not_say(project: Project) -> None:
+    code = AGENTS["streamed"]
+    for told in (True, False):
+        silent = (
+            code
+            if told
+            else code
+            + """
+real = client.chat.completions.create
+client.chat.completions.create = lambda **asked: real(**{**asked, "stream_options": None})
+"""
+        )
+        with model_server() as server:
+            done = play(project, silent, server)
+        assert done.code == 0, done.all
+        assert project.sample()["turns"][0]["usage"]["estimated"] is not told
+
+
+# ── other vendors' interfaces ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ASKS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_interfaces_of_other_vendors_are_heard(project: Project, dialect: str, how: str) -> None:
+    for has_bug in (False, True):
+        (project.root / "made.jsonl").unlink(missing_ok=True)
+        project.agent(agent_of(dialect, how))
+        project.config()
+        project.scenarios(SUITE)
+        with dialect_server(has_bug=has_bug) as server:
+            done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+        assert done.code == (1 if has_bug else 0), done.all
+        sample = project.sample()
+        assert failed_checks(sample) == ({(1, "tool_calls")} if has_bug else set())
+        assert [turn["steps"] for turn in sample["turns"]] == [2, 2]
+        names = [
+            [(call["name"], call["args"]["id"]) for call in turn["tool_calls"]] for turn in sample["turns"]
+        ]
+        assert names[0] == [("get_order", "ORD-1")]
+        assert names[1] == [("get_order", "ORD-2"), *([("refund", "ORD-2")] if has_bug else [])]
+        for call, by_agent in zip(listed(project), made(project), strict=True):
+            result = call["result"]
+            assert (json.loads(result) if isinstance(result, str) else result) == json.loads(
+                by_agent["result"]
+            )
+        for turn in sample["turns"]:
+            usage = turn["usage"]
+            assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 20, 4)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -1,0 +1,32 @@
+"""What the models of a Python agent were asked for: with what the agent itself shows, one reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agenteval.core.protocols import AgentReply
+from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
+
+
+class HeardRequests:
+    """What was heard of the conversations of one agent. ``warn`` hears once of each kind of request that
+    could not be read."""
+
+    def __init__(self, name: str, warn: Callable[[str], None]) -> None:
+        self._name = name
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def added(
+        self, reply: AgentReply, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
+    ) -> AgentReply:
+        """Return the reply with what was heard of its turn."""
+        if not exchanges:
+            return reply
+        turn = turn_of(exchanges)
+        for unread in () if known.is_listed else (*turn.unread, *turn.forked):
+            if unread not in self._warned:
+                self._warned.add(unread)
+                self._warn(f"agent '{self._name}': {unread}; its calls are not observed")
+        return with_calls(reply, turn, known)
