@@ -133,10 +133,13 @@ class World:
         """The tools that were called here: the agent has them."""
         self.target: Any = None
         """What is called in each turn: the agent itself, even where a framework has it as a tool."""
+        self.is_met = False
+        """Whether a framework's call of a tool was met: its tools are, then."""
         self.fault = ""
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         self._turn: Turn | None = None
         self._asked: list[AskedCall] = []
+        self._made: list[AskedCall] = []
         self._answered = 0
         self._unplaced: dict[str, None] = {}
         with _LOCK:
@@ -206,6 +209,11 @@ class World:
         """The tools whose calls are met where they run: one that a model asked for and that did not get there
         was refused before."""
         return frozenset((*self.asked, *self.intercepted.values()))
+
+    def take_made(self) -> list[AskedCall]:
+        """Return all calls since the last time, whoever took them meanwhile."""
+        made, self._made = self._made, []
+        return made
 
     def leave_unplaced(self, what: str) -> None:
         """Note what of this turn may hold calls that are not seen, as a phrase."""
@@ -284,7 +292,9 @@ class World:
             self._note_carried(carrier, call.name)
         given, text = call.arguments, as_json_text(call.arguments)
         self.asked.add(call.name)
-        self._asked.append(call._replace(arguments=text))
+        asked = call._replace(arguments=text)
+        self._asked.append(asked)
+        self._made.append(asked)
         return self._turn.calls, json.loads(text) if isinstance(given, Mapping) else given
 
     def _note_carried(self, carrier: Carrier, name: str) -> None:

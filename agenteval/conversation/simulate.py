@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
+from agenteval.agentside.world import AskedCall
 from agenteval.conversation.deadlines import current
 from agenteval.conversation.tools import FunctionCall, ToolState, refusal, resolve, schemas_of
 from agenteval.core.call_outcomes import key_of
@@ -523,7 +524,7 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
     told = without_silent([_with_unknown(step, reply.unknown_tools) for step in told])
-    steps = _without_doubles(told, recorded)
+    steps = _without_doubles(told, _labelled(recorded, reply.made))
     if reply.is_over:
         steps = [_all_given_up(step) for step in steps]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
@@ -580,6 +581,23 @@ def _all_given_up(step: Step) -> Step:
     return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
 
 
+def _labelled(recorded: Sequence[Step], made: Sequence[AskedCall]) -> list[Step]:
+    """The recorded steps, their calls with the id and the agent that their framework knows them by."""
+    waiting: dict[Any, deque[AskedCall]] = {}
+    for each in made:
+        args, _ = chat.read_arguments(each.arguments)
+        waiting.setdefault((each.name, key_of(args)), deque()).append(each)
+
+    def labelled(call: ToolCall) -> ToolCall:
+        found = waiting.get((call.name, key_of(call.args)))
+        known = found.popleft() if found else None
+        return call.model_copy(update={"id": known.call_id, "agent": known.agent}) if known else call
+
+    return [
+        step.model_copy(update={"tool_calls": tuple(map(labelled, step.tool_calls))}) for step in recorded
+    ]
+
+
 def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
     what was recorded. Recorded calls that the list does not have stand where they were made: behind the
@@ -596,7 +614,8 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
         if not positions:
             return call
         listed_at[position := positions.popleft()] = at
-        return waiting[position].model_copy(update={"id": call.id, "agent": call.agent})
+        agent = call.agent or waiting[position].agent
+        return waiting[position].model_copy(update={"id": call.id, "agent": agent})
 
     merged = [
         step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})

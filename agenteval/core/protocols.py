@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from pydantic import BaseModel
 
+from agenteval.agentside.world import AskedCall
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import Mistake
 from agenteval.core.event import Event
@@ -46,7 +47,8 @@ class AgentReply:
     (``agenteval.core.tool_visibility``). ``unknown_tools``: names that
     were called and that are surely no tools of the agent's. ``is_over``: the agent carries out its calls
     itself, and one without a result is not for agenteval to answer. ``apart``: the ids of calls that were
-    heard where the agent asks its models: it is not sent them as messages.
+    heard where the agent asks its models: it is not sent them as messages. ``made``: the calls for which the
+    scenario was asked, with what the agent's framework knows of them.
     """
 
     text: str | None = None
@@ -62,6 +64,7 @@ class AgentReply:
     unknown_tools: Collection[str] = ()
     is_over: bool = False
     apart: Collection[str] = ()
+    made: Sequence[AskedCall] = ()
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]

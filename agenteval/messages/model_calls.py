@@ -72,6 +72,10 @@ class KnownCalls(NamedTuple):
     """The tools that are met where they run: what did not come there was refused before."""
     named: Collection[str] = ()
     """The tools that the scenario knows."""
+    made: Sequence[AskedCall] = ()
+    """All calls for which the scenario was asked."""
+    is_met: bool = False
+    """Calls of a framework's tools are met where they run."""
     is_listed: bool = False
     """The agent is an object of a framework: its adapter lists its calls and says what it could not place."""
 

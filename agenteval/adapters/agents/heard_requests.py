@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agenteval.core.protocols import AgentReply
+from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
 
 
@@ -21,7 +23,9 @@ class HeardRequests:
     def added(
         self, reply: AgentReply, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
     ) -> AgentReply:
-        """Return the reply with what was heard of its turn."""
+        """Return the reply with what was heard of its turn, and with the calls that were met in it."""
+        shown = CallEvidence.RECORDED if known.is_met and not known.is_listed else None
+        reply = replace(reply, made=tuple(known.made), evidence=reply.evidence or shown)
         if not exchanges:
             return reply
         turn = turn_of(exchanges)

@@ -166,12 +166,15 @@ class _Reader:
                 [AskedCall(*each) for each in answer.get("asked") or ()],
                 answer.get("met") or (),
                 sample.scenario.tools_named,
+                [AskedCall(*each) for each in answer.get("made") or ()],
+                bool(answer.get("is_met")),
                 bool(answer.get("is_of_framework")),
             )
             try:
                 return self._heard.added(read_answer(answer), exchanges, known)
             except AgentevalError as error:
-                error.seen = self._heard.added(error.seen or AgentReply(), exchanges, known)
+                if error.seen or exchanges or known.made:
+                    error.seen = self._heard.added(error.seen or AgentReply(), exchanges, known)
                 raise
 
         return read

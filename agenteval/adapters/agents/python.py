@@ -268,9 +268,15 @@ class PythonAgent:
         world = self._played.world
         exchanges = model_requests.as_json(world.take_exchanges())
         known = KnownCalls(
-            world.take_asked(), world.met, self._sample.scenario.tools_named, self._played.is_of_framework
+            world.take_asked(),
+            world.met,
+            self._sample.scenario.tools_named,
+            world.take_made(),
+            world.is_met,
+            self._played.is_of_framework,
         )
-        return self._heard.added(reply or AgentReply(), exchanges, known) if exchanges else reply
+        is_silent = reply is None and not exchanges and not known.made
+        return None if is_silent else self._heard.added(reply or AgentReply(), exchanges, known)
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither

@@ -12,6 +12,7 @@ from anyio.lowlevel import checkpoint
 from pydantic import ValidationError
 
 from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, spot_of
+from agenteval.agentside.world import AskedCall
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import (
     AfterAnswerError,
@@ -31,6 +32,7 @@ from agenteval.core.protocols import (
     ChatModel,
     ModelReply,
     ModelRequest,
+    OwnCall,
     TurnTools,
     close,
     finish,
@@ -226,11 +228,22 @@ class _RecordedAgent:
             made["done"] = True
             return result
 
+        async def carried_out(name: str, args: Any, batch: int, own: OwnCall) -> ToolResult:
+            """A call that the agent carries out itself: played again, its result is the recorded one."""
+            read, raw = chat.read_arguments(args)
+            made = {"batch": batch, "name": name, "args": read, "raw": raw, "done": False, "own": None}
+            self._calls.append(made)
+            assert tools.record
+            result = await tools.record(name, args, batch, own)
+            made.update(done=True, own={"value": result.value, "is_error": result.is_error})
+            return result
+
         known = tools.call_known or tools.call
         noted = replace(
             tools,
             call=lambda name, args, batch: made_of(name, args, batch, tools.call, known=False),
             call_known=lambda name, args, batch: made_of(name, args, batch, known, known=True),
+            record=carried_out if tools.record else None,
             list_asked=lambda: self._note_list_asked(tools),
         )
         # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
@@ -317,6 +330,7 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 **({"evidence": reply.evidence} if reply.evidence else {}),
                 **({"unplaced": list(reply.unplaced)} if reply.unplaced else {}),
                 **({"apart": sorted(reply.apart)} if reply.apart else {}),
+                **({"made": [list(each) for each in reply.made]} if reply.made else {}),
             }
         }
     except ValueError as error:
@@ -325,7 +339,8 @@ def _told(reply: AgentReply) -> dict[str, Any]:
 
 def _agents_reply(told: Mapping[str, Any]) -> AgentReply:
     evidence = CallEvidence(told["evidence"]) if told.get("evidence") else None
-    return AgentReply(**{**told, "evidence": evidence})
+    made = [AskedCall(*each) for each in told.get("made") or ()]
+    return AgentReply(**{**told, "evidence": evidence, "made": made})
 
 
 def _call(call: Any) -> Any:
@@ -399,7 +414,7 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
     async with anyio.create_task_group() as unfinished:
         for call in calls:
             arguments = call["args"] if call["raw"] is None else call["raw"]
-            ask = (tools.call_known if call.get("known") else None) or tools.call
+            ask = _asking(call, tools)
             if call["done"]:
                 await ask(call["name"], arguments, call["batch"])
             else:
@@ -407,6 +422,20 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
                 await checkpoint()
         if not to_the_end:
             unfinished.cancel_scope.cancel()
+
+
+def _asking(call: Mapping[str, Any], tools: TurnTools) -> CallTool:
+    """By what a recorded call is made again."""
+    if "own" not in call or not tools.record:
+        return (tools.call_known if call.get("known") else None) or tools.call
+    record, told = tools.record, call["own"]
+
+    async def own() -> ToolResult:
+        if told is None:  # it had no end
+            await anyio.sleep_forever()
+        return ToolResult(value=told["value"], is_error=told["is_error"])
+
+    return lambda name, args, batch: record(name, args, batch, own)
 
 
 async def _begin(ask: CallTool, name: str, arguments: Any, batch: int) -> None:

@@ -117,6 +117,8 @@ def hook(
             return _Met(layer, None, f"{what}; it was not run", world)
         if call is None:
             return None
+        if world is not None:
+            world.is_met = True
         key = call.call_id or id(tool) if call.key is None else call.key
         is_mocked = world is not None and world.mocks(call.name)
         outer = _INSIDE.get() if layer != MCP or is_mocked else (*_INSIDE.get(), *_left_now())

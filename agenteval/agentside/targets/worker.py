@@ -249,12 +249,16 @@ def _told(
 
 def _heard(played: Played) -> dict[str, Any]:
     """What the models were asked for, and what is known of the calls, as parts of an answer."""
-    exchanges = model_requests.as_json(played.world.take_exchanges(), model_requests.MOST)
-    asked = [list(each) for each in played.world.take_asked()]
-    if not exchanges:
-        return {}
-    known = {"asked": asked, "met": sorted(played.world.met), "is_of_framework": played.is_of_framework}
-    return {"exchanges": exchanges, **known}
+    world = played.world
+    parts = {
+        "exchanges": model_requests.as_json(world.take_exchanges(), model_requests.MOST),
+        "asked": [list(each) for each in world.take_asked()],
+        "met": sorted(world.met),
+        "made": [list(each) for each in world.take_made()],
+        "is_met": world.is_met,
+        "is_of_framework": played.is_of_framework,
+    }
+    return {name: part for name, part in parts.items() if part}
 
 
 def _answered(
