@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 if TYPE_CHECKING:
@@ -99,7 +100,12 @@ class Carrier:
     def __init__(self, world: World, turn: Turn) -> None:
         self.world = world
         self.turn = turn
+        self.parent: Carrier | None = getattr(_THREAD, "carrier", None)
+        """That from which it was started."""
         self.done: Future[None] = Future()
+        self.is_heard = threading.Event()
+        """Whether it has called a tool, or is over."""
+        self.with_parents: list[Carrier] = [self, *(self.parent.with_parents if self.parent else ())]
         self.called = ""
         """The tool that was called in it."""
         self.others: WeakSet[World] = WeakSet()
@@ -113,6 +119,10 @@ _CARRIER: ContextVar[Carrier | None] = ContextVar("agenteval_carrier", default=N
 
 
 _LEFT: ContextVar[bool] = ContextVar("agenteval_left", default=False)
+_THREAD = threading.local()
+"""``carrier``: what runs in this thread, in a context that was copied elsewhere, too."""
+
+
 _CARRIED: list[ContextVar[Any]] = [_WORLD]
 _other_code: list[Callable[[], bool]] = []
 
@@ -358,14 +368,43 @@ def carried(run: Callable[..., Any]) -> Callable[..., Any]:
 
     def run_carried(*args: Any, **named: Any) -> Any:
         tokens = [(each, each.set(value)) for each, value in (*values, (_CARRIER, carrier))]
+        outer, _THREAD.carrier = getattr(_THREAD, "carrier", None), carrier
         try:
             return run(*args, **named)
         finally:
+            _THREAD.carrier = outer
+            carrier.is_heard.set()
             carrier.done.set_result(None)
             for each, token in tokens:
                 each.reset(token)
 
     return run_carried
+
+
+LONGEST_WAIT_S = 0.1
+"""So long the first call in a thread waits for threads that were started before it."""
+_Asked = TypeVar("_Asked")
+
+
+def in_order(ask: Callable[[], _Asked]) -> _Asked:
+    """What ``ask()``, by which a call reaches the scenario, gives. Where a model's calls are carried out in
+    threads, each in its own, they come in the order in which these were started: an answer may depend on
+    what was asked before. A thread that takes its time before its first call is not waited for."""
+    carrier: Carrier | None = getattr(_THREAD, "carrier", None)
+    world = _WORLD.get()
+    if carrier is None or carrier.world is not world or carrier.turn.is_over or carrier.is_heard.is_set():
+        return ask()
+    with _LOCK:
+        started = list(carrier.turn.carriers)
+    until = time.monotonic() + LONGEST_WAIT_S
+    for each in carrier.with_parents:
+        for earlier in started[: started.index(each)] if each in started else ():
+            if earlier.parent is each.parent:
+                earlier.is_heard.wait(max(0.0, until - time.monotonic()))
+    asked = ask()
+    for each in carrier.with_parents:
+        each.is_heard.set()
+    return asked
 
 
 def shared_carriers(turn: Turn) -> list[Carrier]:

@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Mapping
 
+from ..world import in_order
 from .context import OVER, Answered, waiting_for_it
 from .faults import describe
 from .plain import plain
@@ -52,7 +53,7 @@ class ToolCalls:
                 if self._context.leaves(name):
                     return Answered(carried_out(self._context, name, given, batch, own))
                 with waiting_for_it():
-                    return self._context.ask_known(name, given, batch).result()
+                    return in_order(lambda: self._context.ask_known(name, given, batch)).result()
         except CancelledError:
             raise SystemExit(OVER) from None  # ends a thread without a word
 
@@ -76,7 +77,7 @@ class ToolCalls:
 def carried_out(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
     """What ``run()`` gives, recorded as the result of a call."""
     own = Own()
-    recorded = own.begin(context, name, args, batch)
+    recorded = in_order(lambda: own.begin(context, name, args, batch))
     own.go.result()
     try:
         value = run()
