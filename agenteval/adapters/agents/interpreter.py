@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -46,6 +47,7 @@ def interpreter_agents(
     interpreter: str,
     keep: bool | None,
     observe: str = "",
+    intercept: Mapping[str, str] | None = None,
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
@@ -59,7 +61,7 @@ def interpreter_agents(
     python = _python(interpreter, root, env, where)
     program = Program(
         f"the agent's process ({interpreter})",
-        (python, str(START), target, root, deps),
+        (python, str(START), target, root, deps, json.dumps({"intercept": dict(intercept or {})})),
         root,
         env,
         greets=True,
@@ -97,7 +99,7 @@ def interpreter_agents(
         raise AuthorError(NEEDLESS._replace(place=resources.place_of(agent, "observe")))
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
-    agents.does = line_of(told, interpreter=interpreter)
+    agents.does = line_of(told, interpreter=interpreter, intercepted=intercept or ())
     if observe == "openai":
         agents.does += f"; {DOES}"
     return agents
@@ -144,6 +146,8 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
         return _Refusal(f"observe: openai: {what}", remedy, key="observe")
     if refused.get("of") == "agent":
         return _Refusal(what, remedy)
+    if refused.get("of") == "intercept":
+        return _Refusal(what, remedy, key=f"intercept.{refused.get('tool')}")
     known = [str(each) for each in refused.get("known") or ()]
     return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
 

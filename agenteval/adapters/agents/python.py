@@ -256,9 +256,8 @@ class PythonAgent:
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
         answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
-        if self._intercepts and (name := self._intercepts.second_copy()):
-            what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
-            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen, is_final=True)
+        if self._intercepts and (copied := self._intercepts.second_copy()):
+            raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
             raise InfrastructureError(fault, seen=seen, is_final=True)
 
@@ -393,9 +392,6 @@ def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     written = own.get("intercept")
     for name, target in (written if isinstance(written, Mapping) else {}).items():
         yield from _not_named(f"the function of '{name}'", target, "intercept", name)
-    if written and own.get("interpreter"):
-        what = "intercept is for an agent in agenteval's own process"
-        yield Mistake(what, "remove interpreter, or call the tools through ctx", ("intercept",))
 
 
 def _intercepts(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Intercepts | None:
@@ -428,9 +424,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         warn=resources.warn,
     )
     is_observed = how_observed(options.observe) == "openai"
-    agents.does = line_of(agents.agent.described(written))
-    if options.intercept:
-        agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
+    agents.does = line_of(agents.agent.described(written), intercepted=options.intercept)
     return _observed(agents, agent, options, resources) if is_observed else agents
 
 
@@ -467,6 +461,7 @@ def _elsewhere(
         target=options.named,
         deps=options.deps,
         interpreter=interpreter,
+        intercept=options.intercept,
         keep=options.keep,
         observe=how_observed(options.observe) or "",
         resources=resources,

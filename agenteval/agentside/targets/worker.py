@@ -36,6 +36,7 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
 from .. import hooks
+from ..world import World
 from . import openai_calls
 from .bounded import LARGER, is_too_large
 from .calling import Played
@@ -43,6 +44,7 @@ from .context import Answered, Context
 from .deciding import Refusal, decide, no_maker
 from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
 from .finding import TargetError, find, find_agent
+from .intercepting import CannotInterceptError, Intercepts
 from .plain import plain, returned
 
 if TYPE_CHECKING:
@@ -58,8 +60,12 @@ _CLOSING_S = 1.0
 """So long a conversation may take to let go of what it holds."""
 
 
-def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
-    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none."""
+def work(
+    target: str, base: str, deps: str, recognise: Recognise, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none.
+    ``settings``: ``intercept``, the agent's functions that the scenario answers for, by tool."""
+    settings = settings or {}
     lines, out = _taken_over()
     wire = _Wire(out)
     observes = os.environ.pop(OBSERVE, "") == "openai"
@@ -82,10 +88,21 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     if isinstance(agent, Refusal):
         wire.send({"refused": {"of": "agent", "what": agent.what, "remedy": agent.remedy}})
         return
+    try:
+        intercepts = Intercepts(settings.get("intercept") or {}, base)
+    except CannotInterceptError as no_function:
+        what = {"of": "intercept", "tool": no_function.tool, "what": no_function.what}
+        wire.send({"refused": {**what, "remedy": no_function.remedy}})
+        return
+    intercepts.install()
     wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
-    _play(partial(Played, agent, recognise, make_deps), wire, requests, observes)
+
+    def played_anew() -> Played:
+        return Played(agent, recognise, make_deps, World(intercepted=intercepts.tools))
+
+    _play(played_anew, intercepts.second_copy, wire, requests, observes)
 
 
 def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
@@ -202,7 +219,11 @@ def _arguments(args: Any) -> Any:
 
 
 def _play(
-    played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None], observes: bool
+    played_anew: Callable[[], Played],
+    second_copy: Callable[[], str],
+    wire: _Wire,
+    requests: Queue[dict[str, Any] | None],
+    observes: bool,
 ) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
@@ -224,6 +245,8 @@ def _play(
                 client.begin()
         with client.recording() if client else contextlib.nullcontext():
             told = _told(played, request, wire, loop, batches)
+        if copied := second_copy():
+            told["missed"] = copied
         if client:
             missed = told.get("missed")
             told.update(client.told())
