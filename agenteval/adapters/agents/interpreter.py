@@ -59,9 +59,14 @@ def interpreter_agents(
         env[OBSERVE] = observe
     where = resources.place_of(agent, "interpreter")
     python = _python(interpreter, root, env, where)
+    settings = {
+        "intercept": dict(intercept or {}),
+        "declared": sorted(resources.declared_tools),
+        "runs_others": resources.config.unmocked_tools == "passthrough",
+    }
     program = Program(
         f"the agent's process ({interpreter})",
-        (python, str(START), target, root, deps, json.dumps({"intercept": dict(intercept or {})})),
+        (python, str(START), target, root, deps, json.dumps(settings)),
         root,
         env,
         greets=True,
@@ -77,8 +82,11 @@ def interpreter_agents(
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
         place = where if problem.is_of_interpreter else resources.place_of(agent, problem.key)
-        raise AuthorError(Problem(problem.what, problem.remedy, place))
+        imported = first.greeting.result()["refused"].get("imported")
+        raise AuthorError(Problem("; ".join(filter(None, (problem.what, imported))), problem.remedy, place))
     ready = first.greeting.result()["ready"]
+    if imported := ready.get("imported"):
+        resources.warn(f"agent '{agent.name}': {imported}")
     told = ready["agent"]
     if told["one_at_a_time"]:
         programs.keep_none()  # a process for each conversation keeps them apart

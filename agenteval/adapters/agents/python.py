@@ -18,6 +18,7 @@ from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside import hooks
 from agenteval.agentside.frameworks import plain_agent, recognised
+from agenteval.agentside.importing import Importing
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
 from agenteval.agentside.targets.context import Answered, Context
@@ -411,21 +412,44 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     written, what = options.named, f"agent '{agent.name}'"
     hooks.install()
     set_other_code(is_in_sample)
-    target = load(written, resources.config.root, what=what, place=place, by=find_agent)
+    with _importing(agent, written, resources):
+        target = load(written, resources.config.root, what=what, place=place, by=find_agent)
+        make_deps = _maker(agent, options, resources)
+        intercepts = _intercepts(agent, options, resources)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(
         target,
-        make_deps=_maker(agent, options, resources),
+        make_deps=make_deps,
         timeout_s=agent.timeout_s,
         written=written,
         place=place,
         rate=rate,
-        intercepts=_intercepts(agent, options, resources),
+        intercepts=intercepts,
         warn=resources.warn,
     )
     is_observed = how_observed(options.observe) == "openai"
     agents.does = line_of(agents.agent.described(written), intercepted=options.intercept)
     return _observed(agents, agent, options, resources) if is_observed else agents
+
+
+@contextmanager
+def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
+    """What is imported in here is watched; where it runs the agent, there is a warning, or its mistakes say
+    so."""
+    runs_others = resources.config.unmocked_tools == "passthrough"
+    root, declared = resources.config.root, resources.declared_tools
+    importing = Importing(target, root, declared, runs_others=runs_others)
+    try:
+        with importing.watched():
+            yield
+    except AuthorError as error:
+        found = (
+            each._replace(what="; ".join(filter(None, (each.what, importing.remark))))
+            for each in error.problems
+        )
+        raise AuthorError(*found) from error
+    if importing.remark:
+        resources.warn(f"agent '{agent.name}': {importing.remark}")
 
 
 def _observed(
