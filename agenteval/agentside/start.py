@@ -19,13 +19,15 @@ def main() -> None:
     from importlib import import_module
     from types import ModuleType
 
-    target, base, deps = sys.argv[1:4]
+    target, base, deps, settings = sys.argv[1:5]
     del sys.argv[1:]  # a script may read its own
     package = ModuleType("_agenteval_agentside")
     package.__path__ = [folder]
     sys.modules["_agenteval_agentside"] = package
     recognised = import_module("_agenteval_agentside.frameworks").recognised
-    import_module("_agenteval_agentside.targets.worker").work(target, base, deps, recognised)
+    import_module("_agenteval_agentside.targets.worker").work(
+        target, base, deps, recognised, json.loads(settings)
+    )
 
 
 if __name__ == "__main__":

@@ -152,6 +152,7 @@ class World:
         self._made: list[AskedCall] = []
         self._answered = 0
         self._unplaced: dict[str, None] = {}
+        self.is_forgotten = False
         with _LOCK:
             _OPEN.add(self)
 
@@ -175,6 +176,10 @@ class World:
         """The conversation is over."""
         with _LOCK:
             _OPEN.discard(self)
+
+    def forget(self) -> None:
+        """What goes on in it is of no conversation any more: what an import has started, say."""
+        self.is_forgotten = True
 
     def give_up(self, fault: str) -> None:
         """Note why the turn proves nothing. The first reason counts."""
@@ -318,7 +323,8 @@ class World:
 
 def current() -> World | None:
     """Return the world of the conversation that this code runs for; ``None`` where none is known."""
-    return _WORLD.get()
+    world = _WORLD.get()
+    return None if world is None or world.is_forgotten else world
 
 
 def set_other_code(is_other_code: Callable[[], bool]) -> None:
@@ -357,7 +363,7 @@ def carry(variable: ContextVar[Any]) -> None:
 
 def carried(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``run`` with the world of the caller, for a thread that gets no context of its own."""
-    world = _WORLD.get()
+    world = current()
     if world is None or world._turn is None:
         return run
     carrier = Carrier(world, world._turn)

@@ -76,8 +76,11 @@ class Resources:
         *,
         no_judge: bool = False,
         recording: Recording | None = None,
+        declared_tools: Collection[str] = (),
     ) -> None:
         self.config = config
+        self.declared_tools = declared_tools
+        """The tools that any scenario of the suite declares."""
         self.named = tuple(secrets)
         """Those of the secrets that the configuration names."""
         known = (*all_secrets(config, secrets), *secrets_of_environment(), *_marked_texts(config))
@@ -85,6 +88,7 @@ class Resources:
         know(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
+        self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agents_do: dict[str, str] = {}
         """By agent, what is done with it, in words; for those whose adapter says so."""
@@ -130,6 +134,13 @@ class Resources:
     def warn(self, text: str) -> None:
         if self.emit:
             self.emit(Notice(level="warning", text=text))
+        else:
+            self._early_warnings.append(text)
+
+    def take_warnings(self) -> tuple[str, ...]:
+        """Return the warnings since the last time, of before a run."""
+        warnings, self._early_warnings = self._early_warnings, []
+        return tuple(dict.fromkeys(warnings))
 
     def limits(self) -> RateLimits:
         """How fast servers are asked: models and agents at one address heed the same."""
@@ -232,6 +243,8 @@ def runtime_of(
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
     mocks = MockFunctions(timeout_s=timeout_s)
+    of_agents: list[Problem] = []
+    factories = _agents(used, resources, of_agents)  # first: what mocks import of theirs is watched, too
     problems = [*preflight.mock_problems(scenarios, mocks), *preflight.check_problems(scenarios)]
     problems += preflight.detector_problems(config)
     problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
@@ -239,7 +252,7 @@ def runtime_of(
         problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
         resources.unpriced_agents = preflight.unpriced_agents(used, config)
     problems += _model_mistakes(scenarios, resources)
-    factories = _agents(used, resources, problems)
+    problems += of_agents
     problems += preflight.foreign_tools(samples, resources.agents_have)
     problems += preflight.checks_of_unseen_calls(samples, plan.visibility)
     if problems:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
+from tests.support import toy_framework
 from tests.support.kit import Project, failed_checks
 
 TOOLS = """
@@ -92,8 +95,16 @@ INTERCEPT = (
 )
 
 
+PLACES = ["", f", interpreter: '{sys.executable}'"]
+
+
 def shop(
-    project: Project, agent: str = AGENT, suite: str = SUITE, intercept: str = INTERCEPT, more: str = ""
+    project: Project,
+    agent: str = AGENT,
+    suite: str = SUITE,
+    intercept: str = INTERCEPT,
+    more: str = "",
+    where: str = "",
 ) -> None:
     project.write("shop/__init__.py", "")
     project.write("shop/tools.py", TOOLS)
@@ -101,7 +112,7 @@ def shop(
     project.scenarios(suite)
     project.write(
         "agenteval.yaml",
-        f"agent: {{name: bot, target: 'agent.py:agent', intercept: {intercept}}}\nmetrics: []\n{more}",
+        f"agent: {{name: bot, target: 'agent.py:agent', intercept: {intercept}{where}}}\nmetrics: []\n{more}",
     )
 
 
@@ -119,8 +130,11 @@ def none_ran(project: Project) -> bool:
     return not (project.root / "REAL").exists()
 
 
-def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(project: Project) -> None:
-    shop(project)
+@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
+def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
+    project: Project, where: str
+) -> None:
+    shop(project, where=where)
     assert (
         "; the scenario answers for get_order, refund, cancel; all calls are seen\n"
         in project.call("validate").out
@@ -130,7 +144,7 @@ def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(proje
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
     assert none_ran(project)
 
-    project.agent(AGENT.replace("asyncio.to_thread(cancel, said)", "asyncio.sleep(0)"))
+    project.agent(AGENT.replace("asyncio.to_thread(cancel, said)", "asyncio.sleep(0)") + "# with a bug\n")
     assert project.run().code == 1
     first, second = project.results()["scenarios"]
     assert [failed_checks(sample) for sample in first["samples"]] == [{(1, "tool_calls")}] * 2
@@ -317,9 +331,11 @@ def agent(messages):
     assert none_ran(project)
 
 
-def test_passthrough_runs_the_real_function_and_records_it(project: Project) -> None:
+@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
+def test_passthrough_runs_the_real_function_and_records_it(project: Project, where: str) -> None:
     shop(
         project,
+        where=where,
         suite="{id: a, turns: [ORD-1], expect: {output: {contains: [real]}}}",
         more="unmocked_tools: passthrough\n",
     )
@@ -346,8 +362,11 @@ def test_passthrough_runs_the_real_function_and_records_it(project: Project) -> 
         ("get_order", "does not name an attribute"),
     ],
 )
-def test_what_cannot_be_intercepted_is_refused_at_its_line(project: Project, target: str, said: str) -> None:
-    shop(project, intercept=f"{{get_order: '{target}'}}")
+@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
+def test_what_cannot_be_intercepted_is_refused_at_its_line(
+    project: Project, target: str, said: str, where: str
+) -> None:
+    shop(project, intercept=f"{{get_order: '{target}'}}", where=where)
     for command in ("run", "validate"):
         done = project.call(command)
         assert done.code == 2 or (command == "validate" and "attribute" not in said), done.all
@@ -428,3 +447,93 @@ def test_a_function_that_keeps_its_results_is_refused_in_words(project: Project)
     done = project.call("validate")
     assert done.code == 2
     assert "get_order keeps its results (functools.lru_cache)" in done.all
+
+
+WRAPPED = """
+import functools, pathlib
+from toy import Tool
+
+def _ran(name):
+    with pathlib.Path("REAL").open("a") as log:
+        log.write(name + "\\n")
+
+class Logged:  # a decorator of the author's own, as a class
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.function = function
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+def order(id: str):
+    _ran("order")
+    return {"status": "real"}
+
+async def order_later(id: str):
+    _ran("order_later")
+    return {"status": "real"}
+
+get_order = Tool(order, order_later)
+
+@Logged
+def cancel(id: str):
+    _ran("cancel")
+    return "real"
+"""
+BY_HAND = """
+import asyncio
+from shop.tools import cancel, get_order
+
+async def agent(messages):
+    said = messages[-1]["content"]
+    found = {
+        "by hand": lambda: get_order.func(said),
+        "as the framework does": lambda: get_order.run({"id": said}),
+    }
+    status = (await get_order.coroutine(said) if said == "awaited" else found[said]())["status"]
+    %s
+    return f"It is {status}."
+"""
+EACH = """
+scenarios:
+- id: a
+  turns: [by hand, awaited, as the framework does]
+  tools: {order: {returns: {status: shipped}}, cancel: {returns: ok}}
+  expect:
+    output: {contains: [shipped]}
+    tool_calls: {calls: [{name: order, args: {id: {$any: true}}, times: 3}], forbidden: [{name: cancel}]}
+"""
+
+
+@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
+def test_a_function_that_a_framework_made_a_tool_of_is_taken_from_inside_it(
+    project: Project, where: str
+) -> None:
+    """Both of its functions, and a call that the framework carried out is not recorded twice."""
+    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    wrapped = "{order: 'shop/tools.py:get_order', cancel: 'shop/tools.py:cancel'}"
+    shop(project, BY_HAND % "pass", EACH, wrapped, where=where)
+    project.write("shop/tools.py", WRAPPED)
+    done = project.run()
+    assert done.code == 0, done.all
+    project.agent(BY_HAND % "cancel(id=said)")
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "tool_calls")}
+    assert none_ran(project)
+
+
+@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
+def test_of_a_call_that_is_left_to_the_agent_framework_and_function_are_one(
+    project: Project, where: str
+) -> None:
+    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    agent = "from shop.tools import get_order\n\ndef agent(message: str):\n"
+    agent += "    return get_order.run({'id': message})['status']\n"
+    called = "tool_calls: {calls: [{name: order, times: 1}]}"
+    suite = f"{{id: a, turns: [ORD-1], expect: {{output: {{contains: [real]}}, {called}}}}}"
+    more = "unmocked_tools: passthrough\n"
+    shop(project, agent, suite, "{order: 'shop/tools.py:get_order'}", more, where)
+    project.write("shop/tools.py", WRAPPED)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert calls(project) == ['["order", {"id": "ORD-1"}]']
+    assert (project.root / "REAL").read_text() == "order\n"

@@ -3,6 +3,8 @@
 
 An agent is a coroutine function ``play(run, text)`` that returns the answer, and real tools, which must not
 run unless they are left to the agent. Such an agent can be called, as those of some frameworks can.
+
+A ``Tool`` is a function that the framework made a tool of. It is hooked where it is carried out.
 """
 
 from __future__ import annotations
@@ -28,6 +30,17 @@ class Agent:
 
     def run(self, text: str) -> str:
         return self(text)  # type: ignore[arg-type]
+
+
+class Tool:
+    """A tool, as the framework's decorator makes it; ``coroutine`` does the same for code that can await."""
+
+    def __init__(self, func: Any, coroutine: Any = None) -> None:
+        self.name = func.__name__
+        self.func, self.coroutine = func, coroutine
+
+    def run(self, args: dict[str, Any]) -> Any:
+        return self.func(**args)
 
 
 def mark(name: str, told: Any = "ran") -> None:
@@ -144,5 +157,15 @@ PARAMETERS = {"type": "object", "properties": {"id": {"type": "string"}}}
 FRAMEWORK = Toy()
 
 if frameworks:
+    methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
+    methods.change_below(
+        Tool,
+        ("run",),
+        methods.hook(
+            "Toy",
+            lambda tool, args, _: methods.Call(tool.name, args[0]),
+            lambda _tool, answer, _args, _named: answer.text if answer.is_error else answer.value,
+        ),
+    )
     sys.modules[f"{frameworks.__name__}.toy"] = sys.modules[__name__]
     frameworks.MODULES = (*frameworks.MODULES, "toy")

@@ -5,7 +5,7 @@ To add one: its module here, with an ``ADAPTER``; a line in ``AGENTS``; its test
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
@@ -30,6 +30,10 @@ class AgentResources(Protocol):
     @property
     def secrets(self) -> Sequence[str]:
         """Texts that nothing may show."""
+
+    @property
+    def declared_tools(self) -> Collection[str]:
+        """The tools that any scenario of the suite declares."""
 
     def tell(self, text: str, key: SampleKey | None = None) -> None:
         """A notice, of one sample if it has a ``key``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -46,6 +47,7 @@ def interpreter_agents(
     deps: str = "",
     interpreter: str,
     keep: bool | None,
+    intercept: Mapping[str, str] | None = None,
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
@@ -55,9 +57,14 @@ def interpreter_agents(
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     where = resources.place_of(agent, "interpreter")
     python = _python(interpreter, root, env, where)
+    settings = {
+        "intercept": dict(intercept or {}),
+        "declared": sorted(resources.declared_tools),
+        "runs_others": resources.config.unmocked_tools == "passthrough",
+    }
     program = Program(
         f"the agent's process ({interpreter})",
-        (python, str(START), target, root, deps),
+        (python, str(START), target, root, deps, json.dumps(settings)),
         root,
         env,
         greets=True,
@@ -73,8 +80,11 @@ def interpreter_agents(
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
         place = where if problem.is_of_interpreter else resources.place_of(agent, problem.key)
-        raise AuthorError(Problem(problem.what, problem.remedy, place))
+        imported = first.greeting.result()["refused"].get("imported")
+        raise AuthorError(Problem("; ".join(filter(None, (problem.what, imported))), problem.remedy, place))
     ready = first.greeting.result()["ready"]
+    if imported := ready.get("imported"):
+        resources.warn(f"agent '{agent.name}': {imported}")
     told = ready["agent"]
     if told["one_at_a_time"]:
         programs.keep_none()  # a process for each conversation keeps them apart
@@ -92,7 +102,7 @@ def interpreter_agents(
     )
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
-    agents.does = line_of(told, interpreter=interpreter)
+    agents.does = line_of(told, interpreter=interpreter, intercepted=intercept or ())
     return agents
 
 
@@ -135,6 +145,8 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
         return _Refusal(f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True)
     if refused.get("of") == "agent":
         return _Refusal(what, remedy)
+    if refused.get("of") == "intercept":
+        return _Refusal(what, remedy, key=f"intercept.{refused.get('tool')}")
     known = [str(each) for each in refused.get("known") or ()]
     return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
 

@@ -19,6 +19,7 @@ from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside import hooks, model_requests
 from agenteval.agentside.frameworks import plain_agent, recognised
+from agenteval.agentside.importing import Importing
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
 from agenteval.agentside.targets.context import Answered, Context
@@ -281,9 +282,8 @@ class PythonAgent:
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
         answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
-        if self._intercepts and (name := self._intercepts.second_copy()):
-            what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
-            raise InfrastructureError(f"{what}; import it in the agent's module", seen=seen, is_final=True)
+        if self._intercepts and (copied := self._intercepts.second_copy()):
+            raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
             raise InfrastructureError(fault, seen=seen, is_final=True)
 
@@ -418,9 +418,6 @@ def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     written = own.get("intercept")
     for name, target in (written if isinstance(written, Mapping) else {}).items():
         yield from _not_named(f"the function of '{name}'", target, "intercept", name)
-    if written and own.get("interpreter"):
-        what = "intercept is for an agent in agenteval's own process"
-        yield Mistake(what, "remove interpreter, or call the tools through ctx", ("intercept",))
 
 
 def _intercepts(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Intercepts | None:
@@ -440,23 +437,44 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     written, what = options.named, f"agent '{agent.name}'"
     hooks.install()
     set_other_code(is_in_sample)
-    target = load(written, resources.config.root, what=what, place=place, by=find_agent)
+    with _importing(agent, written, resources):
+        target = load(written, resources.config.root, what=what, place=place, by=find_agent)
+        make_deps = _maker(agent, options, resources)
+        intercepts = _intercepts(agent, options, resources)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(
         target,
-        make_deps=_maker(agent, options, resources),
+        make_deps=make_deps,
         timeout_s=agent.timeout_s,
         written=written,
         place=place,
         rate=rate,
-        intercepts=_intercepts(agent, options, resources),
+        intercepts=intercepts,
         warn=resources.warn,
         name=agent.name,
     )
-    agents.does = line_of(agents.agent.described(written))
-    if options.intercept:
-        agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
+    agents.does = line_of(agents.agent.described(written), intercepted=options.intercept)
     return agents
+
+
+@contextmanager
+def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
+    """What is imported in here is watched; where it runs the agent, there is a warning, or its mistakes say
+    so."""
+    runs_others = resources.config.unmocked_tools == "passthrough"
+    root, declared = resources.config.root, resources.declared_tools
+    importing = Importing(target, root, declared, runs_others=runs_others)
+    try:
+        with importing.watched():
+            yield
+    except AuthorError as error:
+        found = (
+            each._replace(what="; ".join(filter(None, (each.what, importing.remark))))
+            for each in error.problems
+        )
+        raise AuthorError(*found) from error
+    if importing.remark:
+        resources.warn(f"agent '{agent.name}': {importing.remark}")
 
 
 def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
@@ -480,6 +498,7 @@ def _elsewhere(
         target=options.named,
         deps=options.deps,
         interpreter=interpreter,
+        intercept=options.intercept,
         keep=options.keep,
         resources=resources,
     )

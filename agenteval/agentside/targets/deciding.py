@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-import sys
 from functools import partial, partialmethod
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from .faults import contained, describe
 from .finding import Method
+from .module_files import is_installed
 from .signatures import is_async, is_context, misfit, parameters_of
 
 if TYPE_CHECKING:
@@ -150,10 +150,12 @@ class Agent(NamedTuple):
         return ""
 
 
-def line_of(told: Mapping[str, Any], *, interpreter: str = "") -> str:
-    """What will be done with an agent, in a line. ``told``: see ``Agent.described``."""
+def line_of(told: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()) -> str:
+    """What will be done with an agent, in a line. ``told``: see ``Agent.described``. ``intercepted``: the
+    tools whose functions the scenario answers for."""
     where = f", in {interpreter}" if interpreter else ""
-    return f"{told['does']}{where}"
+    tools = ", ".join(intercepted)
+    return f"{told['does']}{where}" + (f"; the scenario answers for {tools}" if tools else "")
 
 
 def _article(name: str) -> str:
@@ -325,7 +327,7 @@ def _chosen(cls: type, written: str) -> str | Refusal:
     """The one method of a class that talks."""
     name = cls.__name__
     found = [method for method in METHODS if _is_method(inspect.getattr_static(cls, method, None))]
-    if _is_installed(cls):
+    if is_installed(cls):  # what its ``run`` takes is for an adapter to know
         what = f"the agent is a {name} of {cls.__module__.partition('.')[0]}"
         return Refusal(what, "write a function that takes messages and calls it, or name its method")
     if len(found) == 1:
@@ -346,12 +348,6 @@ def _is_method(found: Any) -> bool:
 def _listed(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def _is_installed(cls: type) -> bool:
-    """A library's: what its ``run`` takes is for an adapter to know."""
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
 
 
 # ── what it takes ────────────────────────────────────────────────────────────────────────────────

@@ -25,6 +25,7 @@ from ..hooks.tool_methods import is_inside, running_inside
 from ..world import UntrackedCallError, current, leave, untracked
 from .finding import TargetError, find
 from .own_calls import NOT_JSON, arguments_of, as_json
+from .wrapped_functions import functions_in
 
 if TYPE_CHECKING:
     from ..world import Answer, World
@@ -79,15 +80,16 @@ class Intercepts:
         found = []
         for name, path in self._sources.items():
             for module in _modules_of(path):
-                function = _Function(name, _reached(name, f"{module}:{self._attributes[name]}", self._base))
-                other = self._tools.get(id(function.function))
-                if other is None:
-                    self._tools[id(function.function)] = name
-                    self._functions.append((name, function))
-                    found.append(name)
-                elif other != name:
-                    what = f"intercept: '{other}' and '{name}' are one function"
-                    raise CannotInterceptError(name, what, "remove one of them")
+                reached = _reached(name, f"{module}:{self._attributes[name]}", self._base)
+                for function in _functions_of(name, reached):
+                    other = self._tools.get(id(function.function))
+                    if other is None:
+                        self._tools[id(function.function)] = name
+                        self._functions.append((name, function))
+                        found.append(name)
+                    elif other != name:
+                        what = f"intercept: '{other}' and '{name}' are one function"
+                        raise CannotInterceptError(name, what, "remove one of them")
         return found
 
     def install(self) -> None:
@@ -99,12 +101,16 @@ class Intercepts:
             _Swapped.of(function).leave(self)
 
     def second_copy(self) -> str:
-        """A tool whose function was loaded once more, under another name; it is intercepted from now on."""
+        """Say that a tool's function was loaded once more, under another name; empty if none was. It is
+        intercepted from now on."""
         known = len(self._functions)
         added = self._added()
         for _, function in self._functions[known:]:
             _Swapped.of(function).users.append(self)
-        return added[0] if added else ""
+        if not added:
+            return ""
+        what = f"the module of the intercepted tool '{added[0]}' was loaded a second time, under another name"
+        return f"{what}; import it in the agent's module"
 
     @property
     def tools(self) -> Mapping[int, str]:
@@ -201,26 +207,30 @@ class _Function:
             raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
 
 
-def _refusal(found: Any) -> str:
+def _functions_of(name: str, reached: _Reached) -> list[_Function]:
+    """What a target names; of a framework's tool the author's functions in it, a plain and an async one where
+    it has both."""
+    if not (isinstance(reached.found, (FunctionType, MethodType)) or _refusal(reached.found, is_tool=True)):
+        within = [_Reached(each, isinstance(each, MethodType)) for each in functions_in(reached.found)]
+        if within:
+            return [_Function(name, each) for each in within]
+    return [_Function(name, reached)]
+
+
+def _refusal(found: Any, *, is_tool: bool = False) -> str:
+    """``is_tool``: an object that may hold a function will do."""
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
         name = getattr(found, "__name__", "it")
         return f"{name} keeps its results (functools.lru_cache): calls that it answers itself are not seen"
+    if is_tool:
+        return ""
     if not isinstance(found, FunctionType):
-        inner = [name for name in ("func", "fn", "function", "coroutine") if _is_function_of(found, name)]
-        more = f"; its function is its attribute '{inner[0]}'" if inner else ""
-        return f"it is a {type(found).__name__}, not a function written in Python{more}"
+        return f"it is a {type(found).__name__}, not a function written in Python, and holds none"
     if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
         return f"{found.__name__} is a generator"
     return ""
-
-
-def _is_function_of(found: Any, name: str) -> bool:
-    try:
-        return isinstance(getattr(found, name, None), FunctionType)
-    except Exception:
-        return False
 
 
 # ── other code for a function ────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .same_names import claim_imports
 
@@ -41,6 +41,12 @@ def module_of_file(path: str, base: str) -> ModuleType:
     outermost = _outermost(packages[0] / _PACKAGE)
     within = [*(folder.name for folder in packages[1:]), *([] if file.name == _PACKAGE else [file.stem])]
     return import_module(".".join((outermost.__name__, *within)))
+
+
+def is_installed(of: Any) -> bool:
+    """Return whether a class or function is of an installed library."""
+    file = getattr(sys.modules.get(getattr(of, "__module__", None) or ""), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
 
 
 def _packages_around(file: Path) -> list[Path]:

@@ -6,7 +6,8 @@
                         {"tool_result": {"id", "result", "is_error"}}, with "over": true where nobody answers
                         any more; {"tool_result": {"id", "go": true}}: carry it out yourself
                         {"over": true}: the conversation is over, the process may play another
-    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else
+    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else; in
+                        both "imported", what the import did besides
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
                         the agent has such a tool, and "own": true if it will carry it out
                         {"tool_done": {"id", "result", "is_error"}}: it has
@@ -35,15 +36,18 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import count
 from queue import Queue
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from .. import hooks, model_requests
+from ..importing import Importing
+from ..world import World
 from .bounded import LARGER, is_too_large
 from .calling import Played
 from .context import Answered, Context
-from .deciding import Refusal, decide, no_maker
+from .deciding import Agent, Refusal, decide, no_maker
 from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
 from .finding import TargetError, find, find_agent
+from .intercepting import CannotInterceptError, Intercepts
 from .plain import plain, returned
 
 if TYPE_CHECKING:
@@ -56,27 +60,59 @@ _CLOSING_S = 1.0
 """So long a conversation may take to let go of what it holds."""
 
 
-def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
-    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none."""
+def work(
+    target: str, base: str, deps: str, recognise: Recognise, settings: Mapping[str, Any] | None = None
+) -> None:
+    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none.
+    ``settings``: ``intercept``, the agent's functions that the scenario answers for, by tool; ``declared``
+    and ``runs_others``, see ``Importing``."""
     lines, out = _taken_over()
     wire = _Wire(out)
     hooks.install()
+    settings = settings or {}
+    others = bool(settings.get("runs_others"))
+    importing = Importing(target, base, settings.get("declared") or (), runs_others=others)
+    with importing.watched():
+        loaded = _loaded(target, base, deps, recognise, settings.get("intercept") or {})
+    if not isinstance(loaded, _Loaded):
+        wire.send({"refused": {**loaded, "imported": importing.remark}})
+        return
+    agent, make_deps, intercepts = loaded
+    intercepts.install()
+    ready = {"python": platform.python_version(), "agent": agent.described(target)}
+    wire.send({"ready": {**ready, "imported": importing.remark}})
+    requests: Queue[dict[str, Any] | None] = Queue()
+    threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
+
+    def played_anew() -> Played:
+        return Played(agent, recognise, make_deps, World(intercepted=intercepts.tools))
+
+    _play(played_anew, intercepts.second_copy, wire, requests)
+
+
+class _Loaded(NamedTuple):
+    agent: Agent
+    make_deps: Any
+    intercepts: Intercepts
+
+
+def _loaded(
+    target: str, base: str, deps: str, recognise: Recognise, intercept: Mapping[str, str]
+) -> _Loaded | dict[str, Any]:
+    """What is imported; or why the target cannot be played."""
     try:
         make_deps = find(deps, base) if deps else None
         agent = decide(find_agent(target, base), target, recognise, has_deps=bool(deps))
     except TargetError as error:
-        told = {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
-        wire.send({"refused": told})
-        return
+        return {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
     if make_deps is not None and (no := no_maker(make_deps, deps)):
         agent = no
     if isinstance(agent, Refusal):
-        wire.send({"refused": {"of": "agent", "what": agent.what, "remedy": agent.remedy}})
-        return
-    wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
-    requests: Queue[dict[str, Any] | None] = Queue()
-    threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
-    _play(partial(Played, agent, recognise, make_deps), wire, requests)
+        return {"of": "agent", "what": agent.what, "remedy": agent.remedy}
+    try:
+        return _Loaded(agent, make_deps, Intercepts(intercept, base))
+    except CannotInterceptError as error:
+        return {"of": "intercept", "tool": error.tool, "what": error.what, "remedy": error.remedy}
 
 
 def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
@@ -192,7 +228,12 @@ def _arguments(args: Any) -> Any:
     return args
 
 
-def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
+def _play(
+    played_anew: Callable[[], Played],
+    second_copy: Callable[[], str],
+    wire: _Wire,
+    requests: Queue[dict[str, Any] | None],
+) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
     session, played, batches = None, played_anew(), count(1)
@@ -209,6 +250,8 @@ def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[s
         if request["session"] != session:
             session, played, batches = request["session"], played_anew(), count(1)
         told = _told(played, request, wire, loop, batches)
+        if copied := second_copy():
+            told["missed"] = copied
         wire.is_busy = False
         wire.send(told)
 

@@ -223,7 +223,11 @@ def prepare(request: Request) -> Prepared:
             visibility = {**earlier, **visibility}
     plan = resolve.plan_of(suite, config, samples, ranges, visibility=visibility, unapplied=unapplied)
     resources = wiring.Resources(
-        config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
+        config,
+        loaded.secrets,
+        no_judge=request.judging.no_judge,
+        recording=request.recording,
+        declared_tools=frozenset(name for scenario in loaded_scenarios for name in scenario.tools),
     )
     plan = plan.model_copy(update={"secrets": resources.marked.placeholders})
     runtime, samples = wiring.runtime_of(
@@ -241,7 +245,7 @@ def prepare(request: Request) -> Prepared:
         plan=plan,
         runtime=runtime,
         metrics=chosen,
-        remarks=remarks,
+        remarks=(*remarks, *resources.take_warnings()),
         suite=tuple(loaded_scenarios),
         request=request,
     )

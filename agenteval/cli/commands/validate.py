@@ -33,7 +33,8 @@ def validate(request: Request) -> int:
         goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
         have, unmocked_are = prepared.resources.agents_have, prepared.plan.unmocked_tools
         never = impossible_expectations(prepared.samples, have, unmocked_are)
-        for text in (*prepared.remarks, *empty_lists(prepared.scenarios), *never, *goals):
+        warnings = (*prepared.remarks, *prepared.resources.take_warnings())
+        for text in (*warnings, *empty_lists(prepared.scenarios), *never, *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     lines = [

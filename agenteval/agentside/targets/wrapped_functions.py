@@ -1,0 +1,75 @@
+"""The author's functions inside what a decorator or class made of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from .module_files import is_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAMES = (
+    "__wrapped__",
+    *("func", "_func", "fn", "_fn", "function", "_function", "coroutine", "async_fn", "_async_fn"),
+    *("real_fn", "_real_fn", "_tool_func", "tool_function", "real_func", "the_func", "forward"),
+)
+"""Under which frameworks keep a tool's function, as an attribute or in the closure of a function of their
+own."""
+_PASSAGES = ("__self__", "on_invoke_tool", "_invoke_tool_impl", "_on_invoke_tool_impl", "invoke_tool_impl")
+"""Under which they keep what has it. One that is the author's own takes no arguments of a tool."""
+_DEEPEST = 5
+
+
+def functions_in(tool: Any) -> list[Any]:
+    """Return the functions and bound methods that a tool holds, those of its own library left out; empty
+    where there are none. Nothing of the tool is called but its properties."""
+    own = _package(type(tool)) if is_installed(type(tool)) else ""
+    libraries = frozenset(filter(None, (own, __name__.partition(".")[0])))  # ours: a hook may be around it
+    found: dict[int, Any] = {}
+    for each in _walk(tool, libraries, 0, set()):
+        found.setdefault(id(getattr(each, "__func__", each)), each)
+    return list(found.values())
+
+
+def _walk(holder: Any, libraries: frozenset[str], depth: int, seen: set[int]) -> Iterator[Any]:
+    if depth > _DEEPEST or id(holder) in seen:
+        return
+    seen.add(id(holder))
+    for name, value in _held(holder):
+        function = value.__func__ if isinstance(value, MethodType) else value
+        is_function = isinstance(function, FunctionType)
+        is_of_library = _package(function if is_function else type(value)) in libraries
+        if is_function and not is_of_library:
+            if name in _NAMES:
+                yield value
+        elif is_of_library or isinstance(value, partial):
+            yield from _walk(value, libraries, depth + 1, seen)
+
+
+def _held(holder: Any) -> Iterator[tuple[str, Any]]:
+    """What is under one of the names."""
+    for name in (*_NAMES, *_PASSAGES):
+        try:
+            value = getattr(holder, name, None)
+        except Exception:  # a property that needs what is not there yet
+            continue
+        if value is not None:
+            yield name, value
+    if not isinstance(holder, FunctionType):
+        return
+    for name, cell in zip(holder.__code__.co_freevars, holder.__closure__ or ()):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # it is still empty
+            continue
+        if name in (*_NAMES, *_PASSAGES):
+            yield name, value
+
+
+def _package(of: Any) -> str:
+    """The outermost package of a class, or of where a function was written, whatever it says of itself."""
+    module = of.__globals__.get("__name__") if isinstance(of, FunctionType) else of.__module__
+    return str(module or "").partition(".")[0]
