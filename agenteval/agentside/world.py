@@ -173,7 +173,8 @@ class World:
             self._answered = len(self._asked)
 
     def close(self) -> None:
-        """The conversation is over."""
+        """The conversation is over. Contexts that outlive it hold the world, and must not hold the agent."""
+        self.target = None
         with _LOCK:
             _OPEN.discard(self)
 

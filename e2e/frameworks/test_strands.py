@@ -562,6 +562,18 @@ def test_an_agent_that_is_a_tool_can_be_mocked() -> None:
     assert scenario.seen == [("below", {"input": "x"})]
 
 
+def test_the_tools_of_a_swarm_that_a_function_runs_are_answered_and_its_hand_offs_are_no_calls() -> None:
+    def hands_over(turn: Turn) -> Any:
+        to = {"agent_name": "second", "message": "please"}
+        return "done" if turn.results else [("handoff_to_agent", to)]
+
+    first = agent(hands_over, name="first")
+    second = agent(lambda turn: "done" if turn.results else [("look", {"key": "k"})], look, name="second")
+    found = in_turn(Scenario(look="x"), lambda: Swarm([first, second])("a"))
+    assert [each.node_id for each in found.value.node_history] == ["first", "second"]
+    assert (found.seen, found.fault, RAN) == ([("look", {"key": "k"})], "", [])
+
+
 SERVER = """
 import os
 try:
