@@ -3,6 +3,7 @@ mark, and none may."""
 
 from __future__ import annotations
 
+import json
 import textwrap
 from typing import Any
 
@@ -15,6 +16,7 @@ import pydantic_ai
 from e2e.frameworks.talking import Scenario, agent_of, attempted, replies
 from e2e.frameworks.talking import made as calls_made
 from tests.support.kit import Project
+from tests.support.local_servers import Behaviour, LocalServer, Request, answer, completion, respond_json
 
 IS_2 = hasattr(pydantic_ai.exceptions, "ToolFailed")
 
@@ -595,3 +597,57 @@ def test_what_the_provider_called_is_a_call_of_that_name() -> None:
     assert calls_made(reply) == [("get_order", {"order_id": "1"}), ("web_search", {"query": "q"})]
     assert not [each for each in reply["messages"] if each["role"] == "tool"]
     assert (attempted(reply), reply["unplaced"]) == ([], [])
+
+
+ASKS_A_SERVER = """
+import os
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+class Status(pydantic.BaseModel):
+    status: str
+
+provider = OpenAIProvider(base_url=os.environ["MODEL_URL"], api_key="none")
+shop = Agent(OpenAIChatModel("m", provider=provider), tools=[get_order], output_type=Status)
+
+async def wrapped(question: str):
+    return (await shop.run(question)).output.status
+"""
+
+
+@pytest.mark.parametrize("target", ["shop", "wrapped"])
+def test_the_tokens_of_a_typed_output_count(project: Project, target: str) -> None:
+    """Of these requests the framework's messages show the first alone: 4 of 24 tokens."""
+    pytest.importorskip("pydantic_ai.models.openai")
+
+    def reply(request: Request) -> Behaviour:
+        messages = request.json["messages"]
+        is_answered = any(message["role"] == "tool" for message in messages)
+        name, args = (
+            ("final_result", {"status": "shipped"}) if is_answered else ("get_order", {"order_id": "A"})
+        )
+        call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        tokens = 15 if is_answered else 3
+        usage = {
+            "prompt_tokens": tokens,
+            "completion_tokens": tokens // 3,
+            "total_tokens": tokens + tokens // 3,
+        }
+        made = completion(None, finish_reason="tool_calls", tool_calls=[call])
+        return respond_json({**made, "created": 1, "usage": usage})
+
+    project.agent(BEGIN + ASKS_A_SERVER)
+    project.config("", target=f"agent.py:{target}")
+    for limit, code in ((24, 0), (23, 1)):
+        project.scenarios(f"""
+        id: typed
+        turns: [Where is it?]
+        tools: {{get_order: {{returns: shipped}}}}
+        expect: {{tool_calls: {{match: strict, calls: [{{name: get_order}}]}}, limits: {{tokens: {limit}}}}}
+        """)
+        with LocalServer(answer(reply)) as server:
+            done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+        assert done.code == code, done.all
+    usage = project.sample()["turns"][0]["usage"]
+    assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 18, 6)
+    assert not (project.root / "marks").exists()
