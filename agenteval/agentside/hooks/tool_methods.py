@@ -31,6 +31,8 @@ class Call(NamedTuple):
     wraps; by default its id, else the tool."""
     is_agent: bool = False
     """Another agent is called as a tool: it runs unless the scenario mocks it."""
+    misfit: str = ""
+    """Why the framework refuses the arguments before any tool runs; ``give`` has it say so in its words."""
 
 
 class _Inside(NamedTuple):
@@ -182,6 +184,34 @@ def hook(
     return change
 
 
+def awaited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return ``change`` for a method that callers await, also where a class has a plain function for it: a
+    decorated one, or one that hands on to another object."""
+
+    def change_any(real: Any) -> Any:
+        @functools.wraps(real)
+        async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
+            return await real(tool, *args, **kwargs)
+
+        return change(real if inspect.iscoroutinefunction(real) else run)
+
+    return change_any
+
+
+def iterated(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same for a method whose events callers iterate over."""
+
+    def change_any(real: Any) -> Any:
+        @functools.wraps(real)
+        async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
+            async for event in real(tool, *args, **kwargs):
+                yield event
+
+        return change(real if inspect.isasyncgenfunction(real) else stream)
+
+    return change_any
+
+
 def _is_same(outer: _Inside, layer: str, key: Any, call: Call) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, or what a tool of one
     framework hands on to the layer below."""
@@ -249,7 +279,7 @@ class _Met:
     @property
     def is_asked(self) -> bool:
         """Whether the scenario is to be asked."""
-        return not self._refused and not self._is_left
+        return self._call is not None and not (self._refused or self._call.misfit or self._is_left)
 
     @property
     def _is_left(self) -> bool:
@@ -259,6 +289,8 @@ class _Met:
 
     def _refusal(self) -> Answer | None:
         """By an error for the model: an exception of ours would hang some frameworks, and end others."""
+        if self._call is not None and self._call.misfit and not self._refused:
+            return Answer({"error": self._call.misfit}, is_error=True)
         if not self._refused:
             return None
         if self._world is not None:
