@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS: dict[str, str] = {
+    "autogen_core.tools": "autogen",
     "google.adk.tools.base_tool": "google_adk",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
