@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HOOKS: dict[str, str] = {
     "autogen_core.tools": "autogen",
     "google.adk.tools.base_tool": "google_adk",
+    "llama_index.core.tools.types": "llamaindex",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
 }
 """The modules that are changed once they are imported, and the module here that does it."""
