@@ -13,11 +13,12 @@ pytest.importorskip("autogen_agentchat")
 
 AGENT = """
 import logging
-from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_agentchat.tools import AgentTool
-from autogen_core import FunctionCall
+from autogen_core import CancellationToken, FunctionCall, SingleThreadedAgentRuntime
 from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
+from autogen_core.tools import FunctionTool, StaticWorkbench, ToolOverride, Workbench
 
 logging.disable()
 
@@ -146,6 +147,135 @@ agent = shop(tools=[AgentTool(helper), refund])
     assert not ran(project)
 
 
+def test_an_agent_as_a_tool_can_be_mocked_and_then_nothing_in_it_runs(project: Project) -> None:
+    code = """
+helper = shop("helper", description="helps", tools=[get_order])
+agent = shop(tools=[AgentTool(helper), refund])
+"""
+    done = play(project, AGENT + code, ["delegate"], tools="{helper: {returns: {by: nobody}}}")
+    assert done.code == 0, done.all
+    assert [name for name, *_ in calls(project)] == ["helper"]
+    assert answers(project) == ["""4 messages, [('{"by": "nobody"}', False)]"""]
+    assert not ran(project)
+
+
+def test_a_team_is_made_anew_for_each_conversation(project: Project) -> None:
+    done = play_two(project, AGENT + "agent = RoundRobinGroupChat([agent], max_turns=1)")
+    assert done.code == 0, done.all
+    for name in ("early", "late"):
+        first, second = answers(project, name)
+        assert first == f"""4 messages, [('{{"status": "{name}"}}', False)]"""
+        assert second == "6 messages, hello"
+        (call,) = project.sample(name)["turns"][0]["tool_calls"]
+        assert (call["name"], call["args"], call["agent"]) == ("get_order", {"id": "1"}, "shop")
+    assert not ran(project)
+
+
+def test_a_hand_off_within_a_team_is_no_call_and_shows_as_who_speaks(project: Project) -> None:
+    code = """
+agent = Swarm([shop(handoffs=["returns"]), shop("returns", tools=[refund])], max_turns=2)
+"""
+    done = play(project, AGENT + code, ["transfer_to_returns({})"], tools="{refund: {returns: done}}")
+    assert done.code == 0, done.all
+    assert calls(project) == []
+    assert "returns" in str(project.sample()["turns"][0])
+
+
+AROUND = """
+async def loop(tool, args, **more):
+    try:
+        result = await tool.run_json(args, CancellationToken(), **more)
+        return tool.return_value_as_string(result), type(result).__name__
+    except Exception as error:
+        return str(error), "error"
+
+class Loud(FunctionTool):
+    component_provider_override = "agent.Loud"
+
+    async def run_json(self, args, cancellation_token, call_id=None):
+        return await super().run_json(args, cancellation_token, call_id)
+
+class Own(Workbench):
+    "Hands on to another, by plain functions."
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    async def list_tools(self):
+        return await self.inner.list_tools()
+
+    def call_tool(self, *args, **more):
+        return self.inner.call_tool(*args, **more)
+
+    async def nothing(self, *_):
+        return {}
+
+    start = stop = reset = save_state = load_state = nothing
+
+own = Own(StaticWorkbench([FunctionTool(get_order, "looks")]))
+renamed = StaticWorkbench(
+    [FunctionTool(get_order, "looks"), FunctionTool(refund, "pays")],
+    {"get_order": ToolOverride(name="look_up")})
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ("await shop().run(task=text)", """4 messages, [('{"status": "shipped"}', False)]"""),
+        ("await RoundRobinGroupChat([shop()], max_turns=1).run(task=text)", "4 messages, [('{"),
+        ("await loop(FunctionTool(get_order, ''), {'id': '1'})", "\"{'status': 'shipped'}\", 'dict'"),
+        ("await loop(FunctionTool(get_order, ''), {'id': '1'}, call_id='x')", "'status': 'shipped'"),
+        ("await loop(Loud(get_order, ''), {'id': '1'})", "'status': 'shipped'"),
+        ("await asyncio.to_thread(asyncio.run, shop().run(task=text))", "4 messages, [('{"),
+        (
+            "await shop(tools=None, workbench=own).run(task=text)",
+            """4 messages, [('{"status": "shipped"}', False)]""",
+        ),
+    ],
+)
+def test_tools_are_met_wherever_they_are_run(project: Project, body: str, answer: str) -> None:
+    code = f"""
+import asyncio
+
+async def agent(text):
+    done = {body}
+    return str(done) if isinstance(done, tuple) else done.messages[-1].content
+"""
+    done = play(project, AGENT + AROUND + code, [ORDER], tools="{get_order: {returns: {status: shipped}}}")
+    assert done.code == 0, done.all
+    assert [(name, args) for name, args, _ in calls(project)] == [("get_order", {"id": "1"})]
+    assert answer in answers(project)[0]
+    assert not ran(project)
+
+
+def test_a_tool_has_the_name_by_which_its_workbench_offers_it(project: Project) -> None:
+    code = AGENT + AROUND + "agent = shop(tools=None, workbench=renamed)"
+    turns = ['look_up({"id": "1"})', 'look_up({"nr": 1})']
+    done = play(project, code, turns, tools="{look_up: {returns: {status: shipped}}}")
+    assert done.code == 0, done.all
+    first, unfit = answers(project)
+    assert first == """4 messages, [('{"status": "shipped"}', False)]"""
+    assert unfit.endswith(", True)]"), unfit
+    assert [name for name, *_ in calls(project)] == ["look_up"]
+    assert not ran(project)
+
+
+def test_what_a_real_tool_raises_is_its_result(project: Project) -> None:
+    code = """
+def broken(id: str) -> str:
+    "Breaks."
+    raise ValueError("out of order")
+
+async def agent(text):
+    return (await shop(tools=[broken]).run(task=text)).messages[-1].content
+"""
+    done = play(project, AGENT + code, ['broken({"id": "1"})'], "unmocked_tools: passthrough", "{}")
+    assert "4 messages, [('out of order', True)]" in answers(project)
+    (call,) = project.sample()["turns"][0]["tool_calls"]
+    assert "out of order" in str(call["result"]), done.all
+
+
 def test_a_hand_off_that_nobody_takes_proves_nothing(project: Project) -> None:
     done = play(project, AGENT + "agent = shop(handoffs=['user'])", ["transfer_to_user({})"])
     assert done.code == 3, done.all
@@ -162,7 +292,12 @@ def test_a_model_that_breaks_is_the_agents_failure(project: Project) -> None:
     ("code", "why"),
     [
         ("agent = AssistantAgent", "the agent is the class AssistantAgent of AutoGen"),
-        ("agent = RoundRobinGroupChat([agent])", "a RoundRobinGroupChat of AutoGen is not played"),
+        ("agent = UserProxyAgent('person')", "a UserProxyAgent of AutoGen is not played"),
+        ("agent = RoundRobinGroupChat([UserProxyAgent('person')])", "a UserProxyAgent of AutoGen is not"),
+        (
+            "agent = RoundRobinGroupChat([agent], runtime=SingleThreadedAgentRuntime())",
+            "the RoundRobinGroupChat has a runtime, which all conversations would share",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str) -> None:

@@ -131,6 +131,97 @@ def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project) 
     assert ran(project) == ["refund"]
 
 
+AROUND = """
+import asyncio
+from llama_index.core.tools import FunctionTool, ToolOutput
+from llama_index.core.tools.types import AsyncBaseTool, BaseTool, ToolMetadata, adapt_to_async_tool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
+
+class Loud(FunctionTool):
+    def call(self, *args, **kwargs):
+        return super().call(*args, **kwargs)
+
+    def acall(self, *args, **kwargs):
+        return super().acall(*args, **kwargs)
+
+class Bare(BaseTool):
+    metadata = ToolMetadata("looks", "get_order")
+
+    def __call__(self, input):
+        mark("get_order")
+
+class Own(Workflow):
+    @step
+    async def work(self, ev: StartEvent) -> StopEvent:
+        return StopEvent(result=await FunctionTool.from_defaults(get_order).acall(id="1"))
+
+looks = FunctionTool.from_defaults(get_order)
+partial = FunctionTool.from_defaults(get_order, partial_params={"id": "secret"})
+bare = adapt_to_async_tool(Bare())
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "args"),
+    [
+        ('await shop().run(user_msg=\'get_order({"id": "1"})\')', {"id": "1"}),
+        ("await Own().run()", {"id": "1"}),
+        ("await looks.acall(id='1')", {"id": "1"}),
+        ("looks.call(id='1')", {"id": "1"}),
+        ("looks('1')", {"id": "1"}),
+        ("await asyncio.to_thread(looks.call, id='1')", {"id": "1"}),
+        ("Loud.from_defaults(get_order).call(id='1')", {"id": "1"}),
+        ("await Loud.from_defaults(get_order).acall(id='1')", {"id": "1"}),
+        ("partial()", {}),
+        ("await bare.acall('1')", {"input": "1"}),
+        ("bare.call('1')", {"input": "1"}),
+    ],
+)
+def test_tools_are_met_wherever_they_are_run(project: Project, body: str, args: dict[str, str]) -> None:
+    code = f"{AROUND}\nasync def agent(text):\n    return str({body})\n"
+    done = play(project, AGENT + code, ["where is it?"], tools="{get_order: {returns: {status: shipped}}}")
+    assert done.code == 0, done.all
+    assert [(name, given) for name, given, _ in calls(project)] == [("get_order", args)]
+    assert "shipped" in answers(project)[0]
+    assert not ran(project)
+
+
+def test_an_agent_that_the_function_of_a_tool_runs_has_tools_that_a_scenario_may_answer(
+    project: Project,
+) -> None:
+    code = """
+def helper(name):
+    return shop(name=name)
+
+async def ask(text: str) -> str:
+    "Ask another."
+    return str(await helper("below").run(user_msg='get_order({"id": "1"})'))
+
+agent = shop(tools=[ask])
+"""
+    tools = "{get_order: {returns: {status: shipped}}}"
+    done = play(project, AGENT + code, ['ask({"text": "a"})'], "unmocked_tools: passthrough", tools)
+    assert done.code == 0, done.all
+    assert [name for name, *_ in calls(project)] == ["ask", "get_order"]
+    assert "shipped" in answers(project)[0]
+    assert not ran(project)
+
+
+def test_what_a_real_tool_raises_is_its_result(project: Project) -> None:
+    code = """
+def broken(id: str) -> str:
+    "Breaks."
+    raise ValueError("out of order")
+
+async def agent(text):
+    return str(await shop(tools=[broken]).run(user_msg=text))
+"""
+    done = play(project, AGENT + code, ['broken({"id": "1"})'], "unmocked_tools: passthrough", "{}")
+    assert answers(project) == ["3 messages, out of order"], done.all
+    (call,) = project.sample()["turns"][0]["tool_calls"]
+    assert "out of order" in str(call["result"])
+
+
 def test_a_hand_off_shows_as_who_speaks_and_lasts(project: Project) -> None:
     code = """
 returns = shop(name="returns", description="takes back", tools=[refund])

@@ -1,19 +1,13 @@
-"""Agents of LlamaIndex, alone or in an ``AgentWorkflow``: a copy for each conversation, whose ``get_tools``
-gives copies of the tools that ask the scenario.
-
-The copies keep the class of the tools, so that the framework treats them as ever; what they are called with
-is checked against the function's signature, since the call would have failed there.
-"""
+"""Agents of LlamaIndex, alone or in an ``AgentWorkflow``."""
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
 from ..world import Answer
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from ..world import World
@@ -22,6 +16,7 @@ _AGENT = "llama_index.core.agent.workflow.base_agent.BaseWorkflowAgent"
 _TEAM = "llama_index.core.agent.workflow.multi_agent_workflow.AgentWorkflow"
 _CODE_ACT = "llama_index.core.agent.workflow.codeact_agent.CodeActAgent"
 _REACT = "llama_index.core.agent.workflow.react_agent.ReActAgent"
+_WORKFLOW = "workflows.workflow.Workflow"
 _HAND_OFF = "handoff"
 """The framework's own tool; it lets nobody else have the name."""
 
@@ -34,12 +29,17 @@ class LlamaIndex:
     def matches(self, obj: Any) -> bool:
         return any(kind in (_AGENT, _TEAM) for kind in kinds(obj))
 
+    def _is_one(self, value: Any) -> bool:
+        return self.matches(value) or _WORKFLOW in kinds(value)
+
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in agent.tools or ():
                 told = _told(tool)
                 found.setdefault(told.name, told)
+                if may_run(getattr(tool, "real_fn", None), self._is_one, "llama_index"):
+                    found[""] = MORE
             if agent.tool_retriever is not None:
                 found[""] = MORE
         return list(found.values())
@@ -88,7 +88,7 @@ class _Conversation:
     """The history is a memory of its own; the framework keeps none that could be given to the next run."""
 
     def __init__(self, obj: Any, world: World) -> None:
-        self._agent = _copied(obj, world)
+        self._agent = obj
         self._world = world
         self._memory: Any = None
         self._context: Any = None
@@ -124,59 +124,6 @@ class _Conversation:
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
-
-
-def _copied(obj: Any, world: World) -> Any:
-    new = copy.copy(obj)
-    all_tools = obj.get_tools
-
-    async def get_tools(*args: Any, **kwargs: Any) -> list[Any]:
-        return [_stand_in(tool, world) for tool in await all_tools(*args, **kwargs)]
-
-    object.__setattr__(new, "get_tools", get_tools)  # a field of the model it is not
-    return new
-
-
-def _stand_in(tool: Any, world: World) -> Any:
-    """A copy of a tool that asks the scenario."""
-    if tool.metadata.name == _HAND_OFF:
-        return tool
-    new = copy.copy(tool)
-    name, hidden = tool.metadata.get_name(), getattr(tool, "ctx_param_name", None)
-
-    async def acall(*args: Any, **kwargs: Any) -> Any:
-        from llama_index.core.tools import ToolOutput
-
-        _require_fit(tool, args, kwargs)
-        given = {key: value for key, value in kwargs.items() if key != hidden}
-        ran: list[Any] = []
-
-        async def own() -> Any:
-            output = await tool.acall(*args, **kwargs)
-            ran.append(output)
-            return output.raw_output if output.raw_output is not None else output.content
-
-        answer = await world.call(name, copy.deepcopy(given), own)
-        if ran:
-            return ran[0]
-        return ToolOutput(
-            content=answer.failure if answer.is_error else answer.text,
-            tool_name=name,
-            raw_input={"args": args, "kwargs": given},
-            raw_output=answer.value,
-            is_error=answer.is_error,
-        )
-
-    object.__setattr__(new, "acall", acall)
-    return new
-
-
-def _require_fit(tool: Any, args: Any, kwargs: dict[str, Any]) -> None:
-    """Raises ``TypeError``, as the function would, for arguments that it has not."""
-    function = getattr(tool, "real_fn", None)
-    if function is not None:
-        given = {**getattr(tool, "partial_params", {}), **kwargs}
-        inspect.signature(function).bind(*args, **given)
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────

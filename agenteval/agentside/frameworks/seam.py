@@ -234,6 +234,44 @@ def _below(base: type) -> set[type]:
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────
 
 
+_MOST = 200
+"""So many functions are looked at."""
+
+
+def may_run(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
+    """Return whether a function, or one that it names, names something that fits, such as an agent or the
+    class of one, which it may run. Nothing is called; functions of the framework's ``package`` are not read.
+    """
+    waiting: list[Any] = [function]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
+        each = inspect.unwrap(getattr(waiting[0], "__func__", waiting[0]))
+        del waiting[0]
+        code = getattr(each, "__code__", None)
+        if code is None or id(each) in seen or (each.__module__ or "").partition(".")[0] == package:
+            continue
+        seen.add(id(each))
+        named = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
+        held = [*named, *map(_held, each.__closure__ or ())]
+        if any(map(fits, held)):
+            return True
+        waiting += [value for value in held if inspect.isroutine(value)]
+    return False
+
+
+def _held(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _names_in(code: Any) -> set[str]:
+    """The names that code uses, with the functions in it."""
+    inner = [each for each in code.co_consts if hasattr(each, "co_names")]
+    return set(code.co_names).union(*map(_names_in, inner))
+
+
 def adds_code(obj: Any, package: str) -> bool:
     """Return whether the class of an object of a framework has methods that are not its ``package``'s."""
     for cls in type(obj).__mro__:

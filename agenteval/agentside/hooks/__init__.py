@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS: dict[str, str] = {
+    "autogen_core.tools": "autogen",
     "google.adk.tools.base_tool": "google_adk",
     "agent_framework._tools": "agent_framework",
     "agents.computer": "openai_agents_computer",
@@ -30,6 +31,7 @@ HOOKS: dict[str, str] = {
     "mcp.client.session": "mcp",
     "httpx": "http_clients",
     "httpx2": "http_clients",
+    "llama_index.core.tools.types": "llamaindex",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "smolagents.agents": "smolagents",
     "smolagents.tools": "smolagents",

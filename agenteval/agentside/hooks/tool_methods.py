@@ -204,6 +204,34 @@ def hook(
     return change
 
 
+def awaited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return ``change`` for a method that callers await, also where a class has a plain function for it: a
+    decorated one, or one that hands on to another object."""
+
+    def change_any(real: Any) -> Any:
+        @functools.wraps(real)
+        async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
+            return await real(tool, *args, **kwargs)
+
+        return change(real if inspect.iscoroutinefunction(real) else run)
+
+    return change_any
+
+
+def iterated(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same for a method whose events callers iterate over."""
+
+    def change_any(real: Any) -> Any:
+        @functools.wraps(real)
+        async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
+            async for event in real(tool, *args, **kwargs):
+                yield event
+
+        return change(real if inspect.isasyncgenfunction(real) else stream)
+
+    return change_any
+
+
 def _is_same(outer: _Inside, layer: str, key: Any, call: Call, is_mocked: bool) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
     another under its name hands on, or what a tool of one framework hands on to the layer below. One of

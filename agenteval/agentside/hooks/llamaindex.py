@@ -1,0 +1,56 @@
+"""LlamaIndex: ``call`` and ``acall`` of its tools, and ``__call__`` of those that have no more."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .tool_methods import Call, awaited, change_below, hook, named
+
+_FRAMEWORK = "llama_index.core.agent."
+
+
+def install(module: Any) -> None:
+    """``module``: ``llama_index.core.tools.types``."""
+    change = hook("LlamaIndex", _read, _give, recorded=_recorded)
+    change_below(module.BaseTool, ("__call__", "call"), change)
+    change_below(module.BaseTool, ("acall",), awaited(change))
+
+
+def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    function = getattr(tool, "real_fn", None)
+    if (getattr(function, "__module__", None) or "").startswith(_FRAMEWORK):
+        return None  # the hand-off of a workflow
+    misfit = ""
+    if function is not None:
+        try:
+            inspect.signature(function).bind(*args, **{**getattr(tool, "partial_params", {}), **kwargs})
+        except TypeError as error:
+            misfit = str(error)
+    key = id(getattr(tool, "base_tool", tool))  # an adapter, or what it adapts
+    return Call(tool.metadata.get_name(), _args(tool, args, kwargs), key=key, misfit=misfit)
+
+
+def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Without what the framework, and not the model, gives."""
+    hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
+    properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
+    given = named(properties, args, kwargs)
+    return {name: value for name, value in given.items() if name not in hidden}
+
+
+def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    from llama_index.core.tools import ToolOutput
+
+    return ToolOutput(
+        content=answer.failure if answer.is_error else answer.text,
+        tool_name=tool.metadata.get_name(),
+        raw_input={"args": args, "kwargs": _args(tool, (), kwargs)},
+        raw_output=answer.value,
+        is_error=answer.is_error,
+    )
+
+
+def _recorded(output: Any) -> Any:
+    raw = getattr(output, "raw_output", None)
+    return raw if raw is not None else getattr(output, "content", output)
