@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hooks.google_adk import is_own
 from ..world import Answer
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    hints_of,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -60,6 +72,8 @@ class GoogleAdk:
                 told = _told(tool)
                 if told:
                     found.setdefault(told.name, told)
+                if may_run(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
+                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
@@ -136,8 +150,10 @@ def _told(tool: Any) -> Tool | None:
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
-    if _is(tool, _AGENT_TOOL) or _is_own(tool):
+    if _is_own(tool):
         return None
+    if _is(tool, _AGENT_TOOL):
+        return Tool(name, tool.description or "", _parameters(tool), is_agent=True)
     return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 

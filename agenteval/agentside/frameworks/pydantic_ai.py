@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
+from .seam import MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +76,8 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
         for name, tool in held.items():
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
             yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
+            if may_run(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
+                yield MORE  # those of an agent that the function runs
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
             yield from _tools_in(each)
