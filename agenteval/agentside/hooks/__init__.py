@@ -35,6 +35,7 @@ HOOKS: dict[str, str] = {
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
     "smolagents.agents": "smolagents",
     "smolagents.tools": "smolagents",
+    "strands.tools.decorator": "strands_functions",
     "strands.types.tools": "strands",
 }
 """The modules that are changed once they are imported, and the module here that does it."""

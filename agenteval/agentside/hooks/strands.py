@@ -1,4 +1,4 @@
-"""Strands: ``AgentTool.stream``, and a decorated tool that code calls as the function that it is."""
+"""Strands: ``AgentTool.stream``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import inspect
 import json
 from typing import Any
 
-from .. import world as worlds
 from .tool_methods import Call, ToolFailedError, change_below, hook, named
 
 _FRAMEWORKS = (
@@ -20,7 +19,6 @@ _FRAMEWORKS = (
 def install(module: Any) -> None:
     """``module``: ``strands.types.tools``."""
     change_below(module.AgentTool, ("stream",), _streamed)
-    change_below(module.AgentTool, ("__call__",), _called)
 
 
 def is_of_framework(tool: Any) -> bool:
@@ -38,9 +36,6 @@ def text_of(result: Any) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-# ── called by an agent ───────────────────────────────────────────────────────────────────────────
 
 
 def _streamed(real: Any) -> Any:
@@ -69,7 +64,7 @@ def _misfit(tool: Any, given: Any) -> str:
         return ""
     try:
         function = tool.__wrapped__
-        injected = {*inspect.signature(function).parameters} - {*_properties(tool), "agent", "self", "cls"}
+        injected = {*inspect.signature(function).parameters} - {*properties_of(tool), "agent", "self", "cls"}
         metadata = FunctionToolMetadata(function, *injected)
     except Exception:  # a schema of the author's, say: nobody can say it without the tool
         return ""
@@ -80,7 +75,8 @@ def _misfit(tool: Any, given: Any) -> str:
     return ""
 
 
-def _properties(tool: Any) -> Any:
+def properties_of(tool: Any) -> Any:
+    """Return what a tool takes, as the model is told."""
     schema = tool.tool_spec["inputSchema"]
     return schema.get("json", schema).get("properties", {})
 
@@ -97,37 +93,3 @@ def _recorded(event: Any) -> str:
     if isinstance(result, dict) and result.get("status") == "error":
         raise ToolFailedError(text)
     return text
-
-
-# ── called by hand ───────────────────────────────────────────────────────────────────────────────
-
-
-def _called(real: Any) -> Any:
-    change = hook("Strands", _read_by_hand, _value)
-
-    async def awaited(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        return await real(tool, *args, **kwargs)
-
-    at_once, later = change(real), change(awaited)
-
-    @functools.wraps(real)
-    def call(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        is_async = inspect.iscoroutinefunction(inspect.unwrap(tool))
-        return (later if is_async else at_once)(tool, *args, **kwargs)
-
-    return call
-
-
-def _read_by_hand(tool: Any, args: Any, kwargs: Any) -> Call | None:
-    """A call in code: as any function it runs, unless the scenario mocks it."""
-    world = worlds.current()
-    if is_of_framework(tool) or (world is not None and world.target is tool):
-        return None
-    given = named(inspect.signature(tool).parameters, args, kwargs)
-    return Call(tool.tool_name, {n: v for n, v in given.items() if n in _properties(tool)}, is_agent=True)
-
-
-def _value(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    if answer.is_error:
-        raise RuntimeError(answer.failure)
-    return answer.value
