@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval.agentside.frameworks.call_marks import ids_of, marked, with_asked_arguments
-from agenteval.agentside.frameworks.seam import Guard, adds_code
-from agenteval.agentside.world import AskedCall, UntrackedCallError, World, as_json_text
+from agenteval.agentside.frameworks.seam import adds_code
+from agenteval.agentside.world import AskedCall, World, as_json_text
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of
@@ -185,34 +185,6 @@ def test_a_world_knows_what_it_was_asked_for_in_a_turn() -> None:
     world.leave_unplaced("twice")
     world.leave_unplaced("twice")
     assert (world.take_unplaced(), world.take_unplaced()) == (["twice"], [])
-
-
-class Tool:
-    def run(self, name: str, inner: Any = None) -> str:
-        return inner() if inner else name
-
-
-class Real(Tool):
-    def run(self, name: str, inner: Any = None) -> str:
-        return inner() if inner else name
-
-
-def test_a_tool_of_another_agent_within_one_that_is_left_to_the_agent_is_noted() -> None:
-    guard, world, conversation = Guard("toy_guard"), World(), Injected()
-    guard.watch(Tool, "run", lambda _: False, str)
-    real = Real()
-    guard.opened(conversation)
-    with pytest.raises(UntrackedCallError):
-        real.run("look")
-    with guard.left("research", world):
-        assert (
-            real.run("research", lambda: real.run("research")) == "research"
-        )  # through a wrapper of its own
-    assert world.take_unplaced() == []
-    with guard.left("research", world):
-        assert real.run("research", lambda: real.run("look")) == "look"
-    assert world.take_unplaced() == ["the tool 'look' of another agent ran within 'research'"]
-    guard.closed(conversation)
 
 
 class Library:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -18,7 +18,7 @@ from agenteval.adapters.agents.heard_requests import HeardRequests
 from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside import hooks, model_requests
-from agenteval.agentside.frameworks import plain_agent, recognised
+from agenteval.agentside.frameworks import recognised
 from agenteval.agentside.importing import Importing
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
@@ -296,14 +296,13 @@ class PythonAgent:
 
     async def _asked(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:
-            with nullcontext() if self._played.may_be_of_framework else plain_agent():
-                value, elapsed_s = await timed_call(
-                    self._played.entry(),
-                    messages,
-                    context,
-                    timeout_s=self._timeout_s,
-                    excused_s=context.tool_time,
-                )
+            value, elapsed_s = await timed_call(
+                self._played.entry(),
+                messages,
+                context,
+                timeout_s=self._timeout_s,
+                excused_s=context.tool_time,
+            )
             with contained():
                 reply = _bounded(value)
         except (AgentevalError, asyncio.CancelledError):

@@ -20,7 +20,6 @@ from .seam import (
     Waits,
     hints_of,
     kinds,
-    plain_agent,
     version_of,
     with_partial,
 )
@@ -42,7 +41,6 @@ __all__ = [
     "framework_of",
     "hints_of",
     "kinds",
-    "plain_agent",
     "recognised",
     "untracked",
     "with_partial",

@@ -9,18 +9,13 @@ object of it is there.
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
 
-from ..world import World, untracked
+from ..world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Protocol
 
     class Framework(Protocol):
@@ -133,102 +128,6 @@ def _hint(source: Any, *names: str) -> Any:
 
 MORE = Tool("")
 """Stands for tools that are known only in a run: those of a server, or those that a function chooses."""
-
-
-_PLAIN: ContextVar[bool] = ContextVar("agenteval_plain_agent", default=False)
-
-
-@contextmanager
-def plain_agent() -> Iterator[None]:
-    """What is started in here is of an agent that no adapter plays: its tools are its own business, those
-    that an adapter watches in the whole process, too."""
-    token = _PLAIN.set(True)
-    try:
-        yield
-    finally:
-        _PLAIN.reset(token)
-
-
-def is_plain() -> bool:
-    return _PLAIN.get()
-
-
-class _Left:
-    """A tool that is left to the agent, while it runs."""
-
-    def __init__(self, name: str, world: World) -> None:
-        self._name = name
-        self._world = world
-        self._entered = ""
-
-    def enter(self, name: str) -> None:
-        """A tool runs: this one, or one of an agent that it runs itself."""
-        self._entered = self._entered or name
-        if name != self._entered:
-            self._world.leave_unplaced(f"the tool '{name}' of another agent ran within '{self._name}'")
-
-
-_LOCK = threading.Lock()
-
-
-class Guard:
-    """Keeps the real tools of a framework from running unseen: while a conversation with one of its agents is
-    open, a tool runs only where the adapter left it to its agent, and in what that tool itself starts, which
-    is noted. All else (another agent that a hook asks, a bare thread) is ``outside``."""
-
-    def __init__(self, name: str) -> None:
-        self._left: ContextVar[_Left | None] = ContextVar("agenteval_left_" + name, default=None)
-        self._open: WeakSet[Any] = WeakSet()
-
-    def opened(self, conversation: Any) -> None:
-        with _LOCK:
-            self._open.add(conversation)
-
-    def closed(self, conversation: Any) -> None:
-        with _LOCK:
-            self._open.discard(conversation)
-
-    @contextmanager
-    def left(self, name: str, world: World) -> Iterator[None]:
-        """What runs in here is left to the agent."""
-        token = self._left.set(_Left(name, world))
-        try:
-            yield
-        finally:
-            self._left.reset(token)
-
-    def watch(
-        self, base: type, method: str, is_spared: Callable[[Any], bool], named: Callable[[Any], str]
-    ) -> None:
-        """Guards ``method`` in each class below ``base`` that has one of its own. Again before each turn:
-        there may be new classes. ``is_spared``: of an object whose method runs no tool of an agent.
-        ``named``: the tool's name, by the first argument."""
-        for cls in _below(base):
-            own = vars(cls).get(method)
-            if inspect.isfunction(own) and not hasattr(own, "agenteval_guarded"):
-                setattr(cls, method, self._guarded(own, is_spared, named))
-
-    def _guarded(self, own: Any, is_spared: Callable[[Any], bool], named: Callable[[Any], str]) -> Any:
-        @wraps(own)
-        def guarded(tool: Any, first: Any, *rest: Any, **more: Any) -> Any:
-            if len(self._open) and not is_plain() and not is_spared(tool):
-                if (left := self._left.get()) is None:
-                    raise untracked(named(first))
-                left.enter(named(first))
-            return own(tool, first, *rest, **more)
-
-        guarded.agenteval_guarded = True  # type: ignore[attr-defined]
-        return guarded
-
-
-def _below(base: type) -> set[type]:
-    found: set[type] = set()
-    waiting = [base]
-    while waiting:
-        new: set[type] = set(waiting.pop().__subclasses__()) - found
-        found.update(new)
-        waiting.extend(new)
-    return found
 
 
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────

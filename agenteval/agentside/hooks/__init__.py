@@ -93,7 +93,9 @@ def _hook(module: ModuleType) -> None:
     except Exception as error:  # a release that has not what is changed
         _installed.discard(name)
         what = f"{type(error).__name__}: {error}"
-        _failed[name] = f"the tools of {name.partition('.')[0]} cannot be met in this release ({what})"
+        package = name.partition(".")[0]
+        remedy = "use a release that docs/frameworks.md names"
+        _failed[name] = f"calls of {package} cannot be met in this release ({what}); {remedy}"
 
 
 class _Finder:

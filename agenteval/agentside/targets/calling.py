@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from .. import hooks
 from ..world import World
 from .deciding import CONTEXT, HISTORY, MESSAGES, PAIRS, SESSION, TEXT, Agent, Refusal, decide
 from .faults import hint_at
@@ -16,6 +17,7 @@ from .own_calls import ToolCalls
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
+    from ..world import Turn
     from .deciding import Recognise
 
 
@@ -98,11 +100,6 @@ class Played:
         return reply
 
     @property
-    def may_be_of_framework(self) -> bool:
-        """Whether an adapter plays it; of what a function makes that is not known before."""
-        return self._agent.made in ("framework", "factory")
-
-    @property
     def is_of_framework(self) -> bool:
         """Whether an adapter plays it, as far as is known by now."""
         return self._agent.made == "framework"
@@ -112,10 +109,16 @@ class Played:
         """Whether there is anything to close."""
         return self._opened is not None
 
-    def turn(self, context: Any) -> Any:
+    @contextmanager
+    def turn(self, context: Any) -> Iterator[Turn]:
         """Around one call of the agent: what is started within is of this conversation."""
         context.note_asked = self.world.note_asked
-        return self.world.turn(ToolCalls(context))
+        try:
+            with self.world.turn(ToolCalls(context)) as turn:
+                yield turn
+        finally:
+            for what in hooks.failed():
+                self.world.give_up(what)
 
     async def close(self) -> None:
         """The conversation is over."""
