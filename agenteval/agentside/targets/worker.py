@@ -249,7 +249,7 @@ def _told(
 
 def _heard(played: Played) -> dict[str, Any]:
     """What the models were asked for, and what is known of the calls, as parts of an answer."""
-    exchanges = model_requests.as_json(played.world.take_exchanges(), model_requests.MOST)
+    exchanges = model_requests.as_json(played.world.take_exchanges(), model_requests.MOST // 2)
     asked = [list(each) for each in played.world.take_asked()]
     if not exchanges:
         return {}
