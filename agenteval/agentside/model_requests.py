@@ -58,7 +58,7 @@ _HARMLESS = frozenset(
 _CLIENTS = ("openai/python", "anthropic/python")
 """How the clients of models name themselves: what they send is a model's, whatever the address."""
 MOST = 8 * 2**20
-"""Bytes of a reply, and of all that a worker hands on of one turn."""
+"""Bytes of a reply that are kept."""
 
 _OWN: WeakSet[Any] = WeakSet()
 _BROUGHT: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()

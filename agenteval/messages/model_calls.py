@@ -18,12 +18,12 @@ from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.completion import Unreadable, assembled_by, parse_object
+from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.messages.responses import reply_to
 from agenteval.messages.said import unplaced_in
-from agenteval.messages.sse import SseParser, ends_stream
+from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 from agenteval.messages.streams import begun, whole
 
 
@@ -316,6 +316,8 @@ def _response(dialect: str, text: str) -> Mapping[str, Any]:
         return _of_ollama(list(_objects(text)))
     if text.startswith("{"):
         return parse_object(text)
+    if not (text.startswith("[") or looks_like_sse(text)):
+        raise Unreadable(not_json(text), text)
     pieces = list(_objects(text)) if text.startswith("[") else _events(text)
     if not pieces:
         return {}

@@ -294,7 +294,7 @@ def _heard(played: Played) -> dict[str, Any]:
     """What the models were asked for, and what is known of the calls, as parts of an answer."""
     world = played.world
     parts = {
-        "exchanges": model_requests.as_json(world.take_exchanges(), model_requests.MOST),
+        "exchanges": model_requests.as_json(world.take_exchanges(), model_requests.MOST // 2),
         "asked": [list(each) for each in world.take_asked()],
         "met": sorted(world.met),
         "made": [list(each) for each in world.take_made()],
