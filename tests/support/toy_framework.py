@@ -43,6 +43,17 @@ class Tool:
         return self.func(**args)
 
 
+class Remembers:
+    """An agent that keeps what it was asked, as those of some frameworks do."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def ask(self, text: str) -> str:
+        self.asked.append(text)
+        return f"asked so far: {', '.join(self.asked)}"
+
+
 def mark(name: str, told: Any = "ran") -> None:
     """What a real tool leaves behind."""
     with Path("marks").open("a", encoding="utf-8") as marks:
@@ -157,6 +168,8 @@ PARAMETERS = {"type": "object", "properties": {"id": {"type": "string"}}}
 FRAMEWORK = Toy()
 
 if frameworks:
+    memory: Any = sys.modules[f"{frameworks.__name__}.memory"]
+    memory.KEEPERS = (*memory.KEEPERS, memory.Keeper(__name__, "Remembers", is_agent=True))
     methods: Any = sys.modules[frameworks.__name__.replace(".frameworks", ".hooks.tool_methods")]
     methods.change_below(
         Tool,

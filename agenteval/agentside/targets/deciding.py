@@ -13,6 +13,7 @@ from functools import partial, partialmethod
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
+from ..frameworks.memory import shared_memory
 from .faults import contained, describe
 from .finding import Method
 from .module_files import is_installed
@@ -21,6 +22,8 @@ from .signatures import is_async, is_context, misfit, parameters_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Optional
+
+    from ..frameworks.memory import Shared
 
     Recognise = Callable[[Any], Optional[Any]]
     """What knows an object of a framework as ``frameworks.Recognised``."""
@@ -78,7 +81,8 @@ class Agent(NamedTuple):
     it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``;
     ``framework``, an object of a framework, for which an adapter opens conversations.
     ``owner`` is what is called, made, copied or opened; ``method`` what is called of it, if it is not itself;
-    ``tools``: what it has as tools, where that is known.
+    ``tools``: what it has as tools, where that is known. ``memory``: an object of a framework that remembers,
+    and that all conversations call.
     """
 
     owner: Any
@@ -89,6 +93,7 @@ class Agent(NamedTuple):
     name: str = ""
     why_shared: str = ""
     tools: tuple[Any, ...] | None = None
+    memory: Shared | None = None
 
     @property
     def gets(self) -> frozenset[str]:
@@ -102,7 +107,7 @@ class Agent(NamedTuple):
     @property
     def is_one_at_a_time(self) -> bool:
         """Two conversations at once would be mixed in it."""
-        return self.made == "shared" and self.is_forgetful
+        return self.memory is not None or (self.made == "shared" and self.is_forgetful)
 
     def described(self, target: str) -> dict[str, Any]:
         """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart.
@@ -125,9 +130,8 @@ class Agent(NamedTuple):
             "function": "an async function" if self.is_async else "a function",
             "class": "made anew for each conversation",
             "copied": "copied for each conversation",
-            "shared": "one object for all conversations"
-            + (" (which are played one at a time)" if self.is_one_at_a_time else ""),
-        }[self.made]
+            "shared": "one object for all conversations",
+        }[self.made] + (" (conversations are played one at a time)" if self.is_one_at_a_time else "")
         chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
         told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.takes.roles)]
         last = f" and {told.pop()}" if len(told) > 1 else ""
@@ -135,6 +139,13 @@ class Agent(NamedTuple):
         return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
 
     def _warning(self) -> str:
+        if self.memory:
+            name, kind, remedy = self.memory
+            return (
+                f"{self.name} calls {name}, one {kind} for all conversations, which keeps a memory of its"
+                " own: they are played one at a time, and the history of one is there in the next;"
+                f" {remedy}"
+            )
         if self.is_one_at_a_time:
             return (
                 f"{self.name} is one object for all conversations, and cannot be copied ({self.why_shared}):"
@@ -183,7 +194,16 @@ def decide(
     if has_deps and isinstance(agent, Agent) and agent.made != "factory":
         what = f"deps are for an object of a framework, and {written} is none that agenteval knows"
         return Refusal(what, "remove deps")
-    return agent
+    return _with_memory(agent) if isinstance(agent, Agent) else agent
+
+
+def _with_memory(agent: Agent) -> Agent:
+    """What a function makes is decided upon when it is made; what holds an object and is copied copies it."""
+    if agent.made == "factory":
+        return agent
+    owner = type(agent.owner) if agent.made == "copied" else agent.owner
+    has_ids = agent.made == "class" or bool(agent.gets & {SESSION, CONTEXT})
+    return agent._replace(memory=shared_memory(owner, has_ids=has_ids))
 
 
 def no_maker(found: Any, written: str) -> Refusal | None:

@@ -1,0 +1,184 @@
+"""Objects of frameworks that keep a memory of their own, in the code around them.
+
+Where a function calls one that its module holds, nobody makes it anew for a conversation. It is found by what
+the code names: globals, closures, defaults, and what these lead to. Nothing is called.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import sys
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..targets.module_files import is_installed
+from .seam import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Keeper(NamedTuple):
+    """A class whose objects remember. ``package`` and ``name``: where it is, whatever the modules between.
+    ``by``: the attribute that has what they remember with, for those that need one. ``by_id``: they keep
+    conversations apart by an id that each call gives."""
+
+    package: str
+    name: str
+    by: str = ""
+    by_id: bool = False
+    is_agent: bool = False
+
+    def is_of(self, obj: Any) -> bool:
+        for kind in kinds(obj):
+            module, _, name = kind.rpartition(".")
+            if name == self.name and (module == self.package or module.startswith(self.package + ".")):
+                return not self.by or bool(getattr(obj, self.by, None))
+        return False
+
+
+KEEPERS = (
+    Keeper("strands.agent", "Agent", is_agent=True),
+    Keeper("strands.multiagent", "MultiAgentBase"),
+    Keeper("autogen_agentchat.agents", "BaseChatAgent", is_agent=True),
+    Keeper("autogen_agentchat.teams", "BaseGroupChat"),
+    Keeper("autogen_core.model_context", "ChatCompletionContext"),
+    Keeper("langgraph.pregel", "Pregel", by="checkpointer", by_id=True),
+    Keeper("langchain_core.runnables.history", "RunnableWithMessageHistory", by_id=True),
+    Keeper("langchain_core.chat_history", "BaseChatMessageHistory"),
+    Keeper("agents.memory", "SessionABC"),
+    Keeper("google.adk.runners", "Runner", by_id=True),
+    Keeper("smolagents.agents", "MultiStepAgent", is_agent=True),
+    Keeper("workflows.context", "Context"),
+    Keeper("llama_index.core.memory", "BaseMemory"),
+    Keeper("llama_index.core.chat_engine", "BaseChatEngine"),
+    Keeper("agent_framework", "AgentSession"),
+    Keeper("agent_framework", "AgentThread"),
+    Keeper("crewai", "Crew", by="memory", is_agent=True),
+    Keeper("crewai", "Agent", by="memory", is_agent=True),
+)
+"""Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's workflows remember
+nothing by themselves."""
+
+_DEEPEST = 6
+_MOST = 2000
+_ITEMS = 50
+_NEW_IDS = ("uuid", "secrets")
+"""Code that takes its ids from these modules has a new one for each call."""
+
+
+class Shared(NamedTuple):
+    """``name``: by what the code knows it; ``kind``: its class; ``remedy``: what would keep conversations
+    apart."""
+
+    name: str
+    kind: str
+    remedy: str
+
+
+def shared_memory(code: Any, *, has_ids: bool = False) -> Shared | None:
+    """Return what keeps a memory for all that call ``code``, a function, a class or an object of the
+    author's; ``None`` where nothing is found. ``has_ids``: it gets or makes an id for each conversation."""
+    walk = _Walk()
+    found = [(keeper, shared) for shared, keeper in walk.keepers("", code, 0)]
+    has_ids = has_ids or walk.makes_ids
+    return next((shared for keeper, shared in found if not (keeper.by_id and has_ids)), None)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.makes_ids = False
+        self._seen: dict[int, Any] = {}
+
+    def keepers(self, name: str, value: Any, depth: int) -> Iterator[tuple[Shared, Keeper]]:
+        if depth > _DEEPEST or len(self._seen) > _MOST or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, (FunctionType, ModuleType)):
+            module = value.__name__ if isinstance(value, ModuleType) else value.__module__
+            self.makes_ids |= module in _NEW_IDS
+        if not inspect.isclass(value) and (keeper := _keeper(value)):
+            kind = type(value).__name__
+            yield Shared(name, kind, _remedy(keeper, kind)), keeper
+            return
+        for inner, each in _named_in(value):
+            yield from self.keepers(inner or name, each, depth + 1)
+
+
+def _remedy(keeper: Keeper, kind: str) -> str:
+    if keeper.by_id:
+        return "let the target take `session_id`, and use it as the id of the conversation there"
+    if keeper.is_agent:
+        made = f"`def make_agent(): return {kind}(…)`"
+        return f"make it anew for each: {made} as the target, or a class that makes it in __init__"
+    return "make it anew for each: name a class as the target, which makes it in __init__"
+
+
+def _keeper(value: Any) -> Keeper | None:
+    if type(value).__module__ == "builtins":
+        return None
+    return next((each for each in KEEPERS if each.is_of(value)), None)
+
+
+def _named_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """What a value leads to, by its names; nothing of a library's."""
+    if isinstance(value, FunctionType):
+        if not is_installed(value) or hasattr(value, "__wrapped__"):
+            yield from _of_function(value)
+    elif isinstance(value, MethodType):
+        yield from (("", value.__func__), ("", value.__self__))
+    elif isinstance(value, partial):
+        yield from (("", value.func), *(("", each) for each in value.args), *value.keywords.items())
+    elif isinstance(value, (staticmethod, classmethod)):
+        yield "", value.__func__
+    elif isinstance(value, property):
+        yield "", value.fget
+    elif isinstance(value, dict):
+        yield from ((str(key), each) for key, each in [*value.items()][:_ITEMS])
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from (("", each) for each in [*value][:_ITEMS])
+    elif inspect.isclass(value):
+        if not is_installed(value) and value.__module__ != "builtins":
+            for cls in value.__mro__[:-1]:
+                yield from vars(cls).items()
+    elif not isinstance(value, ModuleType) and not is_installed(type(value)):
+        yield from getattr(value, "__dict__", {}).items()
+        yield "", type(value)
+
+
+def _of_function(function: Any) -> Iterator[tuple[str, Any]]:
+    yield "", getattr(function, "__wrapped__", None)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    yield from ((names[at - len(defaults)], each) for at, each in enumerate(defaults))
+    yield from (function.__kwdefaults__ or {}).items()
+    for at, cell in enumerate(function.__closure__ or ()):
+        try:
+            yield function.__code__.co_freevars[at], cell.cell_contents
+        except ValueError:  # it is still empty
+            continue
+    yield from _of_code(function.__code__, function.__globals__)
+
+
+def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The globals that code reads, and what it takes from modules that are loaded."""
+    module: Any = None
+    for step in dis.get_instructions(code):
+        name = str(step.argval)
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            module = known.get(name)
+            if name in known:
+                yield name, module
+        elif step.opname == "IMPORT_NAME":
+            module = sys.modules.get(name)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and isinstance(module, ModuleType):
+            found = vars(module).get(name)
+            yield name, found
+            module = module if step.opname == "IMPORT_FROM" else found
+        elif step.opname not in ("STORE_FAST", "STORE_NAME", "CACHE", "PUSH_NULL"):
+            module = None
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _of_code(constant, known)

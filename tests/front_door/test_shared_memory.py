@@ -1,0 +1,153 @@
+"""An object of a framework that remembers, and that a function around it hands from one conversation to the
+next: they are played one at a time, with a warning; in a process each, or made anew, they share nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import toy_framework
+from tests.support.kit import Project, failed_checks
+
+SUITE = """
+defaults: {epochs: 2}
+scenarios:
+- id: a
+  turns: [one, {user: two, expect: {output: {matches: "^asked so far: one, two$"}}}]
+- id: b
+  turns: [other]
+  checks: none
+"""
+SHARED = """
+from toy import Remembers
+
+assistant = Remembers()
+
+def agent(message: str) -> str:
+    return assistant.ask(message)
+"""
+FORMS = {
+    "a function": SHARED,
+    "messages": SHARED.replace("message: str", "messages").replace(
+        "ask(message)", "ask(messages[-1]['content'])"
+    ),
+    "a session": SHARED.replace("message: str", "message: str, session_id: str"),
+    "below": SHARED.replace("def agent", "def ask").replace(
+        "assistant.ask(message)", "BOTS['shop'].ask(message)"
+    )
+    + "\nBOTS = {'shop': assistant}\n\nasync def agent(messages):\n    return ask(messages[-1]['content'])\n",
+    "a closure": """
+from toy import Remembers
+
+def made():
+    assistant = Remembers()
+    return lambda message: assistant.ask(message)
+
+agent = made()
+""",
+    "a class": """
+from toy import Remembers
+
+assistant = Remembers()
+
+class agent:
+    def __call__(self, message: str) -> str:
+        return assistant.ask(message)
+""",
+    "imported late": """
+import shop
+
+def agent(message: str) -> str:
+    from shop import assistant as bot
+    return bot.ask(message) if message else shop.other
+""",
+}
+FRESH = {
+    "a factory": """
+from toy import Remembers
+
+def make_agent():
+    assistant = Remembers()
+    return lambda message: assistant.ask(message)
+""",
+    "in init": """
+from toy import Remembers
+
+class agent:
+    def __init__(self):
+        self.assistant = Remembers()
+
+    def __call__(self, message: str) -> str:
+        return self.assistant.ask(message)
+""",
+}
+
+
+def bot(project: Project, agent: str, more: str = "", target: str = "agent") -> None:
+    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    project.write("shop.py", "from toy import Remembers\n\nassistant = Remembers()\nother = 'x'\n")
+    project.agent(agent)
+    project.scenarios(SUITE)
+    config = f"agent: {{name: bot, target: 'agent.py:{target}'{more}}}\n"
+    project.write("agenteval.yaml", f"{config}metrics: []\nagent_concurrency: 4\n")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
+    project: Project, form: str
+) -> None:
+    bot(project, FORMS[form])
+    assert "(conversations are played one at a time)" in project.call("validate").out
+    done = project.run()
+    said = " ".join(done.all.split())
+    assert "one Remembers for all conversations, which keeps a memory of its own" in said
+    assert "`def make_agent(): return Remembers(…)` as the target" in said
+    assert done.code == 1, done.all
+    scenarios = project.results()["scenarios"]
+    assert {(1, "output.matches")} in [failed_checks(each) for each in scenarios[0]["samples"]]
+    asked = [
+        turn["agent"].removeprefix("asked so far: ").split(", ")
+        for each in scenarios
+        for sample in each["samples"]
+        for turn in sample["turns"]
+    ]
+    whole = max(asked, key=len)
+    assert len(whole) == 6  # the turns of a conversation follow each other
+    assert [whole[at + 1] for at, text in enumerate(whole) if text == "one"] == ["two", "two"]
+
+
+@pytest.mark.parametrize("form", FRESH)
+def test_what_is_made_anew_for_each_conversation_shares_nothing(project: Project, form: str) -> None:
+    bot(project, FRESH[form], target="make_agent" if form == "a factory" else "agent")
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "keeps a memory" not in done.all
+
+
+def test_in_an_interpreter_a_process_for_each_conversation_keeps_them_apart(project: Project) -> None:
+    bot(project, FORMS["a function"], f", interpreter: '{sys.executable}'")
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "keeps a memory" not in done.all
+
+
+def test_what_is_only_named_like_it_is_not_it(project: Project) -> None:
+    """An attribute, a class, and an object that the agent's code does not reach."""
+    agent = """
+    from toy import Remembers
+
+    assistant = Remembers()
+
+    class Shop:
+        assistant = None
+
+    def agent(messages):
+        kind = Remembers.__name__
+        return f"asked so far: one, two{Shop.assistant or ''}{kind[:0]}"
+    """
+    bot(project, agent)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "keeps a memory" not in done.all
