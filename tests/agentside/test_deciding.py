@@ -141,6 +141,10 @@ def test_what_is_refused(code: str, says: str) -> None:
         ),
         ("def make_bot(): ...\nf = make_bot", "factory"),
         ("class B: ...\ndef f() -> B: ...", "factory"),
+        ("class B: ...\ndef make(model: str = 'm') -> B: ...\nf = make", "factory"),
+        ("class B: ...\ndef make(message: str = '') -> B: ...\nf = make", "function"),
+        ("def make(model: str = 'm') -> str: ...\nf = make", "function"),
+        ("class B: ...\ndef respond(model: str = 'm') -> B: ...\nf = respond", "function"),
     ],
 )
 def test_where_its_state_is(code: str, is_made: str) -> None:

@@ -39,7 +39,7 @@ _HISTORIES = frozenset(
     ["history", "chat_history", "message_history", "conversation_history", "previous_messages"]
 )
 _LISTS = _HISTORIES | {"messages", "conversation", "chat_messages"}
-_SESSIONS = frozenset(["session_id", "thread_id", "conversation_id", "chat_id"])
+_SESSIONS = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load|from)(_|$)|factory", re.IGNORECASE)
 _TOLD = {
     TEXT: "the latest user message",
@@ -264,12 +264,26 @@ def _is_like_a_function(target: Any) -> bool:
 
 def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
     name = _name(function)
-    if parameters_of(function, all_kinds=True) == []:
+    if _makes_an_agent(function, name):
         return _of_factory(function, name)
     takes = takes_of(function, name)
     if isinstance(takes, Refusal):
         return takes
     return Agent(function, "function", "", takes, is_async(function), name)
+
+
+def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function takes nothing; or can do without all that it takes, none of which is a message, and
+    is named and annotated as one that makes an object."""
+    parameters = parameters_of(function, all_kinds=True)
+    if not parameters:
+        return parameters == []
+    makes = getattr(function, "__annotations__", {}).get("return", "")
+    shown = _shown(makes).strip("'\"")
+    is_object = bool(shown) and not _TEXT_ALIKE.fullmatch(shown) and not _PLAIN_VALUE.match(shown)
+    can_do_without = all(p.default is not p.empty for p in parameters)
+    is_talk = any(p.name.strip("_").lower() in _TEXTS | _LISTS for p in parameters)
+    return is_object and can_do_without and not is_talk and bool(_MAKES.search(name))
 
 
 def _of_factory(function: Callable[..., Any], name: str) -> Agent | Refusal:
@@ -504,6 +518,10 @@ def _no_argument(parameter: str, function: Any, name: str, main: str) -> Refusal
 _DICTS = re.compile(r"\[.*(dict|Dict|Mapping|Any|Param)\b")
 _AS_DICTS = "messages are dicts in OpenAI's format: name a function that converts them"
 _TEXT_ALIKE = re.compile(r"(typing\.)?(Optional\[str\]|str|str *\| *None|None *\| *str|Annotated\[str,.*\])")
+_PLAIN_VALUE = re.compile(
+    r"(\w+\.)*(None|Any|object|dict|Dict|Mapping|int|float|bool|(Async)?(Iterator|Generator)|list|List)\b"
+)
+"""Annotations of what is no object of the author's."""
 _LIST_ALIKE = re.compile(r"(\w+\.)*(list|List|Sequence|MutableSequence|Iterable|Collection)\b.*", re.DOTALL)
 
 
