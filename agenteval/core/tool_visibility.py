@@ -83,8 +83,8 @@ _WAYS_TO_SHOW_CALLS = (
     "let it show them (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
 )
 NO_CALL_SEEN = (
-    f"no call of the agent was seen in this run: {_WAYS_TO_SHOW_CALLS}; write agent: {{calls: all}} only if it"
-    " asks agenteval for every tool, and none of its own runs"
+    f"no call of the agent was seen in this run: {_WAYS_TO_SHOW_CALLS}; write agent: {{calls: all}} only if"
+    " it asks agenteval for every tool, and runs none of its own"
 )
 NOT_OF_THE_LOG = (
     "neither a tool call nor the agent's tools are in the log: write agent: {calls: all} into the"

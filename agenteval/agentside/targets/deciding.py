@@ -519,7 +519,7 @@ _DICTS = re.compile(r"\[.*(dict|Dict|Mapping|Any|Param)\b")
 _AS_DICTS = "messages are dicts in OpenAI's format: name a function that converts them"
 _TEXT_ALIKE = re.compile(r"(typing\.)?(Optional\[str\]|str|str *\| *None|None *\| *str|Annotated\[str,.*\])")
 _PLAIN_VALUE = re.compile(
-    r"(\w+\.)*(None|Any|object|dict|Dict|Mapping|int|float|bool|(Async)?(Iterator|Generator)|list|List)\b"
+    r"(\w+\.)*(None|Any|object|dict|Dict|Mapping|int|float|bool|list|List|(Async)?(Iterator|Generator))\b"
 )
 """Annotations of what is no object of the author's."""
 _LIST_ALIKE = re.compile(r"(\w+\.)*(list|List|Sequence|MutableSequence|Iterable|Collection)\b.*", re.DOTALL)
