@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from .. import hooks
+from ..frameworks.results import answer_in
 from ..world import World
 from .deciding import CONTEXT, HISTORY, MESSAGES, PAIRS, SESSION, TEXT, Agent, Refusal, decide
 from .faults import hint_at
@@ -167,11 +168,14 @@ class Played:
         return [values[role.kind] for role in roles if not role.parameter], named
 
     def _collected(self, value: Any) -> Any:
-        """What a generator yields, as one answer; a coroutine for an async one. All else as it is."""
+        """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
+        result. All else as it is."""
         is_growing, self._pieces = self._is_growing, []
         if inspect.isgenerator(value):
             return _joined(value, is_growing, self._pieces)
-        return _awaited(value, is_growing, self._pieces) if inspect.isasyncgen(value) else value
+        if inspect.isasyncgen(value):
+            return _awaited(value, is_growing, self._pieces)
+        return answer_in(value)
 
     @property
     def so_far(self) -> Any:
