@@ -74,13 +74,16 @@ def leave_out(client: Any) -> None:
 
 def listen(sync: Any, asynchronous: Any) -> None:
     """Listen to the clients of an HTTP library, by their classes, from now on."""
-    sync.send = _listening(sync.send)
-    asynchronous.send = _listening_async(asynchronous.send)
+    for client, listening in ((sync, _listening), (asynchronous, _listening_async)):
+        if not hasattr(client.send, _MARK):  # one library may stand under both names
+            client.send = listening(client.send)
+            setattr(client.send, _MARK, True)
     if not _forks and hasattr(os, "register_at_fork"):
         _forks.append(True)
         os.register_at_fork(after_in_parent=_note_fork)
 
 
+_MARK = "agenteval_listens"
 _forks: list[bool] = []
 
 

@@ -131,6 +131,13 @@ def test_a_stream_is_noted_as_far_as_it_was_read_and_once(world: World) -> None:
     assert unread["reply"] == ""
 
 
+def test_a_library_under_two_names_is_listened_to_once(world: World) -> None:
+    model_requests.listen(httpx2.Client, httpx2.AsyncClient)
+    with world.turn(None):  # type: ignore[arg-type]
+        client().post("/v1/chat/completions", json=CHAT)
+    assert len(noted(world)) == 1
+
+
 def test_a_request_that_failed_has_no_answer(world: World) -> None:
     def breaks(_: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("no")
