@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "autogen_core.tools": "autogen",
+    "crewai.tools.base_tool": "crewai",
+    "crewai.tools.structured_tool": "crewai",
     "google.adk.tools.base_tool": "google_adk",
     "llama_index.core.tools.types": "llamaindex",
     "pydantic_ai.toolsets.abstract": "pydantic_ai",
