@@ -1,5 +1,4 @@
-"""An ``Agent`` of CrewAI: a copy for each conversation (``Agent.copy``), whose tools are ours and ask the
-scenario.
+"""An ``Agent`` of CrewAI: a copy for each conversation (``Agent.copy``).
 
 A crew answers once and has no conversation: it is refused. The framework is played in a thread, since its
 tools are called without being awaited. Calls that a model makes natively are listed with the answer; those
@@ -15,9 +14,9 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..world import Answer
+from ..hooks.crewai import name_of
 from .call_marks import with_asked_arguments
-from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from ..world import World
@@ -43,7 +42,12 @@ class CrewAI:
 
     def tools(self, obj: Any) -> list[Tool]:
         _require_agent(obj)
-        return [Tool(_name_of(tool), tool.description or "", _parameters(tool)) for tool in obj.tools or ()]
+        held = list(obj.tools or ())
+        found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in held]
+        codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in held]
+        if obj.apps or obj.mcps or any(may_run(code, self.matches, "crewai") for code in codes):
+            found.append(MORE)
+        return found
 
     def runs_own_code(self, obj: Any) -> bool:
         return adds_code(obj, "crewai")
@@ -56,10 +60,6 @@ class CrewAI:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
             raise Refused("an agent of CrewAI takes no deps", "remove deps")
-        for kind, has in (("apps", obj.apps), ("mcps", obj.mcps)):
-            if has:
-                what = f"the agent '{obj.role}' has {kind}: their tools are known only while it runs"
-                raise Refused(f"{what}: no scenario can answer for them", "name an agent without them")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
@@ -67,7 +67,7 @@ class CrewAI:
             raise unsupported(self, "Agent.kickoff")
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        return _Conversation(_copied(obj, world), world)
+        return _Conversation(_copied(obj), world)
 
 
 FRAMEWORK = CrewAI()
@@ -81,13 +81,6 @@ def _require_agent(obj: Any) -> None:
         kind = next(_OTHERS[each] for each in kinds(obj) if each in _OTHERS)
         what = f"a {kind} of CrewAI answers once and has no conversation"
         raise Refused(what, "name one of its agents, or write a function that runs it (docs/agents.md)")
-
-
-def _name_of(tool: Any) -> str:
-    """The name as a model is told it: "Get order" is get_order."""
-    from crewai.utilities.string_utils import sanitize_tool_name
-
-    return str(sanitize_tool_name(tool.name))
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
@@ -105,6 +98,7 @@ class _Conversation:
     def __init__(self, agent: Any, world: World) -> None:
         self._agent = agent
         self._world = world
+        self._names = {name_of(tool) for tool in agent.tools}
         self._history: list[dict[str, str]] = []
 
     async def reply(self, text: str) -> dict[str, Any]:
@@ -130,7 +124,8 @@ class _Conversation:
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
         texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        if len([text for text in texts if text != answer]) > len(self._world.asked_now):
+        asked = [each for each in self._world.asked_now if each.name in self._names]  # not of agents below
+        if len([text for text in texts if text != answer]) > len(asked):
             self._world.leave_unplaced("the framework answered a call that the model wrote as text by itself")
 
     async def close(self) -> None:
@@ -157,40 +152,13 @@ def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]
     ]
 
 
-def _copied(agent: Any, world: World) -> Any:
+def _copied(agent: Any) -> Any:
     new = agent.copy()
-    new.tools = [_stand_in(tool, world) for tool in agent.tools or ()]
+    new.apps, new.mcps = agent.apps, agent.mcps  # which its copy does without
+    new.tools = [
+        each.model_copy(update={"current_usage_count": 0}) if getattr(each, "max_usage_count", None) else each
+        for each in agent.tools or ()
+    ]
     if isinstance(counts := getattr(new.llm, "_token_usage", None), dict):
         new.llm._token_usage = dict(counts)  # the copy of the model shares it
     return new
-
-
-def _stand_in(tool: Any, world: World) -> Any:
-    """A tool of ours, of the same name and arguments, that asks the scenario."""
-    from crewai.tools import BaseTool
-
-    name = _name_of(tool)
-
-    class OfScenario(BaseTool):  # type: ignore[misc]
-        def _run(self, **args: Any) -> Any:
-            return _result(world.call_sync(name, args, lambda: tool.run(**args)))
-
-    same = ("result_as_answer", "max_usage_count", "cache_function")
-    kept = {each: getattr(tool, each) for each in same if hasattr(tool, each)}
-    return OfScenario(
-        name=tool.name, description=tool.description, args_schema=_as_given(tool.args_schema), **kept
-    )
-
-
-def _as_given(schema: Any) -> Any:
-    """The arguments as the model wrote them: the framework would add the defaults of all others."""
-
-    def model_dump(self: Any, **options: Any) -> Any:
-        return schema.model_dump(self, **{**options, "exclude_unset": True})
-
-    return type(schema.__name__, (schema,), {"__module__": schema.__module__, "model_dump": model_dump})
-
-
-def _result(answer: Answer) -> Any:
-    """What the model gets: an exception would have the framework call again by itself."""
-    return f"Error: {answer.failure}" if answer.is_error else answer.value

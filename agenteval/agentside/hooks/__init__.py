@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 HOOKS: dict[str, str] = {
     "autogen_core.tools": "autogen",
+    "crewai.tools.base_tool": "crewai",
+    "crewai.tools.structured_tool": "crewai",
     "google.adk.tools.base_tool": "google_adk",
     "agent_framework._tools": "agent_framework",
     "agents.computer": "openai_agents_computer",

@@ -21,14 +21,20 @@ def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
     function = getattr(tool, "real_fn", None)
     if (getattr(function, "__module__", None) or "").startswith(_FRAMEWORK):
         return None  # the hand-off of a workflow
-    misfit = ""
-    if function is not None:
-        try:
-            inspect.signature(function).bind(*args, **{**getattr(tool, "partial_params", {}), **kwargs})
-        except TypeError as error:
-            misfit = str(error)
     key = id(getattr(tool, "base_tool", tool))  # an adapter, or what it adapts
-    return Call(tool.metadata.get_name(), _args(tool, args, kwargs), key=key, misfit=misfit)
+    return Call(
+        tool.metadata.get_name(), _args(tool, args, kwargs), key=key, misfit=_misfit(tool, args, kwargs)
+    )
+
+
+def _misfit(tool: Any, args: Any, kwargs: Any) -> str:
+    function = getattr(tool, "real_fn", None)
+    try:
+        if function is not None:
+            inspect.signature(function).bind(*args, **{**getattr(tool, "partial_params", {}), **kwargs})
+    except TypeError as error:  # as the function would raise it
+        return str(error)
+    return ""
 
 
 def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -42,6 +48,8 @@ def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     from llama_index.core.tools import ToolOutput
 
+    if misfit := _misfit(tool, args, kwargs):
+        raise TypeError(misfit)
     return ToolOutput(
         content=answer.failure if answer.is_error else answer.text,
         tool_name=tool.metadata.get_name(),

@@ -1,0 +1,91 @@
+"""CrewAI: ``BaseTool.run`` for native calls, ``CrewStructuredTool.invoke`` for those that models write as
+text, and what is awaited in their place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .tool_methods import Call, awaited, change_below, hook, named
+
+_OWN = (
+    "crewai.tools.agent_tools.",
+    "crewai.tools.memory_tools",
+    "crewai.tools.cache_tools",
+    "crewai.skills.",
+)
+"""Where the framework has tools for itself: its memory, files and skills."""
+_TO_AGENT = "crewai.tools.agent_tools.base_agent_tools.BaseAgentTool"
+
+
+def install(module: Any) -> None:
+    """``module``: ``crewai.tools.base_tool`` or ``crewai.tools.structured_tool``."""
+    if hasattr(module, "BaseTool"):
+        change = hook("CrewAI", _read_run, _give_run)
+        change_below(module.BaseTool, ("run",), change)
+        change_below(module.BaseTool, ("arun",), awaited(change))
+    else:
+        change = hook("CrewAI", _read_invoke, _give_invoke)
+        change_below(module.CrewStructuredTool, ("invoke",), change)
+        change_below(module.CrewStructuredTool, ("ainvoke",), awaited(change))
+
+
+def _read_run(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    return _read(tool, tool, _given_to_run(tool, args, kwargs))
+
+
+def _read_invoke(tool: Any, args: Any, kwargs: Any) -> Call | None:
+    return _read(tool, getattr(tool, "_original_tool", None) or tool, _given_to_invoke(args, kwargs))
+
+
+def _read(tool: Any, original: Any, given: Any) -> Call | None:
+    known = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(original).__mro__]
+    is_agent = _TO_AGENT in known
+    if known[0].startswith(_OWN) and not is_agent:
+        return None
+    return Call(name_of(tool), given, key=id(original), is_agent=is_agent, misfit=_misfit(tool, given))
+
+
+def name_of(tool: Any) -> str:
+    """The name as a model has it: "Get order" is get_order."""
+    from crewai.utilities.string_utils import sanitize_tool_name
+
+    return str(sanitize_tool_name(tool.name))
+
+
+def _given_to_run(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    return named(getattr(tool.args_schema, "model_fields", ()), args, kwargs)
+
+
+def _given_to_invoke(args: Any, kwargs: Any) -> Any:
+    given = named(("input",), args, kwargs)["input"]
+    try:
+        return json.loads(given) if isinstance(given, str) else dict(given)
+    except ValueError:
+        return given
+
+
+def _misfit(tool: Any, given: Any) -> str:
+    if not getattr(tool.args_schema, "model_fields", None):
+        return ""
+    try:
+        tool.args_schema.model_validate(given)
+    except Exception as error:  # as the tool would raise it
+        return f"Tool '{tool.name}' arguments validation failed: {error}"
+    return ""
+
+
+def _give_run(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    return _give(tool, answer, _given_to_run(tool, args, kwargs))
+
+
+def _give_invoke(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
+    return _give(tool, answer, _given_to_invoke(args, kwargs))
+
+
+def _give(tool: Any, answer: Any, given: Any) -> Any:
+    """An error as a text: after an exception the framework calls again by itself."""
+    if misfit := _misfit(tool, given):
+        raise ValueError(misfit)
+    tool.current_usage_count += 1  # the framework itself refuses one too many
+    return f"Error: {answer.failure}" if answer.is_error else answer.value
