@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..hooks.agent_framework import agent_in
 from ..hooks.tool_methods import innermost
 from ..world import Answer, current
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from ..world import World
@@ -40,6 +40,8 @@ class AgentFramework:
             for tool in _tools_of(agent):
                 told = _told(tool)
                 found.setdefault(told.name, told)
+                if may_run(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
+                    found[""] = MORE  # those of an agent that the function runs
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
         return list(found.values())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hooks.smolagents import FINAL
 from .call_marks import pair_by_name
-from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,8 @@ class _Smolagents:
             for name, tool in {**agent.tools, **getattr(agent, "managed_agents", {})}.items():
                 if name != FINAL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
+                if may_run(getattr(tool, "forward", None), FRAMEWORK.matches, "smolagents"):
+                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:

@@ -14,7 +14,19 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ..hooks.strands import is_of_framework, text_of
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    hints_of,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -50,6 +62,8 @@ class _Strands:
                     schema = spec.get("inputSchema") or {}
                     about, hints = spec.get("description") or "", hints_of(tool)
                     found.setdefault(name, Tool(name, about, schema.get("json", schema), hints=hints))
+                if may_run(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
+                    found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
             for name in _at_provider(agent):
                 found.setdefault(name, Tool(name, hosted=True))
             if agent.load_tools_from_directory:
