@@ -5,7 +5,7 @@ PYTHON ?= python
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help install check test lint types contract docs suite bench frameworks e2e build newest lock format clean
+.PHONY: help install check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
@@ -13,7 +13,8 @@ help:
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
 	@echo "bench     the calls of models that a run makes, counted, in small workloads"
-	@echo "frameworks  the examples of agents in frameworks, against the real packages"
+	@echo "frameworks  the examples of agents in frameworks, against the real packages; frameworks-oldest: against"
+	@echo "            the oldest supported releases, which takes longer"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
 	@echo "newest    the tests and the suite with the newest release of everything, in an environment of its own"
 	@echo "lock      constraints.txt anew: the newest releases, for every supported Python and system"
@@ -55,6 +56,9 @@ bench:
 
 frameworks:
 	$(PYTHON) .ci/frameworks.py
+
+frameworks-oldest:
+	$(PYTHON) .ci/frameworks.py --oldest
 
 e2e:
 	$(PYTHON) -m pytest e2e -n 0
