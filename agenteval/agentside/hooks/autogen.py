@@ -8,6 +8,7 @@ from typing import Any
 
 from .tool_methods import Call, awaited, change_below, hook, iterated, named
 
+PACKAGES = ("autogen_core", "autogen_agentchat", "autogen_ext")
 _BENCH = ("name", "arguments", "cancellation_token", "call_id")
 _TOOL = ("args", "cancellation_token", "call_id")
 _NO_CALL: tuple[str, Any, str] = ("", None, "")

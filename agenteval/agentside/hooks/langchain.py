@@ -11,6 +11,9 @@ from .langchain_answers import stand_in
 from .langchain_tools import arguments, is_agent, is_handoff, misfit, recorded
 from .tool_methods import Call, change_below, hook
 
+PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
+"""Whose loops ask models. A loop of the author's own over a chat model of LangChain is none of these."""
+
 
 def install(module: Any) -> None:
     """``module``: ``langchain_core.tools.base``."""
