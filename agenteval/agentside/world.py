@@ -338,17 +338,14 @@ OF_ITS_CALLER = (
 """What makes the calls in a thread those of a conversation."""
 
 
-def untracked(
-    name: str, remedy: str = OF_ITS_CALLER, may_call: Callable[[World], bool] = lambda _: True
-) -> UntrackedCallError:
+def untracked(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
     """For a call whose conversation cannot be known: the exception to raise in place of running the tool. No
     conversation that is open now, and whose agent ``may_call`` it, can be judged by its turn."""
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
-    what += f". {remedy[:1].upper()}{remedy[1:]}" if remedy else ""
     worlds = [world for world in open_worlds() if may_call(world)]
     more = suspects(world.name for world in worlds)
     for world in worlds:
-        world.give_up(what + more)
+        world.give_up(f"{what}{more}; {OF_ITS_CALLER}")
     return UntrackedCallError(what)
 
 

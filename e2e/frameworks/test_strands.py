@@ -24,6 +24,7 @@ from strands.session.file_session_manager import FileSessionManager
 
 from agenteval.agentside.frameworks.seam import Refused, Waits
 from agenteval.agentside.frameworks.strands import FRAMEWORK
+from agenteval.agentside.world import OF_ITS_CALLER
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -207,7 +208,8 @@ def test_an_agent_that_a_hook_asks_runs_no_real_tool_and_the_turn_proves_nothing
         return talk.fault
 
     asking = asyncio.run(told(agent(calls_then_tells("look"), look, hooks=[Asks()])))
-    assert asking == "look was called from a thread that agenteval cannot follow; it was not run"
+    what = "look was called from a thread that agenteval cannot follow; it was not run"
+    assert asking == f"{what}; {OF_ITS_CALLER}"
     assert asyncio.run(told(agent(calls_then_tells("look"), look))) == ""
 
 
@@ -340,7 +342,8 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         await talk.conversation.reply("a")
         return talk.world.take_fault()
 
-    assert asyncio.run(told()) == "look was called from a thread that agenteval cannot follow; it was not run"
+    what = "look was called from a thread that agenteval cannot follow; it was not run"
+    assert asyncio.run(told()) == f"{what}; {OF_ITS_CALLER}"
 
 
 def test_deps_are_the_invocation_state() -> None:
