@@ -92,6 +92,12 @@ class Turn:
         self.calls = calls
         self.carriers: list[Carrier] = []
         self.is_over = False
+        self.settled: Future[None] = Future()
+        """Done once it is known whether a thread of it made calls of other conversations."""
+
+    def settle(self) -> None:
+        if not self.settled.done():
+            self.settled.set_result(None)
 
 
 class Carrier:
@@ -153,6 +159,9 @@ class World:
         self._answered = 0
         self._unplaced: dict[str, None] = {}
         self.is_forgotten = False
+        self.is_shared = ""
+        """Why a thread of another conversation may have made calls of this one; empty if none is known to."""
+        self._meanwhile: list[Carrier] = []
         with _LOCK:
             _OPEN.add(self)
 
@@ -189,7 +198,14 @@ class World:
     def take_fault(self) -> str:
         """Return why what the agent did since the last time proves nothing; empty if it does."""
         fault, self.fault = self.fault, ""
-        return fault
+        return fault or self.is_shared
+
+    @property
+    def open_questions(self) -> list[tuple[Future[None], Future[None]]]:
+        """Of each thread of another conversation that called tools while this one went on and has not ended:
+        its end, and that of its turn. Until one of them it may turn out to have made calls of this one."""
+        with _LOCK:
+            return [(each.done, each.turn.settled) for each in self._meanwhile if not each.done.done()]
 
     def take_exchanges(self) -> list[Any]:
         """Return the requests to models since the last time, in the order in which they were made."""
@@ -316,7 +332,10 @@ class World:
     def _note_carried(self, carrier: Carrier, name: str) -> None:
         with _LOCK:
             carrier.called = carrier.called or name
-            carrier.others.update(each for each in _OPEN if each is not self)
+            for other in _OPEN:
+                if other is not self and other not in carrier.others:
+                    carrier.others.add(other)
+                    other._meanwhile.append(carrier)
 
 
 # ── where code runs ──────────────────────────────────────────────────────────────────────────────
@@ -426,22 +445,25 @@ def give_up_shared(carriers: Iterable[Carrier]) -> None:
     """No conversation that such a thread may have called a tool for can be judged by its turn."""
     for carrier in carriers:
         what = f"{carrier.called} was called in a thread that outlives its turn, while others went on"
-        remedy = "start it anew for each turn, or play one conversation at a time (agent_concurrency: 1)"
         for world in (carrier.world, *carrier.others):
-            world.give_up(f"{what}: nobody knows whose call that was; {remedy}")
+            world.is_shared = world.is_shared or f"{what}: nobody knows whose call that was; {OF_ITS_CALLER}"
 
 
-def untracked(
-    name: str, remedy: str = "", may_call: Callable[[World], bool] = lambda _: True
-) -> UntrackedCallError:
+OF_ITS_CALLER = (
+    "run each job in the context of who asks for it (contextvars.copy_context().run), or start the thread"
+    " anew for each turn"
+)
+"""What makes the calls in a thread those of a conversation."""
+
+
+def untracked(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
     """For a call whose conversation cannot be known: the exception to raise in place of running the tool. No
     conversation that is open now, and whose agent ``may_call`` it, can be judged by its turn."""
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
-    what += f". {remedy[:1].upper()}{remedy[1:]}" if remedy else ""
     worlds = [world for world in open_worlds() if may_call(world)]
     more = suspects(world.name for world in worlds)
     for world in worlds:
-        world.give_up(what + more)
+        world.give_up(f"{what}{more}; {OF_ITS_CALLER}")
     return UntrackedCallError(what)
 
 

@@ -203,6 +203,9 @@ async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld)
     except AgentError as error:
         stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
         return ended.model_copy(update={"stop": stop})
+    except InfrastructureError as error:  # what was seen of its turns may be another's
+        spent = ended.stop.user_usage if ended.stop else Usage()
+        return ended.model_copy(update={"stop": _stop_of(error).model_copy(update={"user_usage": spent})})
     return ended
 
 

@@ -126,7 +126,8 @@ def close(agent: Agent | None) -> None:
 
 async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
     """Wait, after ``close``, until what the agent did since its last answer is known. Another conversation
-    may have to begin for that; ``none_follows``: none will for now. Raises ``AgentError`` if it broke."""
+    may have to begin for that; ``none_follows``: none will for now. Raises ``AgentError`` if it broke, and
+    ``InfrastructureError`` where its calls may have been another's."""
     if wait := getattr(agent, "settle", None):
         await wait(none_follows)
 

@@ -31,7 +31,7 @@ from agenteval.agentside.frameworks.seam import Refused, Waits
 from agenteval.agentside.frameworks.strands import FRAMEWORK
 from agenteval.agentside.targets.calling import Played
 from agenteval.agentside.targets.deciding import decide
-from agenteval.agentside.world import World
+from agenteval.agentside.world import OF_ITS_CALLER, World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -338,7 +338,8 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         await talk.conversation.reply("a")
         return talk.world.take_fault()
 
-    assert asyncio.run(told()) == "look was called from a thread that agenteval cannot follow; it was not run"
+    what = "look was called from a thread that agenteval cannot follow; it was not run"
+    assert asyncio.run(told()) == f"{what}; {OF_ITS_CALLER}"
 
 
 def test_deps_are_the_invocation_state() -> None:

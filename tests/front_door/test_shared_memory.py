@@ -99,7 +99,7 @@ def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
     project: Project, form: str
 ) -> None:
     bot(project, FORMS[form])
-    assert "(conversations are played one at a time)" in project.call("validate").out
+    assert "; conversations are played one at a time" in project.call("validate").out
     done = project.run()
     said = " ".join(done.all.split())
     assert "one Remembers for all conversations, which keeps a memory of its own" in said

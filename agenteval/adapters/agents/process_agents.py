@@ -282,6 +282,8 @@ class ProcessAgent:
             except BaseException:
                 dialogue.kill()
                 raise
+        if dialogue.is_ours and answer.get("missed"):
+            dialogue.kill()  # what was refused may be missing in the conversations that come after
         reply = self._read(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Annotated, Any
 
+import anyio
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
@@ -236,7 +237,7 @@ class PythonAgent:
         """A call that came after the last answer is reported, and not judged."""
         world = self._played.world
         world.close()
-        if fault := world.take_fault():
+        if (fault := world.take_fault()) and fault != world.is_shared:
             self._warn(fault)
         if self._closings is not None and self._played.holds_something:
             self._closings.add(asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop))
@@ -251,15 +252,17 @@ class PythonAgent:
         if self._rate:
             (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
-        try:
-            with self._played.turn(context) as turn:
-                reply = await self._answer(messages, context)
-        except AgentevalError as error:
-            error.seen = self._with_heard(error.seen)
-            if isinstance(error, AgentError):
-                self._require_tracked(error.seen)  # where the runner is the cause, the agent is not to blame
-            raise
-        await _end_shared(turn)
+        with _settled() as ending:
+            try:
+                with self._played.turn(context) as ending.turn:
+                    reply = await self._answer(messages, context)
+            except AgentevalError as error:
+                await ending.wait()
+                error.seen = self._with_heard(error.seen)
+                if isinstance(error, AgentError):
+                    self._require_tracked(error.seen)  # where the runner is the cause, not the agent
+                raise
+            await ending.wait()
         heard = self._with_heard(reply)
         self._require_tracked(heard)
         return heard or reply
@@ -278,6 +281,14 @@ class PythonAgent:
         )
         is_silent = reply is None and not exchanges and not known.made
         return None if is_silent else self._heard.added(reply or AgentReply(), exchanges, known)
+
+    async def settle(self, _none_follows: anyio.Event) -> None:
+        """Wait until it is known whether a thread of another conversation made calls of this one. Raises
+        ``InfrastructureError`` if one may have."""
+        for ends in self._played.world.open_questions:
+            await asyncio.wait(map(asyncio.wrap_future, ends), return_when=asyncio.FIRST_COMPLETED)
+        if fault := self._played.world.is_shared:
+            raise InfrastructureError(fault, is_final=True)
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
@@ -319,11 +330,30 @@ _LINGERING_S = 1.0
 """So long a thread that called tools may take to end after its turn: longer, and it is kept for others."""
 
 
-async def _end_shared(turn: Turn) -> None:
-    """Give up the turns that a thread which outlives this one may have called tools for."""
-    if carriers := shared_carriers(turn):
-        await asyncio.wait([asyncio.wrap_future(each.done) for each in carriers], timeout=_LINGERING_S)
-    give_up_shared(shared_carriers(turn))
+class _Ending:
+    """The end of a turn: conversations that a thread which outlives it may have called tools for are given
+    up."""
+
+    turn: Turn
+
+    async def wait(self) -> None:
+        if carriers := shared_carriers(self.turn):
+            await asyncio.wait([asyncio.wrap_future(each.done) for each in carriers], timeout=_LINGERING_S)
+        self.settle()
+
+    def settle(self) -> None:
+        give_up_shared(shared_carriers(self.turn))
+        self.turn.settle()
+
+
+@contextmanager
+def _settled() -> Iterator[_Ending]:
+    """However a turn ends, others do not wait for it any more."""
+    ending = _Ending()
+    try:
+        yield ending
+    finally:
+        ending.settle()
 
 
 def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:

@@ -17,7 +17,8 @@ def install(module: Any) -> None:
 
 def _read(_toolset: Any, args: Any, kwargs: Any) -> Call | None:
     given = named(_PARAMETERS, args, kwargs)
-    if given["tool"].tool_def.kind == "output":  # the answer is made of it, and no tool runs
+    definition = getattr(given["tool"], "tool_def", None)
+    if getattr(definition, "kind", "") == "output":  # the answer is made of it, and no tool runs
         return None
     context = given["ctx"]
     call_id = context.tool_call_id or ""

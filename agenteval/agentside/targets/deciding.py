@@ -131,7 +131,7 @@ class Agent(NamedTuple):
             "class": "made anew for each conversation",
             "copied": "copied for each conversation",
             "shared": "one object for all conversations",
-        }[self.made] + (" (conversations are played one at a time)" if self.is_one_at_a_time else "")
+        }[self.made]
         chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
         told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.takes.roles)]
         last = f" and {told.pop()}" if len(told) > 1 else ""
@@ -164,9 +164,15 @@ class Agent(NamedTuple):
 def line_of(told: Mapping[str, Any], *, interpreter: str = "", intercepted: Iterable[str] = ()) -> str:
     """What will be done with an agent, in a line. ``told``: see ``Agent.described``. ``intercepted``: the
     tools whose functions the scenario answers for."""
-    where = f", in {interpreter}" if interpreter else ""
+    line = str(told["does"]) + (f", in {interpreter}" if interpreter else "")
+    if told["one_at_a_time"]:
+        apart = "each conversation has a process of its own" if interpreter else _ONE_AT_A_TIME
+        line += f"; {apart}"
     tools = ", ".join(intercepted)
-    return f"{told['does']}{where}" + (f"; the scenario answers for {tools}" if tools else "")
+    return line + (f"; the scenario answers for {tools}" if tools else "")
+
+
+_ONE_AT_A_TIME = "conversations are played one at a time"
 
 
 def _article(name: str) -> str:

@@ -317,8 +317,7 @@ class _Swapped:
         if _IN_MOCK.get():
             what = f"{self.name} was called by a mock, which answers in its place; it was not run"
             raise UntrackedCallError(what)
-        remedy = "start the thread with asyncio.to_thread or contextvars.copy_context().run"
-        raise untracked(self.name, remedy, lambda world: id(self.function) in world.intercepted)
+        raise untracked(self.name, may_call=lambda world: id(self.function) in world.intercepted)
 
 
 def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:

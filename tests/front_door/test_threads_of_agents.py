@@ -1,0 +1,241 @@
+"""Threads that an agent starts by itself: whose calls are made in them is known, or nothing is judged."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import toy_framework
+from tests.support.kit import Project, failed_checks
+
+HEAD = """
+import asyncio, contextvars, pathlib, queue, threading
+from concurrent.futures import ThreadPoolExecutor
+from toy import Tool
+
+def _ran(name):
+    with pathlib.Path("REAL").open("a") as log:
+        log.write(name + "\\n")
+
+def get_order(id: str):
+    _ran("get_order")
+    return {"status": "real"}
+
+def cancel(id: str):
+    _ran("cancel")
+    return "real"
+
+get_order, cancel = Tool(get_order), Tool(cancel)
+all_began = threading.Barrier(4, timeout=30)
+
+def work(id, meets=True):
+    if meets:
+        all_began.wait()  # all of the conversations at once
+    status = get_order.run({"id": id})["status"]
+    if id in BUGGY:
+        cancel.run({"id": id})
+    return f"{id} is {status}"
+
+"""
+KINDS = {
+    "a thread": """
+def agent(message: str) -> str:
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work(message)))
+    thread.start()
+    thread.join()
+    return found[0]
+""",
+    "a pool": """
+pool = ThreadPoolExecutor(4)
+
+async def agent(messages):
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(pool, work, messages[-1]["content"])
+""",
+    "map of a pool": """
+def agent(message: str) -> str:
+    with ThreadPoolExecutor(2) as pool:
+        return [*pool.map(work, [message])][0]
+""",
+    "a loop": """
+loops, lock = [], threading.Lock()
+
+def started():  # in the first conversation, for all
+    with lock:
+        if not loops:
+            loops.append(asyncio.new_event_loop())
+            threading.Thread(target=loops[0].run_forever, daemon=True).start()
+    return loops[0]
+
+async def later(id):
+    return work(id, meets=False)
+
+def agent(message: str) -> str:
+    all_began.wait()
+    return asyncio.run_coroutine_threadsafe(later(message), started()).result(30)
+""",
+    "a queue with contexts": """
+jobs, lock, threads = queue.Queue(), threading.Lock(), []
+
+def serve():
+    while True:
+        run, id, done = jobs.get()
+        done.put(run(work, id, False))
+
+def agent(message: str) -> str:
+    with lock:
+        if not threads:
+            threads.append(threading.Thread(target=serve, daemon=True))
+            threads[0].start()
+    all_began.wait()
+    done = queue.Queue()
+    jobs.put((contextvars.copy_context().run, message, done))
+    return done.get(timeout=30)
+""",
+}
+EACH = """
+- id: "{id}"
+  turns: ["{id}"]
+  tools: {{get_order: {{returns: {{status: "shipped to {id}"}}}}, cancel: {{returns: ok}}}}
+  expect:
+    output: {{contains: ["{id} is shipped to {id}"]}}
+    tool_calls:
+      calls: [{{name: get_order, args: {{id: "{id}"}}, times: 1}}]
+      forbidden: [{{name: cancel}}]
+"""
+IDS = ["A1", "B2", "C3", "D4"]
+
+
+def shop(project: Project, agent: str, buggy: str = "", *, suite: str = "", more: str = "") -> None:
+    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    project.agent(HEAD + f"BUGGY = {buggy!r}.split()\n" + agent)
+    project.scenarios(suite or "scenarios:\n" + "".join(EACH.format(id=each) for each in IDS))
+    config = f"agent: {{name: bot, target: 'agent.py:agent', calls: all, timeout_s: 60{more}}}\n"
+    project.write("agenteval.yaml", f"{config}metrics: []\nagent_concurrency: 4\n")
+
+
+def verdicts(project: Project) -> dict[str, str]:
+    return {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
+
+
+def none_ran(project: Project) -> bool:
+    return not (project.root / "REAL").exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_conversation_gets_its_own_answers_and_the_faulty_one_is_red(
+    project: Project, kind: str
+) -> None:
+    shop(project, KINDS[kind])
+    done = project.run()
+    assert done.code == 0, done.all
+    shop(project, KINDS[kind], buggy="C3")
+    assert project.run().code == 1
+    assert verdicts(project) == {"A1": "passed", "B2": "passed", "C3": "failed", "D4": "passed"}
+    assert failed_checks(project.results()["scenarios"][2]["samples"][0]) == {(None, "tool_calls")}
+    assert none_ran(project)
+
+
+QUEUE = """
+jobs, lock, threads = queue.Queue(), threading.Lock(), []
+ended = {id: threading.Event() for id in ("A1", "B2", "C3", "D4")}
+all_answered = threading.Barrier(4, timeout=30)
+
+def serve():
+    while True:
+        id, done = jobs.get()
+        done.put(work(id, False))
+
+def agent(message: str) -> str:
+    if message == "A1":
+        threads.append(threading.Thread(target=serve, daemon=True))
+        threads[0].start()
+    all_began.wait()
+    done = queue.Queue()
+    jobs.put((message, done))
+    answer = done.get(timeout=30)
+    all_answered.wait()
+    %s
+    ended[message].set()
+    return answer
+"""
+ORDERS = {
+    "the first ends last": "[each.wait(30) for id, each in ended.items() if message == 'A1' != id]",
+    "the first ends first": "ended['A1'].wait(30) if message != 'A1' else None",
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_thread_of_one_conversation_that_answers_for_others_leaves_all_undecided(
+    project: Project, order: str
+) -> None:
+    """Their calls are in the records of the first: without them the others would be green, or red."""
+    forbidden = "tools: {get_order: {returns: {status: x}}}"
+    forbidden += ", expect: {tool_calls: {forbidden: [{name: get_order}]}}"
+    suite = "scenarios:\n" + "".join(f"- {{id: {each}, turns: [{each}], {forbidden}}}\n" for each in IDS)
+    shop(project, QUEUE % ORDERS[order], suite=suite)
+    done = project.run()
+    found = verdicts(project)
+    assert found.pop("A1") == "failed"  # what it recorded stands
+    assert set(found.values()) == {"inconclusive"}, done.all
+    said = " ".join(done.all.split())
+    assert "get_order was called in a thread that outlives its turn, while others went on" in said
+    assert "run each job in the context of who asks for it (contextvars.copy_context().run)" in said
+
+    shop(project, QUEUE % ORDERS[order])
+    done = project.run()
+    assert done.code == 3, done.all
+    assert set(verdicts(project).values()) == {"inconclusive"}
+    assert none_ran(project)
+
+
+OUTLIVES = """
+asked, called = threading.Event(), threading.Event()
+
+def later():
+    asked.wait(30)
+    try:
+        cancel.run({"id": "late"})
+    finally:
+        called.set()
+
+def agent(messages):
+    if len(messages) == 1:
+        threading.Thread(target=later, daemon=True).start()
+        return "One moment."
+    asked.set()
+    called.wait(30)
+    return "Done."
+"""
+
+
+@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "interpreter"])
+def test_a_thread_that_outlives_its_turn_and_calls_afterwards_runs_nothing(
+    project: Project, more: str
+) -> None:
+    expect = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {calls: [{name: cancel}]}}"
+    suite = f"{{id: a, turns: [Hi, Then], {expect}}}"
+    shop(project, OUTLIVES, suite=suite, more=more)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "cancel was called from a thread that agenteval cannot follow; it was not run" in " ".join(
+        done.all.split()
+    )
+    assert none_ran(project)
+
+
+def test_a_thread_of_a_kept_process_is_of_none_of_its_later_conversations(project: Project) -> None:
+    """The refusal may have ended the thread: the conversation after it has a process that is whole."""
+    agent = QUEUE.replace('if message == "A1":', "if not threads:") % "pass"
+    agent = agent.replace("    all_began.wait()\n", "").replace("    all_answered.wait()\n", "")
+    agent = agent.replace("done.get(timeout=30)", "done.get(timeout=1)")
+    shop(project, agent, more=f", interpreter: '{sys.executable}'")
+    config = (project.root / "agenteval.yaml").read_text().replace("concurrency: 4", "concurrency: 1")
+    project.write("agenteval.yaml", config)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert sorted(verdicts(project).values()) == ["inconclusive", "inconclusive", "passed", "passed"]
+    assert none_ran(project)
