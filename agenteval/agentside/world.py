@@ -8,6 +8,7 @@ tool (the ``hooks``, ``intercept``) or a request to a model (``model_requests``)
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -153,6 +154,7 @@ class World:
         """Whether a framework's call of a tool was met: its tools are, then."""
         self.fault = ""
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
+        self._process = os.getpid()
         self._turn: Turn | None = None
         self._asked: list[AskedCall] = []
         self._made: list[AskedCall] = []
@@ -318,6 +320,8 @@ class World:
     def _here(self, call: AskedCall) -> tuple[TurnCalls, Any]:
         """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
         carrier = _CARRIER.get()
+        if os.getpid() != self._process:  # nobody would answer in here; the parent knows that it forked
+            raise UntrackedCallError(f"{call.name} was called in a process that was forked; it was not run")
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             raise untracked(call.name)
         if carrier is not None:

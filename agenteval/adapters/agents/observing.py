@@ -47,6 +47,8 @@ def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
         return
     known = _FITS.get(kind, ())
     remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else ""
+    if kind == "python":
+        remedy = "remove it: what a Python agent asks its models is heard anyway"
     if how not in ("otlp", "openai"):
         yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
     elif how not in known:

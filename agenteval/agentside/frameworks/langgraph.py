@@ -129,7 +129,7 @@ def _require_messages(graph: Any) -> None:
     if not takes:
         raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
     what = f"the graph takes {', '.join(sorted(takes))} and no messages"
-    remedy = "write a function of the user's message that calls it; intercept answers its tools"
+    remedy = "write a function of the user's message that calls it: its tools are answered there, too"
     raise Refused(what, f"{remedy} (docs/frameworks.md)")
 
 

@@ -1,10 +1,9 @@
 """Functions of the agent's whose calls the scenario answers (``intercept``), without a changed line of it.
 
 Such a function keeps its identity and gets other code for as long as a run is on: so it is reached by every
-name, in every table and through every decorator that holds it. Whose conversation a call is of is known by a
-context variable, which follows tasks and ``asyncio.to_thread``, and no bare thread. There a call raises, and
-the real code does not run; and since nobody knows whose call that was, no conversation that was open then can
-be judged.
+name, in every table and through every decorator that holds it. Whose conversation a call is of says its
+world (``world.current()``). Where that is not known a call raises, the real code does not run, and no
+conversation that was open then can be judged.
 """
 
 from __future__ import annotations
