@@ -5,6 +5,8 @@ Two places do it here, for the world alone: ``Thread.start`` and ``ThreadPoolExe
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +30,7 @@ def install() -> None:
     def start_carried(thread: threading.Thread) -> None:
         # A worker of a pool outlives what it was started for; each job carries its own.
         if current() is not None and not _is_of_pool(thread):
-            thread.run = carried(thread.run)  # type: ignore[method-assign]
+            thread.run = carried(_quiet(thread.run))  # type: ignore[method-assign]
         start(thread)
 
     @functools.wraps(submit)
@@ -41,6 +43,16 @@ def install() -> None:
     start_carried.agenteval_carries = True  # type: ignore[attr-defined]
     threading.Thread.start = start_carried  # type: ignore[method-assign,assignment]
     ThreadPoolExecutor.submit = submit_carried  # type: ignore[method-assign,assignment]
+
+
+def _quiet(run: Callable[[], None]) -> Callable[[], None]:
+    """A thread that ends since its conversation is over, in a call of a tool, ends without a word."""
+
+    def run_quietly() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            run()
+
+    return run_quietly
 
 
 def _is_of_pool(thread: threading.Thread) -> bool:

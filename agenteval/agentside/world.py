@@ -288,8 +288,8 @@ class World:
         """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
         tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
         as it is, and what it raises raised. ``call_id``: by which the messages know the call; ``agent``: who
-        makes it. Raises
-        ``UntrackedCallError`` before the first turn, and in a thread that outlived its turn."""
+        makes it. Raises ``UntrackedCallError`` before the first turn, in a thread that outlived its turn, and
+        in a forked process."""
         calls, given = self._here(AskedCall(name, args, call_id, agent))
         answered = await calls.call(name, given, own)
         return Answer(answered.value, answered.is_error)
