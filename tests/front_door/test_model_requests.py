@@ -319,7 +319,7 @@ def test_observe_openai_is_accepted_and_changes_nothing(project: Project) -> Non
     for agent, observe, said in (
         ("endpoint: 'http://localhost:1/x'", "openai", "a Python agent that agenteval starts"),
         ("command: [x]", "openai", "name its target"),
-        (target, "openia", "observe: 'openia' is not known — write observe: openai"),
+        (target, "openia", "observe: 'openia' is not known — remove it"),
         (target, "{how: openai, port: 1}", "observe: openai has no port"),
     ):
         project.write("agenteval.yaml", write.format(agent=agent, observe=observe))
