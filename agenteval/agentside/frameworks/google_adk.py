@@ -68,7 +68,8 @@ class GoogleAdk:
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(_root(obj)):
-            if adds_code(agent, "google") or type(agent).__name__ == "LangGraphAgent":
+            is_own = not _is(agent, _LLM_AGENT) and adds_code(agent, "google")
+            if is_own or type(agent).__name__ == "LangGraphAgent":
                 found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
                 told = _told(tool)
