@@ -113,6 +113,8 @@ def _reply_of(value: Any) -> AgentReply:
                 " pieces of its text themselves, or messages with role and content",
                 kind="protocol",
             )
+        if parts := _parts_in(value):
+            return _read_mapping({"role": "assistant", "content": parts})
         return AgentReply(messages=_require_read(answers_in(value)))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)
@@ -125,6 +127,19 @@ def _reply_of(value: Any) -> AgentReply:
         " list of this turn's messages, or an AgentReply",
         kind="protocol",
     )
+
+
+_PARTS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
+"""The types of parts of one message that make no message of their own."""
+
+
+def _parts_in(value: Sequence[Any]) -> list[Any]:
+    """The parts of an assistant message's content, as a function hands it on; empty for all other lists."""
+    parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
+    are_parts = all(
+        isinstance(each, Mapping) and each.get("type") in _PARTS and "role" not in each for each in parts
+    )
+    return parts if are_parts else []
 
 
 def _read_agent_reply(reply: AgentReply) -> AgentReply:

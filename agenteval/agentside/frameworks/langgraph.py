@@ -41,7 +41,7 @@ def _is(obj: Any, module: str, name: str) -> bool:
 
 
 def _is_of_library(obj: Any) -> bool:
-    return kinds(obj)[0].startswith(("langgraph", "langchain"))
+    return _is_librarys(kinds(obj)[0])
 
 
 def _is_graph(obj: Any) -> bool:
@@ -266,7 +266,7 @@ def _named_in(function: Any) -> list[Any]:
         except ValueError:  # not filled yet
             continue
     space = function.__globals__
-    if not str(space.get("__name__", "")).startswith(("langgraph", "langchain")):
+    if not _is_librarys(str(space.get("__name__", ""))):
         held += [space[name] for name in _names(function.__code__) if name in space]
     return [each for each in held if _may_lead_on(each)]
 
@@ -314,8 +314,7 @@ def _is_shipped(obj: Any) -> bool:
     """Of a class that stands in its library's module: a decorator makes others there of a function."""
     cls = type(obj)
     return (
-        cls.__module__.startswith(_LIBRARIES)
-        and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+        _is_librarys(cls.__module__) and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
     )
 
 
@@ -326,13 +325,23 @@ def _is_known(step: Any) -> bool:
     if not code:
         return step is None or _is_graph(step) or _is(step, "langgraph", "ToolNode") or not own.get("steps")
     return all(
-        str(getattr(each, "__module__", "")).startswith(_LIBRARIES)
+        _is_librarys(str(getattr(each, "__module__", "")))
         and (not inspect.ismethod(each) or _is_shipped(each.__self__))
         for each in code
     )
 
 
 _LIBRARIES = ("langgraph", "langchain", "deepagents")
+
+
+def _is_librarys(module: str) -> bool:
+    """Whether a module is of LangChain's libraries: one of the author's own may have such a name, too."""
+    root = module.partition(".")[0]
+    found = sys.modules.get(root)
+    if found is None or not root.startswith(_LIBRARIES):
+        return False
+    places = [getattr(found, "__file__", None) or "", *getattr(found, "__path__", ())]
+    return any("-packages" in place for place in places)
 
 
 def _described(tool: Any) -> Tool:
@@ -481,7 +490,7 @@ def _store_like(graph: Any) -> Any:
 def _asks_for_store(obj: Any) -> bool:
     """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
     function = function_of(obj) if _is_tool(obj) else obj
-    if type(function) is not FunctionType or function.__module__.startswith(_LIBRARIES):
+    if type(function) is not FunctionType or _is_librarys(function.__module__):
         return False
     notes = " ".join(map(str, function.__annotations__.values()))
     used = set(_names(function.__code__))
