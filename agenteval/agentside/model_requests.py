@@ -135,7 +135,7 @@ def _listening_async(send: Any) -> Any:
 def _begin(client: Any, request: Any) -> Exchange | None:
     """What is known of a request of an agent's to a model; ``None``: it is of nobody, or of no concern."""
     world = worlds.current()
-    if client in _OWN or (world is None and _is_of_nobody()):
+    if client in _OWN or (world is None and not worlds.may_be_of_agent()):
         return None
     try:
         exchange = _read(request)
@@ -150,10 +150,6 @@ def _begin(client: Any, request: Any) -> Exchange | None:
         _give_up_all()
         return None
     return exchange
-
-
-def _is_of_nobody() -> bool:
-    return worlds.has_left() or not worlds.may_be_of_agent()
 
 
 def _give_up_all() -> None:

@@ -359,7 +359,7 @@ def set_other_code(is_other_code: Callable[[], bool]) -> None:
 
 def may_be_of_agent() -> bool:
     """Return whether code that runs without a world may be that of an agent whose conversation goes on."""
-    return bool(open_worlds()) and not any(each() for each in _other_code)
+    return not has_left() and bool(open_worlds()) and not any(each() for each in _other_code)
 
 
 def open_worlds() -> list[World]:
@@ -369,7 +369,7 @@ def open_worlds() -> list[World]:
 
 
 def leave() -> None:
-    """From here on the running task is no agent's: a mock's, say."""
+    """From here on the running task is at work on a tool of the scenario (a mock), and is no agent's."""
     _WORLD.set(None)
     _CARRIER.set(None)
     _LEFT.set(True)

@@ -27,9 +27,9 @@ from agenteval.agentside.targets.context import Answered, Context
 from agenteval.agentside.targets.deciding import Refusal, decide, line_of, no_maker
 from agenteval.agentside.targets.faults import contained, fault_of, partial_of
 from agenteval.agentside.targets.finding import find_agent
-from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts, in_mock
+from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts
 from agenteval.agentside.targets.own_calls import Own
-from agenteval.agentside.world import Turn, World, give_up_shared, set_other_code, shared_carriers
+from agenteval.agentside.world import Turn, World, give_up_shared, leave, set_other_code, shared_carriers
 from agenteval.conversation.deadlines import current, is_in_sample, waiting
 from agenteval.conversation.shared_loop import shared_loop
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
@@ -121,7 +121,7 @@ class AgentContext(Context):
 
     async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answered:
         """The agent may do to a result what it likes; the record stays as it was."""
-        in_mock()
+        leave()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
             result = await call(name, args, batch)

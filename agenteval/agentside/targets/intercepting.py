@@ -13,7 +13,6 @@ import inspect
 import os
 import sys
 import threading
-from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from ..hooks.tool_methods import is_inside, running_inside
-from ..world import UntrackedCallError, current, leave, untracked
+from ..world import UntrackedCallError, current, has_left, untracked
 from .finding import TargetError, find
 from .own_calls import NOT_JSON, arguments_of, as_json
 from .wrapped_functions import functions_in
@@ -42,16 +41,9 @@ class CannotInterceptError(Exception):
         self.tool, self.what, self.remedy = tool, what, remedy
 
 
-_IN_MOCK: ContextVar[bool] = ContextVar("agenteval_in_mock", default=False)
 _LOCK = threading.RLock()
 _ARGS, _KWARGS, _CALLED = "_agenteval_args", "_agenteval_kwargs", "_agenteval_called"
 _MARK = "agenteval intercepts this call"
-
-
-def in_mock() -> None:
-    """From here on the running task is at work on a tool of the scenario, and in no conversation."""
-    leave()
-    _IN_MOCK.set(True)
 
 
 class Intercepts:
@@ -313,7 +305,7 @@ class _Swapped:
         if world is not None:
             name = world.intercepted.get(id(self.function))
             return (name, world) if name is not None and not is_inside(name) else None
-        if _IN_MOCK.get():
+        if has_left():
             what = f"{self.name} was called by a mock, which answers in its place; it was not run"
             raise UntrackedCallError(what)
         raise untracked(self.name, may_call=lambda world: id(self.function) in world.intercepted)
