@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -28,6 +29,30 @@ def finite_number(digits: str) -> float:
     if not isfinite(number):
         raise ValueError(f"{digits} is beyond all numbers that can be read")
     return number
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class KeyTwiceError(ValueError):
+    """An object of JSON in which a key occurs twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise KeyTwiceError(next(key for key, count in counts.items() if count > 1))
+    return made
+
+
+STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once)
+"""A reader of JSON and nothing else: no NaN, no number beyond all bounds, no key twice. Raises
+``ValueError``."""
 
 
 def json_of(text: str) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 _NO_SQL = "use returns, sequence or python"
 _NO_STATE = "expect the tool calls instead"
-_NO_ROWS = "write a scenario for each row"
 _NO_HOOKS = "do it where the agent's module is imported"
 
 KEYS: Mapping[str, Mapping[str, str]] = {
@@ -22,7 +21,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "skip": "leave it out by a tag (--tag), or with exclude",
         "unreviewed": "remove it once you have read the scenario",
         **dict.fromkeys(("setup", "teardown"), _NO_HOOKS),
-        **dict.fromkeys(("rows", "matrix", "types"), _NO_ROWS),
         "include": "write it under defaults: of this file",
         **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
         "turns.*.tool_calls": "let the user say in its message what it did",
@@ -33,7 +31,6 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "tools.*.sequence.*.sql": _NO_SQL,
         "tools.*.faults": "use error, or a sequence with errors",
     },
-    "scenario file": {"cases": "write the rows of the file as a list of cases"},
     "config": {
         "thresholds.*.votes": "write at_least alone",
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},

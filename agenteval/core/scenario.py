@@ -606,23 +606,37 @@ class ScenarioFields(Value):
     checks: Literal["none"] | None = None
 
 
+class RowsSpec(Value):
+    """What makes many scenarios of one: every row of ``rows`` with every combination of ``matrix``."""
+
+    rows: Text | tuple[Any, ...] | None = None
+    matrix: dict[str, tuple[Any, ...]] = {}
+    types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
+
+
 class Scenario(ScenarioFields):
     """One scenario. ``turns`` is ``None`` for a wholly simulated conversation. ``policy``: what the agent
     of a recorded conversation was told to do.
 
     ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
-    (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line.
-    ``base``: the folder of its file, where ``python`` of its expectations starts.
+    (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line of that
+    file, or to a place elsewhere. ``base``: the folder of its file, where ``python`` of its expectations
+    starts. ``row``: the place of the data that it was made of, ``pattern``: the id that all rows share, with
+    ``*`` for what differs; empty for one that was written out.
     """
 
     turns: tuple[TurnEntry, ...] | None = None
     case: CaseSpec | None = None
     policy: str = ""
     source: str = ""
-    lines: dict[str, int] = {}
+    lines: dict[str, int | str] = {}
     base: str = ""
+    row: str = ""
+    pattern: str = ""
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "source", "lines", "base"})
+    PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
+    """Where it was written, which is no part of what it says."""
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", *PLACES})
 
     @property
     def is_scripted(self) -> bool:
@@ -659,8 +673,8 @@ class Scenario(ScenarioFields):
         """``file:line`` of what ``path`` (or its nearest parent) was written as."""
         file = self.source.rsplit(":", 1)[0]
         while path:
-            if path in self.lines:
-                return f"{file}:{self.lines[path]}"
+            if (at := self.lines.get(path)) is not None:
+                return at if isinstance(at, str) else f"{file}:{at}"
             path = path.rpartition(".")[0]
         return self.source
 

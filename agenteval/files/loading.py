@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,13 +14,30 @@ from agenteval.core.config import deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.protocols import ExpectRule
-from agenteval.core.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
+from agenteval.core.scenario import (
+    TOOL_ANSWERS,
+    CaseSpec,
+    Scenario,
+    ScenarioFields,
+    ScriptedTurn,
+    SimulatedTurns,
+    Tool,
+)
 from agenteval.core.value import Text
+from agenteval.files.data_rows import Table, read_table
 from agenteval.files.plain_files import read_file
 from agenteval.files.redact import know_written
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
-from agenteval.files.scenario_files import find_files, find_under, shown_path, unmatched
-from agenteval.files.validation import as_written, known_keys, merge_marks, not_finite, validate
+from agenteval.files.scenario_files import find_files, find_under, near_file, shown_path, unmatched
+from agenteval.files.scenario_rows import ROW_KEYS, Entry, case_of, expanded, slug
+from agenteval.files.validation import (
+    as_written,
+    known_keys,
+    merge_marks,
+    not_finite,
+    unknown_key,
+    validate,
+)
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -39,7 +54,7 @@ __all__ = [
 
 _FILE_KEYS = ("scenarios", "cases", "defaults")
 _CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
-_SCENARIO_KEYS = frozenset(known_keys(Scenario))
+_SCENARIO_KEYS = frozenset((*known_keys(Scenario), *ROW_KEYS))
 
 _TEXT_KEYS = frozenset((
     *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "belief"),
@@ -56,6 +71,15 @@ class _Case(CaseSpec):
     """The keys of the short form that a scenario does not have."""
 
     input: Text
+
+
+_CASE_FIELDS: Mapping[str, Any] = {
+    name: field.annotation for model in (ScenarioFields, _Case) for name, field in model.model_fields.items()
+}
+
+
+def _as_written(document: Document) -> Any:
+    return as_written(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
 
 
 ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
@@ -97,7 +121,7 @@ def load(
             problems += error.problems
             continue
         base = str(Path(os.path.abspath(path)).parent)
-        loader = _FileLoader(document, base=base, rules=rules, check=check)
+        loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check)
         entries += loader.entries()
         problems += sorted(loader.problems, key=_by_place)
     problems += _duplicates(entries)
@@ -171,26 +195,20 @@ def _duplicates(entries: Sequence[_Loaded]) -> Iterator[Problem]:
         first.setdefault(scenario.id, place)
 
 
-class _Entry(NamedTuple):
-    """A scenario or case as written, `defaults` merged in."""
-
-    value: dict[str, Any]
-    mark: Mark
-    is_case: bool
-
-
 class _FileLoader:
     """One file's entries. What they share through ``defaults`` is checked once."""
 
     def __init__(
-        self, document: Document, *, base: str, rules: Sequence[ExpectRule], check: ScenarioCheck
+        self, document: Document, *, base: str, cwd: Path, rules: Sequence[ExpectRule], check: ScenarioCheck
     ) -> None:
         self.problems: list[Problem] = []
         self._check = check
         self._rules = rules
         self._mark = document.mark
-        self._value = as_written(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
+        self._value = _as_written(document)
         self._base = base
+        self._cwd = cwd
+        self._tables: dict[Path, Table] = {}
         # By identity; the value is kept, so that its id() is not given to another.
         self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
 
@@ -200,7 +218,7 @@ class _FileLoader:
 
     # ── the shape of the file ────────────────────────────────────────────────────────────────────
 
-    def _raw_entries(self) -> Iterator[_Entry]:
+    def _raw_entries(self) -> Iterator[Entry]:
         value, mark = self._value, self._mark
         if not isinstance(value, Mapping):
             what = f"expected a mapping with scenarios: or cases:, got {shown(value)}"
@@ -220,7 +238,7 @@ class _FileLoader:
             if set(value) <= {"defaults"}:
                 self._note("the file contains no scenario", "add scenarios: or cases:", mark)
 
-    def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[_Entry]:
+    def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[Entry]:
         self._unknown_top_level(value, mark)
         if not any(value.get(group) for group in ("scenarios", "cases")) and None not in value.values():
             self._note("the file contains no scenario", "add one to the list", mark)
@@ -228,8 +246,8 @@ class _FileLoader:
             if group not in value:
                 continue
             where = mark.find((group,))
-            if isinstance(value[group], str) and (later := NOT_YET["scenario file"].get(group)):
-                self._note(f"{group}: {shown(value[group])}: a file is not supported yet", later, where)
+            if isinstance(value[group], str) and group == "cases":
+                yield from self._of_table(value[group], where)
             elif isinstance(value[group], list):
                 yield from self._merged(value[group], where, is_case=group == "cases")
             else:
@@ -251,7 +269,7 @@ class _FileLoader:
                 remedy = "it is a key of an entry; move it into one, or into defaults:"
             self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
 
-    def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[_Entry]:
+    def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[Entry]:
         defaults, low = self._defaults()
         for index, item in enumerate(items):
             where = mark.find((index,))
@@ -260,7 +278,40 @@ class _FileLoader:
                 continue
             below = _without_other_answers(defaults, item)
             merged = merge_marks(low, where, below, item) if below else where
-            yield _Entry(_without_removed(below, deep_merge(below, item)), merged, is_case)
+            entry = Entry(_without_removed(below, deep_merge(below, item)), merged, is_case, merged)
+            try:
+                yield from expanded(entry, self._table, _as_written)
+            except AuthorError as error:
+                self.problems += error.problems
+
+    def _of_table(self, path: str, mark: Mark) -> Iterator[Entry]:
+        """The cases in a file, one a row."""
+        try:
+            table = self._table(path, mark)
+        except AuthorError as error:
+            self.problems += error.problems
+            return
+        known = known_keys(_Case) | known_keys(ScenarioFields)
+        if unknown := [name for name in table.columns if name not in known] if table.is_text else []:
+            self.problems += (unknown_key(name, known, table.mark) for name in unknown)
+            return
+        for row in table.rows:
+            value, problems = case_of(row, _CASE_FIELDS, table)
+            self.problems += problems
+            at = Mark(mark.path, mark.line, mark.column, [row.mark])
+            for entry in self._merged([value] if not problems else [], at, is_case=True):
+                yield entry._replace(at=mark, row=entry.row or row.mark)
+
+    def _table(self, path: str, mark: Mark) -> Table:
+        """Raises ``AuthorError`` for a file that cannot be read, at its name, and for what is wrong in it."""
+        whole = Path(self._base, path)
+        if whole not in self._tables:
+            if not path.strip() or not whole.exists():
+                what = f"there is no file '{path}' in the folder of this file"
+                raise AuthorError(Problem(what, near_file(whole), mark.place))
+            shown_as = shown_path(whole, self._cwd)
+            self._tables[whole] = read_table(_read(whole, shown_as), shown_as)
+        return self._tables[whole]
 
     def _defaults(self) -> tuple[Mapping[str, Any], Mark]:
         where = self._mark.find(("defaults",))
@@ -272,7 +323,7 @@ class _FileLoader:
 
     # ── one entry ────────────────────────────────────────────────────────────────────────────────
 
-    def _scenario(self, entry: _Entry) -> _Loaded | None:
+    def _scenario(self, entry: Entry) -> _Loaded | None:
         before = len(self.problems)
         value, mark = entry.value, entry.mark
         self._share_tools(value, mark)
@@ -281,25 +332,28 @@ class _FileLoader:
         if not entry.is_case:
             self._refuse(value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:")
         also, skip = (_CASE_KEYS, ("turns",)) if entry.is_case else ((), ())
+        also = (*also, *ROW_KEYS)
         made, problems = validate(Scenario, value, mark, kind="scenario", also=also, skip=skip)
         self.problems += problems
         if made is None or len(self.problems) > before:
             return None
-        scenario = made.model_copy(update=self._filled_in(made, mark, case))
+        scenario = made.model_copy(update=self._filled_in(made, entry, case))
         self.problems += _unusable(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _Loaded(scenario, place) if len(self.problems) == before else None
 
-    def _filled_in(self, made: Scenario, mark: Mark, case: _Case | None) -> dict[str, Any]:
+    def _filled_in(self, made: Scenario, entry: Entry, case: _Case | None) -> dict[str, Any]:
         """What the author did not write: defaults, the short form's long form, places."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),
             "name": made.name or made.id,
-            "source": f"{mark.path}:{mark.line}",
-            "lines": _lines(mark),
+            "source": f"{entry.at.path}:{entry.at.line}",
+            "lines": _lines(entry.mark, entry.at.path),
             "base": self._base,
         }
+        if entry.row:
+            more |= {"row": f"{entry.row.path}:{entry.row.line}", "pattern": entry.pattern}
         if case:
             more["turns"] = (ScriptedTurn(user=case.input),)
             more["case"] = CaseSpec.model_validate(case.model_dump(include=set(CaseSpec.model_fields)))
@@ -389,26 +443,19 @@ def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
     return Problem(what, "add goal: to the scenario", mark.find(("turns", index)).place)
 
 
-def _lines(mark: Mark) -> dict[str, int]:
-    """Dotted path to line, of what messages and tables may point to."""
-    lines: dict[str, int] = {}
-    _note_lines(mark, "", lines)
+def _lines(mark: Mark, file: str) -> dict[str, int | str]:
+    """Dotted path to line of ``file``, or to a place elsewhere, of what messages and tables may point to."""
+    lines: dict[str, int | str] = {}
+    _note_lines(mark, "", lines, file)
     return lines
 
 
-def _note_lines(mark: Mark, prefix: str, lines: dict[str, int]) -> None:
+def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str) -> None:
     for key, below in mark.pairs():
         path = f"{prefix}.{key}" if prefix else key
-        lines[path] = below.line
+        lines[path] = below.line if below.path == file else f"{below.path}:{below.line}"
         if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
-            _note_lines(below, path, lines)
-
-
-def slug(name: str) -> str:
-    """An id of a name: letters and digits of any script in lower case, dashes for all between."""
-    text = unicodedata.normalize("NFC", name).lower()
-    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
-    return re.sub("-+", "-", kept).strip("-")
+            _note_lines(below, path, lines, file)
 
 
 def vacuous(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:

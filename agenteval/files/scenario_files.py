@@ -114,6 +114,15 @@ def unmatched(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -
     return [pattern for pattern in include if not find_files(root, [pattern], exclude)]
 
 
+def near_file(path: Path) -> str:
+    """The file beside it that may have been meant; empty if none may."""
+    try:
+        near = did_you_mean(path.name, [each.name for each in path.parent.iterdir() if each.is_file()])
+    except OSError:
+        return ""
+    return near if near.startswith("did you") else ""
+
+
 def _missing(given: Path, path: Path) -> Problem:
     while not os.path.isdir(path.parent) and path != path.parent:
         path = path.parent

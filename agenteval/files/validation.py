@@ -232,12 +232,12 @@ def _misplaced_key(loc: Loc, asked: Any, mark: Mark) -> Problem | None:
     return None
 
 
-def _members(annotation: Any) -> list[Any]:
+def members_of(annotation: Any) -> list[Any]:
     """What a union is made of, null left out; anything else is its own only member."""
     if get_origin(annotation) is Annotated:
-        return _members(get_args(annotation)[0])
+        return members_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        return [m for part in get_args(annotation) for m in _members(part) if m is not type(None)]
+        return [m for part in get_args(annotation) for m in members_of(part) if m is not type(None)]
     return [annotation]
 
 
@@ -256,7 +256,7 @@ def _tagged(annotation: Any, tag: str | int) -> Any:
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    return [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
+    return [m for m in members_of(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
 
 
 def _keys_of(annotation: Any) -> set[str]:
@@ -265,7 +265,7 @@ def _keys_of(annotation: Any) -> set[str]:
 
 def _below(annotation: Any, part: str | int) -> Any:
     """What is asked for at ``part`` of a value of this type; ``None`` if there is no such part."""
-    for member in _members(annotation):
+    for member in members_of(annotation):
         origin, args = get_origin(member), get_args(member)
         if isinstance(part, int) and origin in (tuple, list):
             return args[0]
@@ -321,7 +321,7 @@ def _remedy(value: Any, asked: Any) -> str:
         return near if near.startswith("did you") else ""
     if value is None:
         return "write a value, or remove the key"
-    if isinstance(value, dict) and str in _members(asked):
+    if isinstance(value, dict) and str in members_of(asked):
         return "put the text in quotes if ': ' is part of it"
     for model in _models_in(asked):
         if isinstance(value, str) and (key := _key_for(value, model)):
@@ -333,7 +333,7 @@ def _remedy(value: Any, asked: Any) -> str:
 
 def _meant_by(text: str, asked: Any) -> str:
     """Which of the choices another word for it means; empty: none, or nobody said."""
-    words = (getattr(member, "MEANT", {}) for member in _members(asked))
+    words = (getattr(member, "MEANT", {}) for member in members_of(asked))
     return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
@@ -349,7 +349,7 @@ _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", flo
 def asked_for(annotation: Any) -> str:
     """A type in the author's words: ``a list of texts``."""
     choices = _choices(annotation)
-    others = [_one_asked_for(m) for m in _members(annotation) if not _choices_of(m)]
+    others = [_one_asked_for(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
         return f"one of {', '.join(choices)}" if len(choices) > 1 else f"'{choices[0]}'"
     shorter = [model.SHORT_FORM for model in _models_in(annotation) if hasattr(model, "SHORT_FORM")]
@@ -366,7 +366,7 @@ def _one_asked_for(member: Any) -> str:
 
 
 def _choices(annotation: Any) -> list[str]:
-    return [choice for member in _members(annotation) for choice in _choices_of(member)]
+    return [choice for member in members_of(annotation) for choice in _choices_of(member)]
 
 
 def _choices_of(member: Any) -> list[str]:

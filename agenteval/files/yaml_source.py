@@ -90,7 +90,7 @@ def parse(data: bytes, path: str) -> Document:
 
     Raises ``AuthorError``, with a place, for whatever is wrong with it.
     """
-    text = _decode(data, path)
+    text = decode(data, path)
     builder = _Builder(path)
     try:
         for event in _events(text):
@@ -134,7 +134,8 @@ def _place_of(event: Any, path: str) -> Place:
     return Place(path, event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-def _decode(data: bytes, path: str) -> str:
+def decode(data: bytes, path: str) -> str:
+    """Read the text of an author's file. Raises ``AuthorError``, with a place, for what is none."""
     if len(data) > MAX_BYTES:
         raise AuthorError(
             Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", "split it", Place(path))

@@ -7,7 +7,6 @@ were given (missing and reused ones too) and results are paired with calls by po
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -19,7 +18,7 @@ from pydantic_core import from_json
 
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
-from agenteval.core.json_text import finite_number
+from agenteval.core.json_text import STRICT, KeyTwiceError
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
 from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
 from agenteval.messages.endings import refusal_in
@@ -167,9 +166,9 @@ def _decoded(text: str) -> Any:
     try:
         value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
     except (ValueError, TypeError):
-        return _STRICT.decode(whole_json(text))
+        return STRICT.decode(whole_json(text))
     # Each key has a colon of its own: with no more colons than keys, none was there twice.
-    return value if text.count(":") == _keys_in(value) else _STRICT.decode(whole_json(text))
+    return value if text.count(":") == _keys_in(value) else STRICT.decode(whole_json(text))
 
 
 def _keys_in(value: Any) -> int:
@@ -185,34 +184,6 @@ def _keys_in(value: Any) -> int:
         elif isinstance(item, float) and not isfinite(item):
             return -1
     return count
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-class KeyTwiceError(ValueError):
-    """An object of JSON in which a key occurs twice."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise KeyTwiceError(_first_twice(pairs))
-    return made
-
-
-def _first_twice(pairs: Iterable[tuple[str, Any]]) -> str:
-    counts = Counter(key for key, _ in pairs)
-    return next(key for key, count in counts.items() if count > 1)
-
-
-_STRICT = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once
-)
 
 
 class Twice(dict[str, Any]):
@@ -258,7 +229,7 @@ def _with_pairs(value: Any) -> str:
 def key_twice(raw_args: str) -> str:
     """What is wrong with arguments in which a key occurs twice; empty for all others."""
     try:
-        _STRICT.decode(whole_json(raw_args))
+        STRICT.decode(whole_json(raw_args))
     except KeyTwiceError as twice:
         return str(twice)
     except (ValueError, RecursionError):

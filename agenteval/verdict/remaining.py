@@ -27,7 +27,7 @@ MAY_DIFFER = frozenset(
 """Keys of the configuration that change nothing of what is measured."""
 VARIABLES = ": ${…}"
 """Ends the name of a source that is a key of the configuration and no file."""
-_NOT_SAID: Any = {"source": True, "lines": True, "base": True, "tools": {"__all__": {"base"}}}
+_NOT_SAID: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
 
 
 def over(events: Iterable[Event]) -> frozenset[SampleKey]:

@@ -49,7 +49,7 @@ def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Head
 
 def _scenario_hash(scenario: Scenario) -> str:
     """Of what a scenario says, wherever it is written."""
-    said = scenario.model_dump(mode="json", exclude={"source", "lines", "base"})
+    said = scenario.model_dump(mode="json", exclude=set(Scenario.PLACES))
     for tool in said["tools"].values():
         tool.pop("base", None)
     return _hash(json.dumps(said, sort_keys=True))

@@ -10,15 +10,14 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.errors import did_you_mean
+from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, why_not_csv
 from agenteval.files.recorded.sources import NumberedLine, Source, raw_lines_of
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES
 from agenteval.messages.rows import ANSWERED, ASKED
 
 _SUFFIXES = (".csv", ".csv.gz")
-_DELIMITERS = ",;\t"
 _MARK = "\ufeff"
-_LARGEST_CELL = 1 << 26
 
 
 def is_table(source: Source) -> bool:
@@ -33,8 +32,8 @@ def rows_of(source: Source) -> Iterator[Entry]:
         return
     if not first.strip():
         return
-    delimiter = max(_DELIMITERS, key=first.count)
-    csv.field_size_limit(_LARGEST_CELL)
+    delimiter = max(DELIMITERS, key=first.count)
+    csv.field_size_limit(LARGEST_CELL)
     reader = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     while True:
@@ -42,7 +41,7 @@ def rows_of(source: Source) -> Iterator[Entry]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = f"{_worded(error, lines.number, begins)}; no row from here on was read"
+            why = f"{why_not_csv(error, lines.number, begins)}; no row from here on was read"
             yield Unreadable(f"{source.shown}:{begins}", f"not CSV: {why}")
             return
         if lines.broken or cells is None:
@@ -101,15 +100,6 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
 def _talk_in(header: Sequence[str]) -> str:
     """The column with whole conversations, as JSON."""
     return next((name for name in MESSAGES if name in header and name != "input"), "")
-
-
-def _worded(error: csv.Error, at: int, begins: int) -> str:
-    text = str(error)
-    if "unexpected end of data" in text:
-        return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
-    if "field larger" in text:
-        return f"{text}: a double quote may not be closed"
-    return f"{text}{f' (line {at})' if at != begins else ''}"
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:

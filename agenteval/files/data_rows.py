@@ -1,0 +1,152 @@
+"""Rows of data that scenarios are made of (CSV, JSON lines, JSON or YAML), each with its place."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.json_text import STRICT
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import Mark, decode, parse
+
+DELIMITERS = ",;\t"
+LARGEST_CELL = 1 << 26
+
+
+class Row(NamedTuple):
+    """``mark``: of the row, and below it of its values."""
+
+    values: Mapping[str, Any]
+    mark: Mark
+
+
+class Table(NamedTuple):
+    """``columns``: every name that a row has, in the order in which they first occur. ``is_text``: all values
+    are texts, for want of types in the format."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    mark: Mark
+    is_text: bool = False
+
+
+def read_table(data: bytes, path: str) -> Table:
+    """The rows of a file; ``path`` is how messages name it, and its ending says what it holds. Raises
+    ``AuthorError`` with all that is wrong, each at its line."""
+    read = _READERS.get(PurePath(path).suffix.lower())
+    if read is None:
+        what = f"rows are read from {', '.join(_READERS)}, and this is none of them"
+        raise AuthorError(Problem(what, "save it as one of these", Place(path)))
+    table = read(data, path)
+    if not table.rows:
+        raise AuthorError(Problem("the file holds no row", "add one, or remove what names it", Place(path)))
+    return table
+
+
+def listed(values: Sequence[Any], mark: Mark) -> Table:
+    """Rows as they are written in a list. Raises ``AuthorError``."""
+    wrong = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
+    problems = [
+        Problem(f"expected a mapping, got {shown(value)}", "write {name: value}", mark.find((n,)).place)
+        for n, value in wrong
+    ]
+    if problems:
+        raise AuthorError(*problems)
+    rows = tuple(Row(value, mark.find((n,))) for n, value in enumerate(values))
+    return Table(_columns(rows), rows, mark)
+
+
+def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for row in rows for name in row.values))
+
+
+def why_not_csv(error: csv.Error, at: int, begins: int) -> str:
+    """What is wrong with a row that begins at one line and was read up to another."""
+    text = str(error)
+    if "unexpected end of data" in text:
+        return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
+    if "field larger" in text:
+        return f"{text}: a double quote may not be closed"
+    return f"{text}{f' (line {at})' if at != begins else ''}"
+
+
+def _from_csv(data: bytes, path: str) -> Table:
+    text = decode(data, path)
+    csv.field_size_limit(LARGEST_CELL)
+    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
+    problems: list[Problem] = []
+    lines = _cells(csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True), path)
+    number, names = next(lines, (1, []))
+    columns = [name.strip() for name in names]
+    if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
+        raise AuthorError(Problem(f"two columns are named '{twice}'", "rename one", Place(path, number)))
+    rows = []
+    for line, cells in lines:
+        if len(cells) != len(columns):
+            what = f"the row has {len(cells)} cells, the first line names {len(columns)} columns"
+            remedy = "put a text with a comma, a quote or a line break between double quotes"
+            problems.append(Problem(what, remedy, Place(path, line)))
+            continue
+        values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
+        rows.append(Row(values, Mark(path, line, children={name: Mark(path, line) for name in values})))
+    if problems:
+        raise AuthorError(*problems)
+    return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
+
+
+def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows in which something is written, each with the line at which it begins."""
+    while True:
+        begins = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            what = f"not CSV: {why_not_csv(error, reader.line_num, begins)}"
+            raise AuthorError(Problem(what, "close the quote", Place(path, begins))) from None
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            yield begins, cells
+
+
+def _from_json_lines(data: bytes, path: str) -> Table:
+    problems: list[Problem] = []
+    rows = []
+    for number, line in enumerate(decode(data, path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = STRICT.decode(line.strip())
+            json.dumps(value, ensure_ascii=False).encode()  # half of a character, escaped, is no text
+        except (ValueError, RecursionError) as error:
+            what = f"not JSON: {getattr(error, 'msg', error)}"
+            place = Place(path, number, getattr(error, "colno", 0))
+            problems.append(Problem(what, "write one object a line", place))
+            continue
+        if isinstance(value, dict):
+            rows.append(Row(value, Mark(path, number, children={name: Mark(path, number) for name in value})))
+        else:
+            problems.append(Problem(f"expected an object, got {shown(value)}", "", Place(path, number)))
+    if problems:
+        raise AuthorError(*problems)
+    return Table(_columns(rows), tuple(rows), Mark(path, 1))
+
+
+def _from_yaml(data: bytes, path: str) -> Table:
+    document = parse(data, path)
+    if not isinstance(document.value, list):
+        what = f"expected a list of rows, got {shown(document.value)}"
+        raise AuthorError(Problem(what, "start each row with '- '", document.mark.place))
+    return listed(document.value, document.mark)
+
+
+_READERS: Mapping[str, Callable[[bytes, str], Table]] = {
+    **dict.fromkeys((".csv", ".tsv"), _from_csv),
+    **dict.fromkeys((".jsonl", ".ndjson"), _from_json_lines),
+    **dict.fromkeys((".yaml", ".yml", ".json"), _from_yaml),
+}

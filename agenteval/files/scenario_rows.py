@@ -1,0 +1,421 @@
+"""One scenario, many rows: ``rows:`` and ``matrix:`` make a scenario of each row and combination, before
+anything of it is checked. ``${row.NAME}`` may stand in any text and any key of the entry.
+
+A value that came of a row has the row's place, so that whatever is wrong with it is reported there.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from math import isfinite, prod
+from typing import Any, NamedTuple, TypeAlias, get_origin
+
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.core.json_text import STRICT, text_of
+from agenteval.core.scenario import RowsSpec
+from agenteval.core.value import Value
+from agenteval.files.data_rows import Row, Table, listed
+from agenteval.files.validation import members_of, validate
+from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
+from agenteval.files.yaml_source import Document, Mark
+
+ROW_KEYS = ("rows", "matrix", "types")
+MOST = 100_000
+"""Scenarios of one entry: more is a slip in a matrix."""
+
+_REFERENCE = expression(r"(?P<escape>\$)?\$\{row(?:\.(?P<path>[^}]*))?(?P<end>\}|$)")
+_ANSWERS = frozenset({"returns", "error", "sequence"})
+
+
+class Entry(NamedTuple):
+    """A scenario or case as written, ``defaults`` merged in. ``at``: where it is written; ``row``: the row
+    that it was made of, if it was; ``pattern``: the id that its rows share."""
+
+    value: dict[str, Any]
+    mark: Mark
+    is_case: bool
+    at: Mark
+    row: Mark | None = None
+    pattern: str = ""
+
+
+ReadTable: TypeAlias = Callable[[str, Mark], Table]
+"""The table that a path names, which stands at a mark. Raises ``AuthorError``."""
+AsWritten: TypeAlias = Callable[[Document], Any]
+"""What a document says, numbers as they were written where text is asked for."""
+
+
+def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[Entry]:
+    """A scenario for each row; the entry itself where it has none. Raises ``AuthorError``."""
+    given = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
+    if not given:
+        _refuse_references(entry.value, entry.mark)
+        yield entry
+        return
+    spec, problems = validate(RowsSpec, given, entry.mark, kind="rows")
+    if spec is None:
+        raise AuthorError(*problems)
+    rows = _combined(_table(spec, entry.mark, read), spec, entry.mark)
+    value = {key: item for key, item in entry.value.items() if key not in ROW_KEYS}
+    naming = _Naming(value, entry.mark, rows, frozenset(spec.matrix))
+    found: dict[Problem, None] = {}
+    for row in rows:
+        filling = _Filling(row, rows, found)
+        made, mark = filling.fill(value, entry.mark)
+        if any(cell.text is not None for cell in row.cells.values()):
+            made = as_written(Document(made, mark, rewrites=True))
+        made = naming.named(made, row)
+        yield entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern)
+    if found:
+        raise AuthorError(*found)
+
+
+# ── rows and combinations ────────────────────────────────────────────────────────────────────────
+
+
+class _Combination(NamedTuple):
+    """A row with one value of each axis of the matrix. ``cells``: the mark of each value; ``mark``: of the
+    row, or of the matrix where there is none."""
+
+    values: Mapping[str, Any]
+    cells: Mapping[str, Mark]
+    mark: Mark
+    axes: Mapping[str, Any]
+
+
+def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
+    where = mark.find(("rows",))
+    if isinstance(spec.rows, str):
+        table = read(spec.rows, where)
+    elif spec.rows is not None:
+        if not spec.rows:
+            raise AuthorError(Problem("rows: an empty list makes no scenario", "add a row", where.place))
+        table = listed(spec.rows, where)
+    else:
+        table = None
+    if spec.types:
+        table = _typed(table, spec.types, mark.find(("types",)))
+    return table
+
+
+def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
+    if table is None or not table.is_text:
+        what = "types: only the cells of a CSV file have no types of their own"
+        raise AuthorError(Problem(what, "remove types:", mark.place))
+    problems = [
+        Problem(f"types: the rows have no column '{name}'", did_you_mean(name, table.columns), at.place)
+        for name in types
+        if name not in table.columns and (at := mark.find((name,)))
+    ]
+    rows = []
+    for row in table.rows:
+        values, cells = dict(row.values), dict(row.mark.children or {})  # type: ignore[arg-type]
+        for name in types.keys() & values.keys():
+            text = values[name].strip() if types[name] != "string" else values[name]
+            try:
+                value = _TYPES[types[name]](text)
+            except (ValueError, RecursionError):
+                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {shown(text)}"
+                problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
+                continue
+            values[name] = value
+            if value is not None and not isinstance(value, str) and text != canonical_text(value):
+                at = row.mark.find((name,))
+                cells[name] = Mark(at.path, at.line, at.column, text=text)
+        rows.append(Row(values, Mark(row.mark.path, row.mark.line, row.mark.column, cells)))
+    if problems:
+        raise AuthorError(*problems)
+    return table._replace(rows=tuple(rows))
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _no()
+
+
+def _number(text: str) -> int | float:
+    value = plain_value(text)
+    return value if isinstance(value, int | float) and isfinite(value) and value is not True else _no()
+
+
+def _integer(text: str) -> int:
+    value = _number(text)
+    return value if isinstance(value, int) else _no()
+
+
+def _no() -> Any:
+    raise ValueError
+
+
+_TYPES: Mapping[str, Callable[[str], Any]] = {
+    "string": str,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "json": STRICT.decode,
+}
+_TYPE_NAMES = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "json": "JSON",
+}
+
+
+def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[_Combination]:
+    where = mark.find(("matrix",))
+    problems = [
+        Problem(f"matrix: '{name}' has no value", "write a list", where.find((name,)).place)
+        for name, values in spec.matrix.items()
+        if not values
+    ]
+    for name in table.columns if table else ():
+        if name in spec.matrix:
+            what = f"matrix: '{name}' is a column of the rows, too"
+            problems.append(Problem(what, "rename one", where.find((name,)).place))
+    count = len(table.rows if table else (1,)) * prod(map(len, spec.matrix.values()))
+    if count > MOST:
+        what = f"rows and matrix make {count:,} scenarios, more than {MOST:,}"
+        problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
+    if not (table or spec.matrix):
+        problems.append(
+            Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
+        )
+    if problems:
+        raise AuthorError(*problems)
+    rows = table.rows if table else (Row({}, where),)
+    axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
+    return [_combination(row, chosen, spec, where) for row in rows for chosen in product(*axes)]
+
+
+def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, where: Mark) -> _Combination:
+    axes = {name: spec.matrix[name][n] for name, n in chosen}
+    cells = {name: row.mark.find((name,)) for name in row.values}
+    cells |= {name: where.find((name, n)) for name, n in chosen}
+    return _Combination({**row.values, **axes}, cells, row.mark, axes)
+
+
+# ── filling in ───────────────────────────────────────────────────────────────────────────────────
+
+
+class _Filling:
+    """Puts one row into a scenario. What is put in is not read again."""
+
+    def __init__(self, row: _Combination, rows: Sequence[_Combination], found: dict[Problem, None]) -> None:
+        self._row = row
+        self._rows = rows
+        self._found = found
+
+    def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
+        """The value and its marks; the same objects where nothing was put in."""
+        if isinstance(value, str):
+            return self._text(value, mark, path) if "${row" in value else (value, mark)
+        if isinstance(value, dict):
+            return self._mapping(value, mark, path)
+        if isinstance(value, list):
+            made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
+            if all(new is old for (new, _), old in zip(made, value, strict=True)):
+                return value, mark
+            return [item for item, _ in made], _with(mark, [at for _, at in made])
+        return value, mark
+
+    def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+        items: dict[str, Any] = {}
+        marks = dict(mark.children) if isinstance(mark.children, dict) else {}
+        for key, item in value.items():
+            at = mark.find((key,))
+            name = key if "${row" not in key else self._as_key(key, at)
+            if name in items:
+                problem = Problem(f"the key '{name}' is written twice", "keep one", self._row.mark.place)
+                self._found.setdefault(problem)
+            items[name], marks[name] = self.fill(item, at, (*path, name))
+        if items.keys() == value.keys() and all(items[key] is item for key, item in value.items()):
+            return value, mark
+        return items, _with(mark, marks)
+
+    def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
+        is_template = path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
+        whole = _REFERENCE.fullmatch(text)
+        if whole and not whole["escape"]:
+            value, at = self._value(whole, mark)
+            return (_escaped(value) if is_template else value), at
+
+        def put(match: re.Match[str]) -> str:
+            if match["escape"]:
+                return match[0] if is_template else match[0][1:]
+            filled = self._as_text(match, mark)
+            return filled.replace("${", "$${") if is_template else filled
+
+        made = _REFERENCE.sub(put, text)
+        row = self._row.mark
+        return made, Mark(row.path, row.line, row.column) if made != text else mark
+
+    def _as_key(self, key: str, mark: Mark) -> str:
+        return _REFERENCE.sub(lambda match: self._as_text(match, mark), key)
+
+    def _as_text(self, match: re.Match[str], mark: Mark) -> str:
+        if match["escape"]:
+            return match[0][1:]
+        value, at = self._value(match, mark)
+        if value is None:
+            what = f"'{match[0]}' is null in this row, and stands within a text"
+            self._found.setdefault(Problem(what, "give it a value", at.place))
+        return as_text(value, at)
+
+    def _value(self, match: re.Match[str], mark: Mark) -> tuple[Any, Mark]:
+        """What a reference stands for, and where that is written."""
+        path = (match["path"] or "").strip()
+        if not match["end"] or not path:
+            remedy = "write ${row.NAME}, or $${ for the literal characters"
+            self._found.setdefault(Problem(f"'{match[0][:40]}' names no value of a row", remedy, mark.place))
+            return "", mark
+        found = _looked_up(self._row, path)
+        if found is None:
+            self._found.setdefault(self._missing(path, match[0], mark))
+            return "", mark
+        return found
+
+    def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
+        known = dict.fromkeys(name for row in self._rows for name in row.values)
+        if any(_looked_up(row, path) for row in self._rows):
+            what = f"this row has no '{path}', which '{reference}' at {mark.place} stands for"
+            return Problem(what, "add it", self._row.mark.place)
+        return Problem(f"'{reference}': no row has it", did_you_mean(path, known), mark.place)
+
+
+def _looked_up(row: _Combination, path: str) -> tuple[Any, Mark] | None:
+    if path in row.values:
+        return row.values[path], row.cells[path]
+    first, *rest = path.split(".")
+    if first not in row.values:
+        return None
+    value, mark = row.values[first], row.cells[first]
+    for part in rest:
+        if isinstance(value, Mapping) and part in value:
+            value, mark = value[part], mark.find((part,))
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value, mark = value[int(part)], mark.find((int(part),))
+        else:
+            return None
+    return value, mark
+
+
+def _with(mark: Mark, children: Any) -> Mark:
+    return Mark(mark.path, mark.line, mark.column, children, text=mark.text)
+
+
+def _escaped(value: Any) -> Any:
+    """A value as a tool's answer gives it back: nothing in it is a reference."""
+    if isinstance(value, str):
+        return value.replace("${", "$${")
+    if isinstance(value, Mapping):
+        return {key: _escaped(item) for key, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def as_text(value: Any, mark: Mark) -> str:
+    """A value within a text: a number as it was written, and what is no text as JSON."""
+    return value if isinstance(value, str) else mark.text or text_of(value)
+
+
+def _refuse_references(value: Any, mark: Mark) -> None:
+    """A reference to a row in an entry that has none."""
+    for text, at in _texts(value, mark):
+        for match in _REFERENCE.finditer(text) if "${row" in text else ():
+            if not match["escape"] and match["path"] is not None:
+                what = f"'{match[0]}' stands for a value of a row, and there is neither rows: nor matrix:"
+                raise AuthorError(
+                    Problem(what, "add rows:, or write $${ for the literal characters", at.place)
+                )
+
+
+def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
+    if isinstance(value, str):
+        yield value, mark
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(item, mark.find((key,)))
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from _texts(item, mark.find((n,)))
+
+
+# ── ids ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Naming:
+    """An id for each row. It names a column of the rows, or there would be no telling which row is which once
+    one is added; the values of a matrix are added to it where it does not name them."""
+
+    def __init__(
+        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[_Combination], axes: frozenset[str]
+    ) -> None:
+        key = "id" if value.get("id") else "name"
+        template = value.get(key)
+        written = template if isinstance(template, str) else "" if template is None else str(template)
+        used = {(match["path"] or "").split(".")[0].strip() for match in _REFERENCE.finditer(written)}
+        self._added = [axis for axis in rows[0].axes if axis not in used and len(rows) > 1]
+        columns = [name for name in rows[0].values if name not in axes]
+        if columns and written and not used & set(columns) and len({id(row.mark) for row in rows}) > 1:
+            own = next((name for name in columns if _tells_apart(name, rows)), "NAME")
+            what = f"{key}: '{written}' is the same for every row"
+            remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
+            raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
+        self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
+
+    def named(self, made: dict[str, Any], row: _Combination) -> dict[str, Any]:
+        if not self._added:
+            return made
+        own = made.get("id") or slug(str(made.get("name") or ""))
+        ends = (slug(as_text(row.axes[axis], row.cells[axis])) for axis in self._added)
+        return {**made, "id": "-".join(map(str, (own, *ends)))}
+
+
+def _tells_apart(name: str, rows: Sequence[_Combination]) -> bool:
+    by_row = {id(row.mark): as_text(row.values.get(name), row.mark) for row in rows}
+    return len(set(by_row.values())) == len(by_row) and all(by_row.values())
+
+
+def slug(name: str) -> str:
+    """An id of a name: letters and digits of any script in lower case, dashes for all between."""
+    text = unicodedata.normalize("NFC", name).lower()
+    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
+    return re.sub("-+", "-", kept).strip("-")
+
+
+# ── cases in a file ──────────────────────────────────────────────────────────────────────────────
+
+
+def case_of(row: Row, fields: Mapping[str, Any], table: Table) -> tuple[dict[str, Any], list[Problem]]:
+    """A case of a row whose columns are named like a case's keys. Of CSV an empty cell leaves the key out,
+    and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the type of each
+    key."""
+    if not table.is_text:
+        return dict(row.values), []
+    made: dict[str, Any] = {}
+    problems = []
+    for name, cell in row.values.items():
+        if not cell.strip():
+            continue
+        try:
+            made[name] = _cell(cell, fields.get(name))
+        except (ValueError, RecursionError) as error:
+            what = f"{name}: {shown(cell)} begins like JSON and is none: {getattr(error, 'msg', error)}"
+            remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
+            problems.append(Problem(what, remedy, row.mark.place))
+    return made, problems
+
+
+def _cell(cell: str, asked: Any) -> Any:
+    kinds = members_of(asked)
+    takes_list = any(get_origin(kind) is tuple for kind in kinds)
+    takes_mapping = any(
+        get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Value)) for kind in kinds
+    )
+    text = cell.strip()
+    if (takes_list and text[0] == "[") or (takes_mapping and text[0] == "{"):
+        return STRICT.decode(text)
+    return plain_value(text) if {int, float, bool} & set(kinds) else cell
