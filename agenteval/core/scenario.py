@@ -606,10 +606,16 @@ class ScenarioFields(Value):
     checks: Literal["none"] | None = None
 
 
+def _rows(value: Any) -> Any:
+    if value is None or isinstance(value, str | list | tuple):
+        return value
+    raise ValueError("expected a list of rows, or a file; write [{id: A-1}], or orders.csv")
+
+
 class RowsSpec(Value):
     """What makes many scenarios of one: every row of ``rows`` with every combination of ``matrix``."""
 
-    rows: Text | tuple[Any, ...] | None = None
+    rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
     matrix: dict[str, tuple[Any, ...]] = {}
     types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
 

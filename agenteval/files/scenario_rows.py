@@ -63,15 +63,17 @@ def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[E
     value = {key: item for key, item in entry.value.items() if key not in ROW_KEYS}
     naming = _Naming(value, entry.mark, rows, frozenset(spec.matrix))
     found: dict[Problem, None] = {}
+    entries = []
     for row in rows:
         filling = _Filling(row, rows, found)
         made, mark = filling.fill(value, entry.mark)
         if any(cell.text is not None for cell in row.cells.values()):
             made = as_written(Document(made, mark, rewrites=True))
         made = naming.named(made, row)
-        yield entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern)
+        entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern))
     if found:
         raise AuthorError(*found)
+    yield from entries
 
 
 # ── rows and combinations ────────────────────────────────────────────────────────────────────────
@@ -359,7 +361,7 @@ class _Naming:
         used = {(match["path"] or "").split(".")[0].strip() for match in _REFERENCE.finditer(written)}
         self._added = [axis for axis in rows[0].axes if axis not in used and len(rows) > 1]
         columns = [name for name in rows[0].values if name not in axes]
-        if columns and written and not used & set(columns) and len({id(row.mark) for row in rows}) > 1:
+        if columns and written and used <= axes and len({id(row.mark) for row in rows}) > 1:
             own = next((name for name in columns if _tells_apart(name, rows)), "NAME")
             what = f"{key}: '{written}' is the same for every row"
             remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"

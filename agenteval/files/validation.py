@@ -55,24 +55,26 @@ def validate(
     """
     early = {found.loc: found.problem(mark) for found in not_built_in(value, kind)}
     early.update(_emptied(value, mark, kind))
-    early.update(_internal(model, value, mark))
+    names = (known_keys(model) | set(also)) - set(skip)
+    early.update(_internal(model, value, mark, names))
     problems = list(early.values())
     made = None
     try:
         made = model.model_validate(value)
     except ValidationError as error:
-        names = (known_keys(model) | set(also)) - set(skip)
         problems += _problems(error, model, mark, names, tuple(early))
     known = {problem.place for problem in (*found, *problems)}
     problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
     return (None if problems else made), problems
 
 
-def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[Loc, Problem]]:
+def _internal(
+    model: type[BaseModel], value: Any, mark: Mark, names: Iterable[str]
+) -> Iterator[tuple[Loc, Problem]]:
     """Fields that the program fills in are not the author's to write."""
     for name in getattr(model, "INTERNAL", ()):
         if isinstance(value, Mapping) and name in value:
-            yield (name,), unknown_key(name, known_keys(model), mark.find((name,)))
+            yield (name,), unknown_key(name, names, mark.find((name,)))
 
 
 def not_finite(value: Any, mark: Mark, at: Loc = ()) -> Iterator[Problem]:

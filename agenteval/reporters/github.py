@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from agenteval.core.decision import AcceptedState, AcceptedUse, Decision, Violation
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import github_data, github_property, one_line, shorten
 from agenteval.core.score import Severity, Verdict
 from agenteval.files.prompts import CRITERIA
@@ -30,6 +31,7 @@ from agenteval.reporters.words.failure_rates import line_of, quotation_place, qu
 from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, split_place
+from agenteval.reporters.words.rows import written
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.gates import lost_most
@@ -120,25 +122,32 @@ def _level(verdict: Verdict) -> Level:
 
 
 def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -> Iterator[Annotation]:
-    """One for each broken rule: the epochs that broke it are counted, not repeated. ``lost``: scenarios of
-    which too little is known, an error whatever is tolerated."""
+    """One for each broken rule: the epochs and rows that broke it are counted, not repeated. ``lost``:
+    scenarios of which too little is known, an error whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[Failure, Violation]]] = {}
     for failure in failed:
         met: Counter[tuple[str, str]] = Counter()
         for violation in failure.violations:
             rule = (violation.name, violation.where)
             met[rule] += 1  # two broken in one sample are two, even under one name
-            key = (failure.scenario, failure.agent, *rule, met[rule], violation.verdict, failure.tolerated)
+            key = (*written(failure.of), *rule, met[rule], violation.verdict, failure.tolerated)
             groups.setdefault(key, []).append((failure, violation))
     for group in groups.values():
         failure, violation = group[0]
-        epochs = sorted({other.epoch for other, _ in group if other.epoch is not None})
-        is_lost = (failure.scenario, failure.agent) in lost
-        yield _of_violation(failure, violation, epochs, is_lost=is_lost)
+        is_lost = any((other.scenario, other.agent) in lost for other, _ in group)
+        several = _repeated([other for other, _ in group])
+        yield _of_violation(failure, violation, several, is_lost=is_lost)
 
 
-def _of_violation(failure: Failure, violation: Violation, epochs: list[int], *, is_lost: bool) -> Annotation:
-    several = f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
+def _repeated(group: Sequence[Failure]) -> str:
+    rows = list(dict.fromkeys(one_line(failure.scenario, 100) for failure in group))
+    epochs = sorted({failure.epoch for failure in group if failure.epoch is not None})
+    if len(rows) > 1:
+        return f"\nin {plural(len(rows), 'row')}: {', '.join(rows)}"
+    return f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
+
+
+def _of_violation(failure: Failure, violation: Violation, several: str, *, is_lost: bool) -> Annotation:
     name = f"{failure.title}: {violation.name}{f' ({failure.why_tolerated})' if failure.tolerated else ''}"
     found = failure.sample.findings if failure.sample else ()
     return Annotation(

@@ -152,9 +152,6 @@ OF_SCENARIOS = {  # what is written, and what is named as not supported yet
     "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",
     "state: {tables: {}}": "state",
     'world: "shop.py:Shop"': "world",
-    "rows: orders.csv": "rows",
-    "matrix: {city: [Rome]}": "matrix",
-    "types: {qty: integer}": "types",
     "include: other.yaml": "include",
     "unreviewed: true": "unreviewed",
     "setup: hooks.py:fresh": "setup",
@@ -180,15 +177,6 @@ def test_what_scenarios_have_not_yet(project: Project) -> None:
         (said,) = (line for line in done.err.splitlines() if f"suite.yaml:{number}:" in line)
         pattern = OF_SCENARIOS[text]
         assert f"'{pattern.rpartition('.')[2]}' is not supported yet — {KEYS['scenario'][pattern]}" in said
-
-
-def test_cases_of_another_file(project: Project) -> None:
-    project.agent(AGENT)
-    project.config()
-    project.scenarios("cases: orders.csv\n")
-    done = project.call("validate")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "suite.yaml:1:1: cases: 'orders.csv': a file is not supported yet — write the rows" in done.err
 
 
 OF_CONFIGURATIONS = {

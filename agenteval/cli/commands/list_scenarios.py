@@ -45,13 +45,15 @@ def _chosen(request: Request) -> Sequence[Scenario]:
 
 
 def _entry(scenario: Scenario) -> dict[str, Any]:
-    """``file`` and ``line``: where it is written. ``simulated``: whether a model plays its user."""
+    """``file`` and ``line``: where it is written; ``row``: the data that it was made of. ``simulated``:
+    whether a model plays its user."""
     return {
         "run": selection.full_id(scenario),
         "id": scenario.id,
         "name": scenario.name,
         "file": selection.file_of(scenario),
         "line": int(scenario.source.rpartition(":")[2]),
+        "row": scenario.row or None,
         "category": scenario.category.value,
         "tags": list(scenario.tags),
         "agent": scenario.agent,

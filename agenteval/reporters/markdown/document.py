@@ -37,6 +37,7 @@ from agenteval.reporters.words.failure_rates import (
 )
 from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import ends_text, resolutions
@@ -168,6 +169,7 @@ def _gate_cells(gate: GateRow, options: ReportOptions) -> tuple[str, ...]:
 
 
 def _scenarios(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
+    report, decision = folded(report, decision)
     verdicts = [(scenario_decision(decision, scenario).verdict, scenario) for scenario in report.scenarios]
     rows = [pair for pair in verdicts if extent.passed or pair[0] is not Verdict.PASSED]
     if not rows or decision.is_reported:

@@ -19,6 +19,7 @@ from agenteval.reporters.markdown.judges import judging_notes
 from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
+from agenteval.reporters.words.rows import Written, written
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
@@ -37,8 +38,8 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 
 class Row(NamedTuple):
-    """One scenario of one agent. ``before`` and ``after``: epochs that succeeded, of those with an outcome.
-    ``sure``: how sure the change is, in words."""
+    """One scenario of one agent, or the first of ``rows`` of it. ``before`` and ``after``: epochs that
+    succeeded, of those with an outcome. ``sure``: how sure the change is, in words."""
 
     kind: str
     name: str
@@ -46,6 +47,7 @@ class Row(NamedTuple):
     after: str
     why: str
     sure: str
+    rows: int = 1
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
@@ -78,7 +80,7 @@ _HOW = (
 
 
 def _counted(rows: Sequence[Row]) -> str:
-    counts = {kind: sum(row.kind == kind for row in rows) for kind in _ORDER}
+    counts = {kind: sum(row.rows for row in rows if row.kind == kind) for kind in _ORDER}
     told = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
     return f" — {told}" if told else ""
 
@@ -108,13 +110,18 @@ def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
     changes = _changes(before, after)
     reasons = {(each[0].agent, each[0].scenario): _first(each) for each in decisive(report, decision)}
     several = len({scenario.agent for scenario in report.scenarios}) > 1
+    alike: dict[tuple[str, Written], list[Row]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
         old, new, change = before.get(key), after[key], changes.get(key)
         if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
-            yield Row(kind, name, _rate(old), _rate(new), reasons.get(key, ""), _sure(change, old, new))
+            row = Row(kind, name, _rate(old), _rate(new), reasons.get(key, ""), _sure(change, old, new))
+            alike.setdefault((kind, written(scenario)), []).append(row)
+    for first, *others in alike.values():
+        more = f" and {plural(len(others), 'more row')}" if others else ""
+        yield first._replace(name=first.name + more, rows=1 + len(others))
 
 
 def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
@@ -164,7 +171,7 @@ def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
 def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]:
     if not rows:
         return
-    yield f"**{_SIGNS[kind]} {kind}** ({len(rows)})"
+    yield f"**{_SIGNS[kind]} {kind}** ({sum(row.rows for row in rows)})"
     head = ("scenario", "before", "now", "why") if has_baseline else ("scenario", "now", "why")
     tells_how_sure = has_baseline and kind in (NEW, WORSE, FIXED)
     cells = [

@@ -375,6 +375,7 @@ def _scenario(
         category=spec.category.value,
         tags=list(spec.tags),
         where=spec.source,
+        row=spec.row,
         verdict=scenario_decision(decision, scenario).verdict.value,
         violations=_violations(scenario, decision),
         aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},

@@ -356,8 +356,8 @@ class RepeatsShape(Shape):
 
 
 class ScenarioShape(Shape):
-    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at. ``issues``:
-    those that occur in it."""
+    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at, ``row`` that of the
+    data that it was made of (empty: none). ``issues``: those that occur in it."""
 
     id: str
     name: str
@@ -365,6 +365,7 @@ class ScenarioShape(Shape):
     category: str
     tags: list[str]
     where: str
+    row: str = ""
     verdict: VerdictText
     violations: list[ViolationShape]
     aggregates: dict[str, AggregateShape]

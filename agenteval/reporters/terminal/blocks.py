@@ -22,7 +22,8 @@ from agenteval.reporters.terminal.cells import cut, first_line, mark, unbroken, 
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
 from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name
 from agenteval.reporters.words.judge import without_waits
-from agenteval.reporters.words.places import relative_place, shown_place
+from agenteval.reporters.words.places import relative_place, shown_place, shown_places
+from agenteval.reporters.words.rows import count_text, folded_failures, rows_of, written
 from agenteval.reporters.words.selection import show_command
 from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
 from agenteval.scoring.checks.quoting import excerpt
@@ -43,12 +44,15 @@ _LABEL = 11
 
 class _Block(NamedTuple):
     """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
-    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason."""
+    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
+    ``rows``: other rows of the scenario that ended so, of ``all_rows``."""
 
     group: tuple[Failure, ...]
     shown: Failure
     violations: tuple[Violation, ...]
     alike: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    all_rows: int = 1
 
     @property
     def is_failed(self) -> bool:
@@ -62,7 +66,7 @@ def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     for block in told[:IN_FULL]:
         yield from _lines(block, options)
         yield Text()
-    rest = sum(1 + len(block.alike) for block in told[IN_FULL:])
+    rest = sum(1 + len(block.alike) + len(block.rows) for block in told[IN_FULL:])
     if rest:
         yield Text(f"… and {rest:,} more, listed below", style="dim")
         yield Text()
@@ -70,17 +74,20 @@ def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterat
 
 def _blocks(report: Report, decision: Decision) -> Iterator[_Block]:
     undecided: dict[str, list[_Block]] = {}
-    for group in decisive(report, decision):
-        if group[0].never_ran:
-            continue  # one line of the list at the end tells of them all
-        block = _block(group)
+    # Of those that never ran, one line of the list at the end tells.
+    begun = (group for group in decisive(report, decision) if not group[0].never_ran)
+    all_rows = rows_of(report.scenarios)
+    for first, *others in folded_failures(begun):
+        names = tuple(_title(group[0]) for group in others)
+        block = _block(first)._replace(rows=names, all_rows=all_rows[written(first[0].of)])
         if block.is_failed:
             yield block
         else:
             # A server that was down is one thing to be told, however many scenarios were lost to it.
             undecided.setdefault(gist(block.violations[0]), []).append(block)
-    for first, *others in undecided.values():
-        yield first._replace(alike=tuple(_title(block.shown) for block in others))
+    for one, *alike in undecided.values():
+        same = (name for block in alike for name in (_title(block.shown), *block.rows))
+        yield one._replace(alike=tuple(same))
 
 
 def _block(group: tuple[Failure, ...]) -> _Block:
@@ -106,10 +113,11 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
         yield _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
         yield _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
-    if block.alike:
-        names = ", ".join(one_line(name, 60) for name in block.alike[:_NAMED])
-        more = f" and {len(block.alike) - _NAMED:,} more" if len(block.alike) > _NAMED else ""
-        yield _indented(f"the same: {names}{more}", options.width)
+    for what, others in (("the same", block.alike), ("further rows", block.rows)):
+        if others:
+            names = ", ".join(one_line(name, 60) for name in others[:_NAMED])
+            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+            yield _indented(f"{what}: {names}{more}", options.width)
     yield _foot(block, options)
 
 
@@ -120,8 +128,9 @@ def _indented(text: str, width: int) -> Text:
 def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
     """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
     shown = block.shown
-    left = cut(" · ".join([_title(shown), *_extent(block)]), max(12, options.width - 6), "bold")
-    place = shown_place(shown.where, options.root)
+    extent = [count_text((shown, *block.rows), block.all_rows), *_extent(block)]
+    left = cut(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
+    place = shown_places((shown.where, shown.of.scenario.row), options.root)
     blanks = options.width - left.cell_len - cell_len(place) - 6
     line = Text.assemble(("── ", "dim"), left, " ", no_wrap=True)
     if blanks > 0:

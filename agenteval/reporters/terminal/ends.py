@@ -25,6 +25,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.rows import count_text, folded_failures, rows_of, written
 from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
 from agenteval.verdict.report import Report
@@ -39,21 +40,23 @@ _OF_A_GATE = 3
 
 def failure_list(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """A line for each scenario that decided, failed ones first, and for each rule over the whole run. What
-    stands there of a scenario is what ``run`` takes."""
+    stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
     names = selectors(report)
     gates = run_gates(decision)
     decided = decisive(report, decision)
-    groups = [group for group in decided if not group[0].never_ran]
+    together = folded_failures(group for group in decided if not group[0].never_ran)
+    rows = rows_of(report.scenarios)
     for gate in gates:
         yield from _of_gate(gate, options)
-    for group in groups[: MOST - len(gates)]:
-        verdict = scenario_decision(decision, group[0].of).verdict
+    for first, *others in together[: MOST - len(gates)]:
+        verdict = scenario_decision(decision, first[0].of).verdict
         if decision.is_reported:  # its conversations decide nothing, its own rules do
-            verdict = group[0].verdict
-        yield from _of_scenario(group, verdict, names[group[0].scenario], report, options)
-    if (more := len(gates) + len(groups) - MOST) > 0:
+            verdict = first[0].verdict
+        count = count_text((first, *others), rows[written(first[0].of)])
+        yield from _of_scenario(first, verdict, names[first[0].scenario], count, report, options)
+    if (more := len(gates) + len(together) - MOST) > 0:
         yield Text(f"… and {more:,} more")
     if told := never_ran_text(decided):
         word = Verdict.INCONCLUSIVE
@@ -72,7 +75,12 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
 
 
 def _of_scenario(
-    group: Sequence[Failure], verdict: Verdict, name: str, report: Report, options: ReportOptions
+    group: Sequence[Failure],
+    verdict: Verdict,
+    name: str,
+    rows: str,
+    report: Report,
+    options: ReportOptions,
 ) -> Iterator[Text]:
     first = _deciding(group, report)
     if first.several_agents:
@@ -80,7 +88,7 @@ def _of_scenario(
     planned = len(first.of.samples) + len(first.of.missing)
     many = sum(each.key is not None and each.verdict is first.verdict for each in group)
     of = f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
-    yield from _line(verdict, name, of + gist(first.violations[0]), options)
+    yield from _line(verdict, name, (f"{rows}; " if rows else "") + of + gist(first.violations[0]), options)
 
 
 def _deciding(group: Sequence[Failure], report: Report) -> Failure:

@@ -22,7 +22,7 @@ from agenteval.reporters.terminal.cells import free, heading, indented, mark, un
 from agenteval.reporters.terminal.scores import conversation_scores
 from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, never_ran_text, title
 from agenteval.reporters.words.judge import Lack, lack_of
-from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.score_cells import Column, columns
 from agenteval.reporters.words.transcript_lines import TranscriptLine, has_several_agents, transcript
 from agenteval.verdict.report import Report
@@ -145,7 +145,7 @@ def fault_text(fault: str, sample: SampleReport | None) -> str:
 
 
 def _head(failure: Failure, options: ReportOptions) -> Text:
-    place = shown_place(failure.where, options.root)
+    place = shown_places((failure.where, failure.of.scenario.row), options.root)
     line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
     line.append(f"  {place}", style="dim")
     remarks = [fault_text(failure.fault, failure.sample)] if failure.fault else []

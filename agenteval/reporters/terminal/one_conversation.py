@@ -28,7 +28,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.json_tree import MOST_LINES, message_text, tree_lines
 from agenteval.reporters.words.judge import lack_in_words, lack_of
-from agenteval.reporters.words.places import shown_place, split_place
+from agenteval.reporters.words.places import shown_place, shown_places, split_place
 from agenteval.reporters.words.score_cells import (
     Column,
     bound_in,
@@ -153,7 +153,8 @@ def duration(ms: float) -> str:
 
 def _place(shown: Shown, options: ReportOptions) -> str:
     record = shown.sample.record if shown.sample else ""
-    place = shown_place(record or shown.of.scenario.where(), options.root)
+    spec = shown.of.scenario
+    place = shown_places((record or spec.where(), spec.row), options.root)
     name = one_line(shown.of.scenario.name, 200)
     return f"{place}  {name}" if name and name != shown.of.scenario.id else place
 

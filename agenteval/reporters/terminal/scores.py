@@ -19,6 +19,7 @@ from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indente
 from agenteval.reporters.terminal.tables import Row, all_rows
 from agenteval.reporters.words.failure import because
 from agenteval.reporters.words.judge import lack_in_words, lack_of
+from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import (
     NEITHER_WAY,
     NO_SCORE,
@@ -61,6 +62,7 @@ class _Line(NamedTuple):
 def score_table(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
     room stand below, with the names again."""
+    report, decision = folded(report, decision)
     known = columns(report)
     lines = _lines(all_rows(report, decision), known, report, decision)
     used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]

@@ -28,6 +28,7 @@ from agenteval.reporters.terminal.cells import (
     yes_no,
 )
 from agenteval.reporters.words.failure import NEVER_RAN, scenario_decision
+from agenteval.reporters.words.rows import folded
 from agenteval.verdict.report import Report
 
 _NAME_LIMIT = 200
@@ -62,7 +63,8 @@ class _Column(NamedTuple):
 
 
 def dimension_tables(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """One table per dimension that the run has."""
+    """One table per dimension that the run has, the rows of a scenario on one line."""
+    report, decision = folded(report, decision)
     for category in Category:
         rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
         if rows:

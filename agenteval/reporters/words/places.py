@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from agenteval.core.safe_text import one_line
 
@@ -26,6 +27,11 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
     except ValueError:  # another drive
         return path, line
     return (path if relative.startswith("..") else relative).replace(os.sep, "/"), line
+
+
+def shown_places(wheres: Iterable[str], root: str) -> str:
+    """Of a scenario and of its row: those that there are, each once."""
+    return " · ".join(shown_place(where, root) for where in dict.fromkeys(filter(None, wheres)))
 
 
 def shown_place(where: str, root: str) -> str:

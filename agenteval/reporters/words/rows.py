@@ -1,0 +1,93 @@
+"""Rows of one scenario, folded: of a table of hundreds a report shows one line, and which rows are meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from agenteval.core.decision import Decision, ScenarioDecision
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import ScenarioReport, aggregates_of
+from agenteval.core.score import Verdict
+from agenteval.reporters.words.failure import Failure, scenario_decision
+from agenteval.verdict.report import Report
+
+Written: TypeAlias = tuple[str, str, str]
+"""A scenario as its author wrote it, with an agent: all of its rows share it."""
+
+
+def written(scenario: ScenarioReport) -> Written:
+    spec = scenario.scenario
+    return (spec.source, spec.pattern, scenario.agent) if spec.pattern else ("", spec.id, scenario.agent)
+
+
+def rows_of(scenarios: Iterable[ScenarioReport]) -> Counter[Written]:
+    """How many rows each scenario has, as it was written."""
+    return Counter(map(written, scenarios))
+
+
+def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[list[tuple[Failure, ...]]]:
+    """The rows of one scenario that ended alike, together, in the order of their first."""
+    alike: dict[tuple[Written, Verdict], list[tuple[Failure, ...]]] = {}
+    for group in groups:
+        alike.setdefault((written(group[0].of), group[0].verdict), []).append(group)
+    return list(alike.values())
+
+
+def count_text(groups: Sequence[object], of: int) -> str:
+    """``3 of 50 rows``; empty where there is but one row."""
+    return f"{len(groups):,} of {plural(of, 'row')}" if of > 1 else ""
+
+
+def folded(report: Report, decision: Decision) -> tuple[Report, Decision]:
+    """The same with one scenario for all rows of each, to be put into a table: conversations, scores and
+    rules are those of all of them, and the verdict is the worst."""
+    groups: dict[Written, list[ScenarioReport]] = {}
+    for scenario in report.scenarios:
+        groups.setdefault(written(scenario), []).append(scenario)
+    if len(groups) == len(report.scenarios):
+        return report, decision
+    names: dict[tuple[str, str], str] = {}
+    scenarios, decided = [], dict(decision.scenarios)
+    for rows in groups.values():
+        if len(rows) > 1:
+            whole = _whole(rows)
+            names |= {(row.scenario.id, row.agent): whole.scenario.id for row in rows}
+            decided[whole.scenario.id, whole.agent] = _worst(decision, rows)
+            scenarios.append(whole)
+        else:
+            scenarios += rows
+    return replace(report, scenarios=tuple(scenarios)), _renamed(decision, decided, names)
+
+
+def _whole(rows: Sequence[ScenarioReport]) -> ScenarioReport:
+    first = rows[0]
+    samples = tuple(sample for row in rows for sample in row.samples)
+    name = f"{first.scenario.pattern} ({plural(len(rows), 'row')})"
+    return replace(
+        first,
+        scenario=first.scenario.model_copy(update={"id": name}),
+        samples=samples,
+        missing=tuple(key for row in rows for key in row.missing),
+        aggregates=aggregates_of(samples),
+    )
+
+
+def _worst(decision: Decision, rows: Sequence[ScenarioReport]) -> ScenarioDecision:
+    of_rows = [scenario_decision(decision, row) for row in rows]
+    worst = Verdict.worst(each.verdict for each in of_rows)
+    return ScenarioDecision(worst, tuple(violation for each in of_rows for violation in each.violations))
+
+
+def _renamed(
+    decision: Decision,
+    scenarios: Mapping[tuple[str, str], ScenarioDecision],
+    names: Mapping[tuple[str, str], str],
+) -> Decision:
+    gates = tuple(
+        replace(gate, scenario=names.get((gate.scenario, gate.agent), gate.scenario))
+        for gate in decision.gates
+    )
+    return replace(decision, scenarios=scenarios, gates=gates)
