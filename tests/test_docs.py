@@ -26,7 +26,7 @@ from agenteval.core.event import Event
 from agenteval.core.not_yet import COMMAND_LINE
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
-from agenteval.core.scenario import CaseSpec, Scenario
+from agenteval.core.scenario import CaseSpec, RowsSpec, Scenario
 from agenteval.core.score import RuleKind
 from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION, SEVERITY_OF_KIND, SEVERITY_OF_LABEL
 from agenteval.core.tool_effects import (
@@ -84,6 +84,13 @@ def text_of(page: str) -> str:
 def blocks(page: str) -> tuple[Block, ...]:
     text = text_of(page)
     return tuple(Block(m[1], m[2], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text))
+
+
+def write_data(project: Project, page: str) -> None:
+    """The tables of a page: the fence of each names its file."""
+    for block in blocks(page):
+        if block.kind.startswith("csv "):
+            project.write(block.kind.removeprefix("csv "), block.text)
 
 
 def section(page: str, heading: str) -> str:
@@ -163,6 +170,7 @@ def test_a_configuration_loads(page: str, block: Block, project: Project) -> Non
 @pytest.mark.parametrize(("page", "block"), SCENARIOS)
 def test_a_scenario_file_loads_or_is_refused_as_shown(page: str, block: Block, project: Project) -> None:
     path = project.write(block.file, block.text)
+    write_data(project, page)
     if "wrong" not in path.name:
         assert load([path], rules=RULES, root=project.root)
         return
@@ -358,6 +366,34 @@ def test_the_checks_of_the_page_in_python_json_and_citations_hold_and_fail(proje
         "cites-the-reference": {"output.cites"},
         "polite": {"python"},
     }
+
+
+def test_the_tables_of_the_page_hold_and_fail_by_their_rows(project: Project) -> None:
+    write_data(project, "docs/scenarios.md")
+    for block in blocks("docs/scenarios.md"):
+        if block.file in ("scenarios/table.yaml", "scenarios/status.yaml"):
+            project.write(block.file, block.text)
+    project.config()
+    agent = """
+        import re
+        async def agent(messages, ctx):
+            found = re.search(r"ORD-\\d", messages[-1]["content"])
+            if not found:
+                return "Good morning!"
+            order = await ctx.call_tool("get_order", {{"id": found[0]}})
+            return f"{{order['id']}} is {{order['status']}}, {{order.get('days')}} {days}"
+        """
+    project.agent(agent.format(days="days"))
+    finished(project.run(), 0)
+    assert project.call("list").out.split() == [
+        "scenarios/status.yaml::status-ORD-7",
+        "scenarios/status.yaml::status-ORD-8",
+        "scenarios/table.yaml::T-1",
+        "scenarios/table.yaml::T-2",
+    ]
+    project.agent(agent.format(days="weeks"))
+    finished(project.run("-s", "status-ORD-8"), 1)
+    assert "2 of 2 rows" in project.run().out
 
 
 def test_the_tool_world_of_the_page_answers_as_it_says(project: Project) -> None:
@@ -584,7 +620,8 @@ def test_the_command_line_of_the_page_is_that_of_the_code() -> None:
 def test_every_scenario_key_is_documented_and_no_other() -> None:
     keys = first_code(section("docs/scenarios.md", "## Keys of a scenario"))
     keys = [key for key in keys if key != "none"]
-    assert sorted(keys) == sorted({*known_keys(Scenario), *known_keys(CaseSpec), "input"})
+    known = {*known_keys(Scenario), *known_keys(RowsSpec), *known_keys(CaseSpec), "input"}
+    assert sorted(keys) == sorted(known)
 
 
 def exit_codes(page: str, heading: str) -> dict[int, str]:

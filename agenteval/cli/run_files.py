@@ -63,7 +63,8 @@ def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
 
 
 def _scenario_files(scenarios: Iterable[Scenario], root: Path) -> set[Path]:
-    return {root / scenario.source.rpartition(":")[0] for scenario in scenarios}
+    places = {place for scenario in scenarios for place in (scenario.source, scenario.row) if place}
+    return {root / place.rpartition(":")[0] for place in places}
 
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
