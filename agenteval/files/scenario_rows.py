@@ -67,7 +67,7 @@ def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[E
     for row in rows:
         filling = _Filling(row, rows, found)
         made, mark = filling.fill(value, entry.mark)
-        if any(cell.text is not None for cell in row.cells.values()):
+        if filling.rewrites:
             made = as_written(Document(made, mark, rewrites=True))
         made = naming.named(made, row)
         entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern))
@@ -204,12 +204,14 @@ def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, wh
 
 
 class _Filling:
-    """Puts one row into a scenario. What is put in is not read again."""
+    """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
+    written otherwise than it is usual."""
 
     def __init__(self, row: _Combination, rows: Sequence[_Combination], found: dict[Problem, None]) -> None:
         self._row = row
         self._rows = rows
         self._found = found
+        self.rewrites = False
 
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
         """The value and its marks; the same objects where nothing was put in."""
@@ -243,6 +245,7 @@ class _Filling:
         whole = _REFERENCE.fullmatch(text)
         if whole and not whole["escape"]:
             value, at = self._value(whole, mark)
+            self.rewrites |= at.text is not None or at.children is not None
             return (_escaped(value) if is_template else value), at
 
         def put(match: re.Match[str]) -> str:
@@ -358,7 +361,8 @@ class _Naming:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
         written = template if isinstance(template, str) else "" if template is None else str(template)
-        used = {(match["path"] or "").split(".")[0].strip() for match in _REFERENCE.finditer(written)}
+        found = (match for match in _REFERENCE.finditer(written) if not match["escape"])
+        used = {(match["path"] or "").split(".")[0].strip() for match in found}
         self._added = [axis for axis in rows[0].axes if axis not in used and len(rows) > 1]
         columns = [name for name in rows[0].values if name not in axes]
         if columns and written and used <= axes and len({id(row.mark) for row in rows}) > 1:

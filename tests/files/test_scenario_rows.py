@@ -140,14 +140,17 @@ def test_a_number_stays_as_it_was_written_where_text_is_asked_for(suite: Suite) 
     text = """
         scenarios:
           - id: "p-${row.id}"
-            rows: [{id: 1, price: 1.50}]
+            rows: [{id: 1, price: 1.50, per: {day: 2.0}}]
             turns:
               - user: "${row.price}"
                 expect: {output: {contains: ["${row.price}"]}}
+              - "${row.per.day}"
     """
     (scenario,) = suite.load(text)
-    turn: Any = scenario.turns[0] if scenario.turns else None
-    assert (turn.user, turn.expect.output.contains) == ("1.50", ("1.50",))
+    turn: Any
+    other: Any
+    turn, other = scenario.turns or ()
+    assert (turn.user, turn.expect.output.contains, other.user) == ("1.50", ("1.50",), "2.0")
 
 
 def test_names_of_tools_may_come_of_a_row(suite: Suite) -> None:
