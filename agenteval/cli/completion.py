@@ -1,40 +1,89 @@
-"""What a shell proposes at TAB: ids of scenarios and of runs. A mistake in a file proposes nothing; the
-command itself tells of it."""
+"""What a shell proposes at TAB: ids of scenarios and of runs, and the names that the configuration gives. A
+mistake in a file proposes what could be read; the command itself tells of it.
+
+The program starts anew at each TAB, so that what a large suite holds is kept in ``.agenteval``, as long as
+its files are as they were.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from agenteval.files.scenario_files import CONFIG_NAMES, find_files
+
+KEPT = ".agenteval/completion.json"
+_KEPT_FOR_S = 600
+"""Not everything that names come from has a file of its own that could be looked at."""
+_DATA = (".csv", ".jsonl")
+
+Options = Mapping[str, Any]
+"""What the line says already, by the names of parameters."""
 
 
-def scenarios(incomplete: str) -> list[str]:
+def scenarios(options: Options, incomplete: str) -> list[str]:
     """Ids, and ``FILE::ID`` once a file is written."""
-    return _beginning(incomplete, lambda: _scenarios(by_file="::" in incomplete))
+    if "::" in incomplete:
+        return files(options, incomplete)
+    return _beginning(incomplete, lambda: (id for _, id in _suite(options)["scenarios"]))
 
 
-def runs(incomplete: str) -> list[str]:
+def files(options: Options, incomplete: str) -> list[str]:
+    """``FILE::ID`` once a file is written, or the end of its path; which files there are, the shell knows."""
+    file, between, _ = incomplete.partition("::")
+    if not between:
+        return []
+    return _beginning(incomplete, lambda: (f"{file}::{id}" for id in _ids_in(file, options)))
+
+
+def tags(options: Options, incomplete: str) -> list[str]:
+    return _beginning(incomplete, lambda: _suite(options)["tags"])
+
+
+def agents(options: Options, incomplete: str) -> list[str]:
+    return _beginning(incomplete, lambda: _suite(options)["agents"])
+
+
+def metrics(options: Options, incomplete: str) -> list[str]:
+    return _beginning(incomplete, lambda: _suite(options)["metrics"])
+
+
+def profiles(options: Options, incomplete: str) -> list[str]:
+    return _beginning(incomplete, lambda: _suite(options)["profiles"])
+
+
+def categories(_options: Options, incomplete: str) -> list[str]:
+    from agenteval.core.scenario import Category
+
+    return _beginning(incomplete, lambda: Category)
+
+
+def reports(_options: Options, incomplete: str) -> list[str]:
+    from agenteval.reporters import REPORTERS
+
+    return _beginning(incomplete, lambda: (name for name in REPORTERS if name != "terminal"))
+
+
+def runs(_options: Options, incomplete: str) -> list[str]:
     """``latest`` and ``previous``, then ids, newest first."""
     return _beginning(incomplete, _runs)
 
 
-def conversations(incomplete: str) -> list[str]:
+def conversations(_options: Options, incomplete: str) -> list[str]:
     """What ``show`` takes first: a scenario of the latest run, or a run."""
     return _beginning(incomplete, lambda: [*_conversations(), *_runs()])
 
 
 def _beginning(incomplete: str, found: Callable[[], Iterable[str]]) -> list[str]:
     try:
-        return [text for text in found() if text.startswith(incomplete)]
+        return [text for text in found() if text.startswith(incomplete) and "\n" not in text]
     except (Exception, SystemExit):  # a line that is being written is no place for errors
         return []
-
-
-def _scenarios(*, by_file: bool) -> list[str]:
-    from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
-    from agenteval.core.selection import full_id
-
-    request = Request()
-    found = load_scenarios(request, load_config(request).config).selected
-    return [full_id(each) if by_file else each.id for each in found]
 
 
 def _runs() -> list[str]:
@@ -46,10 +95,99 @@ def _runs() -> list[str]:
 
 def _conversations() -> list[str]:
     """From the first line of the journal, which is quickly read: conversations of ``score`` are not in it."""
-    import json
-
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL, find_run
 
     with (find_run("latest", runs_root()) / JOURNAL).open(encoding="utf-8") as file:
         return list(json.loads(file.readline())["plan"]["scenarios"])
+
+
+def _ids_in(file: str, options: Options) -> Iterator[str]:
+    path = os.path.abspath(file)
+    for own, id in _suite(options)["scenarios"]:
+        if own == path or Path(own).as_posix().endswith(f"/{file}"):
+            yield id
+
+
+# ── what a suite holds ───────────────────────────────────────────────────────────────────────────
+
+
+def _suite(options: Options) -> dict[str, Any]:
+    """``scenarios``: pairs of file and id; ``tags``, ``agents``, ``metrics`` and ``profiles``."""
+    config, profile = options.get("config"), options.get("profile")
+    kept = _kept() if config is profile is None else None
+    return kept or _read(config, profile)
+
+
+def _kept() -> dict[str, Any] | None:
+    """What was read before, unless a file has changed, come or gone since."""
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / KEPT).is_file()), None)
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        if root is None:
+            return None
+        found = json.loads((root / KEPT).read_text(encoding="utf-8"))
+        if time.time() - found["read_at"] > _KEPT_FOR_S or _state(root, found["patterns"]) != found["state"]:
+            return None
+        suite: dict[str, Any] = found["suite"]
+        return suite
+    return None
+
+
+def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
+    """Size and time of each file of the suite, of data beside them, and of configurations from here up."""
+    here = Path.cwd()
+    folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
+    known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
+    found = find_files(root, patterns["include"], patterns["exclude"])
+    beside = {file for folder in {path.parent for path in found} for file in folder.iterdir()}
+    known += [*found, *sorted(file for file in beside if file.suffix in _DATA)]
+    stats = [(str(path), path.stat()) for path in known if path.is_file()]
+    return [[path, stat.st_mtime_ns, stat.st_size] for path, stat in stats]
+
+
+def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
+    from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+    from agenteval.core.selection import file_of
+    from agenteval.files.loading import PartlyReadError
+
+    request = Request(config=config_file, profile=profile)
+    config = load_config(request).config
+    try:
+        found, is_whole = load_scenarios(request, config).loaded, config_file is profile is None
+    except PartlyReadError as error:
+        found, is_whole = error.scenarios, False
+    suite = {
+        "scenarios": [[os.path.abspath(file_of(each)), each.id] for each in found],
+        "tags": sorted({tag for each in found for tag in each.tags}),
+        "agents": list(dict.fromkeys(agent.name for agent in config.all_agents)),
+        "metrics": _metrics(config),
+        "profiles": _profiles(Path(config.source)) if config.source else [],
+    }
+    if is_whole:
+        _keep(suite, Path(config.root), {"include": [*config.include], "exclude": [*config.exclude]})
+    return suite
+
+
+def _metrics(config: Any) -> list[str]:
+    from agenteval.scoring.judging import metrics_of
+
+    with suppress(Exception):  # of one broken rubric, ids are proposed all the same
+        return list(metrics_of(config).known)
+    return []
+
+
+def _profiles(path: Path) -> list[str]:
+    from agenteval.files.config_file import profile_names
+
+    return profile_names(path)
+
+
+def _keep(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
+    """Nothing, where no run has been kept yet: TAB makes no folder."""
+    with suppress(OSError, ValueError):
+        kept = {"read_at": time.time(), "patterns": patterns, "state": _state(root, patterns), "suite": suite}
+        if (root / KEPT).parent.is_dir():
+            written = root / f"{KEPT}.{os.getpid()}"
+            written.write_text(json.dumps(kept), encoding="utf-8")
+            written.replace(root / KEPT)

@@ -192,7 +192,12 @@ def _report(
     run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=proposing("runs"), help=RUN_HELP)],
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
+        typer.Option(
+            "--report",
+            metavar="NAME[=PATH]",
+            autocompletion=proposing("reports"),
+            help="This report, not the terminal's; repeatable.",
+        ),
     ] = None,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
@@ -266,14 +271,23 @@ def _show(
             help="Default: the latest run, and the first conversation that did not pass.",
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Of this agent.")] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", autocompletion=proposing("agents"), help="Of this agent."),
+    ] = None,
     following: Annotated[
         bool, typer.Option("--next", help="The next one after ID that did not pass.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="All its epochs.")] = False,
     judge: Annotated[bool, typer.Option("--judge", help="What each judge was asked and said.")] = False,
     metric: Annotated[
-        str, typer.Option("--metric", metavar="NAME", help="The judge of this one, every word.")
+        str,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            autocompletion=proposing("metrics"),
+            help="The judge of this one, every word.",
+        ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
@@ -322,7 +336,12 @@ def _diff(
     ] = False,
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", metavar="NAME[=PATH]", help="json or markdown, not the terminal's."),
+        typer.Option(
+            "--report",
+            metavar="NAME[=PATH]",
+            autocompletion=proposing("reports"),
+            help="json or markdown, not the terminal's.",
+        ),
     ] = None,
     verbose: VerboseOption = False,
 ) -> None:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from agenteval.reporters.options import Detail
 
 
-def proposing(kind: str) -> Callable[[str], list[str]]:
+def proposing(kind: str) -> Callable[[typer.Context, str], list[str]]:
     """What a shell proposes at TAB: a function of ``agenteval.cli.completion``, imported when it is asked."""
 
-    def proposed(incomplete: str) -> list[str]:
+    def proposed(context: typer.Context, incomplete: str) -> list[str]:
         from agenteval.core.registry import loaded
 
-        found: list[str] = loaded(f"agenteval.cli.completion:{kind}")(incomplete)
+        found: list[str] = loaded(f"agenteval.cli.completion:{kind}")(context.params, incomplete)
         return found
 
     return proposed
@@ -45,6 +45,7 @@ PathsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATHS",
+        autocompletion=proposing("files"),
         rich_help_panel=WHICH,
         help="Scenario files, folders or FILE::ID; default: what the configuration includes.",
     ),
@@ -61,7 +62,13 @@ ConfigOption = Annotated[
 ]
 ProfileOption = Annotated[
     str | None,
-    typer.Option("--profile", metavar="NAME", rich_help_panel=WHICH, help="A profile of the configuration."),
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        autocompletion=proposing("profiles"),
+        rich_help_panel=WHICH,
+        help="A profile of the configuration.",
+    ),
 ]
 ScenarioOption = Annotated[
     list[str] | None,
@@ -76,12 +83,22 @@ ScenarioOption = Annotated[
 ]
 TagOption = Annotated[
     list[str] | None,
-    typer.Option("--tag", metavar="TAG", rich_help_panel=WHICH, help="Scenarios with this tag."),
+    typer.Option(
+        "--tag",
+        metavar="TAG",
+        autocompletion=proposing("tags"),
+        rich_help_panel=WHICH,
+        help="Scenarios with this tag.",
+    ),
 ]
 CategoryOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--category", metavar="NAME", rich_help_panel=WHICH, help="capability, efficiency or robustness."
+        "--category",
+        metavar="NAME",
+        autocompletion=proposing("categories"),
+        rich_help_panel=WHICH,
+        help="capability, efficiency or robustness.",
     ),
 ]
 KeywordOption = Annotated[
@@ -131,7 +148,13 @@ SeedOption = Annotated[
 ]
 AgentOption = Annotated[
     str | None,
-    typer.Option("--agent", metavar="NAME", rich_help_panel=WHICH, help="Run with this named agent."),
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        autocompletion=proposing("agents"),
+        rich_help_panel=WHICH,
+        help="Run with this named agent.",
+    ),
 ]
 EpochsOption = Annotated[
     int | None,
@@ -150,13 +173,20 @@ NoJudgeOption = Annotated[
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", rich_help_panel=JUDGED, help="Judge only this; repeatable."),
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        autocompletion=proposing("metrics"),
+        rich_help_panel=JUDGED,
+        help="Judge only this; repeatable.",
+    ),
 ]
 ReportOption = Annotated[
     list[str] | None,
     typer.Option(
         "--report",
         metavar="NAME[=PATH]",
+        autocompletion=proposing("reports"),
         rich_help_panel=SHOWN,
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),

@@ -28,7 +28,7 @@ from agenteval.cli.progress_text import (
 from agenteval.cli.way_out import a_message, masked
 from agenteval.core.event import Event, Notice, RunStarted, SampleFinished
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import clean, for_encoding, one_line
+from agenteval.core.safe_text import brief, clean, for_encoding
 from agenteval.core.score import Verdict
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class PlainProgress(_Told):
     def _warn(self, level: str, text: str) -> None:
         self._warnings += 1
         if self._warnings <= SHOWN_WARNINGS:
-            self._say(f"{level}: {one_line(text, 300)}")
+            self._say(f"{level}: {brief(text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
             self._say("further warnings are in the report")
 
@@ -329,5 +329,5 @@ def _painting(at: Snapshot) -> RenderableType:
     if at.still_s >= STILL_S:
         lines.append(Text(f"  nothing has happened for {duration(at.still_s)}", style="bold"))
     if at.warning:
-        lines.append(Text(f"  {one_line(at.warning, 200)}", style="bold", no_wrap=True, overflow="ellipsis"))
+        lines.append(Text(f"  {brief(at.warning, 200)}", style="bold"))
     return Group(*lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenteval.cli.progress_state import Ended, ProgressState, Running, Snapshot
-from agenteval.core.safe_text import one_line
+from agenteval.core.safe_text import brief, one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.spending import amount
 
@@ -34,7 +34,7 @@ def clock_text(seconds: float) -> str:
 def ended_line(ended: Ended) -> str:
     """``✗ two-wishes  2.1 s  turn 2: no match for /rain/``"""
     took = f"{ended.took_s:.1f} s" if ended.took_s < 60 else clock_text(ended.took_s)
-    return f"{_MARKS[ended.verdict]} {ended.label}  {took}  {one_line(ended.reason, _REASON)}"
+    return f"{_MARKS[ended.verdict]} {ended.label}  {took}  {brief(ended.reason, _REASON)}"
 
 
 def bar_text(at: Snapshot) -> str:

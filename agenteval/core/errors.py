@@ -55,7 +55,18 @@ class Problem(NamedTuple):
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.what}" if self.place else self.what
-        return f"{text} — {self.remedy}" if self.remedy else text
+        return f"{text}{REMEDY}{self.remedy}" if self.remedy else text
+
+
+REMEDY = " — "
+"""Stands before what to do about a mistake, wherever a message names both."""
+
+
+def split_remedy(text: str) -> tuple[str, str]:
+    """A message as what it is about and what to do (empty if it names nothing), as ``Problem`` joins them. A
+    quotation after the dash is none."""
+    what, _, remedy = text.partition(REMEDY)
+    return (text, "") if remedy.startswith('"') else (what, remedy)
 
 
 class Mistake(NamedTuple):

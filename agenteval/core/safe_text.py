@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from agenteval.core.errors import REMEDY, split_remedy
 from agenteval.core.expressions import expression
 
 _WIDTH_SPACE = "\u200b"
@@ -108,6 +109,15 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
 
+def brief(text: str, limit: int) -> str:
+    """A message of ours as ``one_line``: what it quotes is cut, what to do about it never is."""
+    line = one_line(text, len(text))
+    what, remedy = split_remedy(line)
+    if not remedy or len(line) <= limit:
+        return one_line(line, limit)
+    return one_line(what, max(limit // 2, limit - len(remedy))) + REMEDY + remedy
+
+
 def abridged(text: str, limit: int) -> str:
     """``text`` as ``one_line``; a digest of all of it stands for what is cut away, so that two texts that
     differ stay apart."""
@@ -189,6 +199,16 @@ def shorten(text: str, limit: int) -> str:
     if len(text) > limit:
         return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
     return clean(text)
+
+
+def shorten_message(text: str, limit: int) -> str:
+    """A message of ours as ``shorten``; what its lines say to do stays, below it where it was cut away."""
+    short = shorten(text, limit)
+    if len(text) <= limit:
+        return short
+    remedies = dict.fromkeys(split_remedy(line)[1] for line in clean(text).split("\n"))
+    lost = [f"{REMEDY.lstrip()}{remedy}" for remedy in remedies if remedy and remedy not in short]
+    return "\n".join((short, *lost))
 
 
 _ASCII = str.maketrans({

@@ -157,11 +157,15 @@ def nothing_of(file: str, name: str, known: Iterable[str]) -> Problem:
 
 
 def _hint(wanted: str, known: Iterable[str]) -> str:
-    hint = did_you_mean(wanted, known)
-    return hint if len(hint) < _LONGEST_HINT else f"{hint[:_LONGEST_HINT]}…"
+    names = sorted(set(known))
+    hint = did_you_mean(wanted, names)
+    if len(names) <= _MOST_HINTED or not hint.startswith("known: "):
+        return hint
+    more = f"and {len(names) - _MOST_HINTED:,} more, which agenteval list shows"
+    return f"known: {', '.join(names[:_MOST_HINTED])} {more}"
 
 
-_LONGEST_HINT = 200
+_MOST_HINTED = 8
 
 
 # ── fewer of them ────────────────────────────────────────────────────────────────────────────────

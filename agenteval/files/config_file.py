@@ -69,6 +69,11 @@ def find_config(start: Path) -> Path | None:
     return None
 
 
+def profile_names(path: Path) -> list[str]:
+    """The profiles of a configuration. Raises ``AuthorError`` for what cannot be read."""
+    return list(profiles_in(*_read(path, Path.cwd())))
+
+
 def _has_section(path: Path) -> bool:
     """Whether a ``pyproject.toml`` is ours to read. One that is broken is, if it names the section."""
     try:

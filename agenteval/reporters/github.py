@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from agenteval.core.decision import AcceptedState, AcceptedUse, Decision, Violation
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import github_data, github_property, one_line, shorten
+from agenteval.core.safe_text import github_data, github_property, one_line, shorten_message
 from agenteval.core.score import Severity, Verdict
 from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.markdown.document import SUMMARY, document
@@ -32,6 +32,7 @@ from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.rows import written
+from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.gates import lost_most
@@ -85,6 +86,8 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from map(_of_accepted, decision.accepted)
     if beside := asides_text(report, decision):
         yield Annotation("notice", f"{decision.word}, with", beside, rank=110)
+    for line in resolutions(decision):
+        yield Annotation("notice", "to decide", line, rank=105)
     if own := overridden_text(report):
         yield Annotation("notice", "prompts", own, rank=100)
     if report.scripted:
@@ -153,7 +156,7 @@ def _of_violation(failure: Failure, violation: Violation, several: str, *, is_lo
     return Annotation(
         level="notice" if failure.tolerated else "error" if is_lost else _level(violation.verdict),
         title=name,
-        message=f"{shorten(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
+        message=f"{shorten_message(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
         where=violation.where if split_place(violation.where)[0] else failure.where,
         rank=10 + max((finding.severity.rank for finding in found), default=0),
     )
@@ -238,4 +241,5 @@ def _line(annotation: Annotation, root: str) -> str:
         for name, value in properties.items()
         if value
     )
-    return f"::{annotation.level} {told}::{github_data(shorten(annotation.message, _MESSAGE_LIMIT * 2))}"
+    message = shorten_message(annotation.message, _MESSAGE_LIMIT * 3)
+    return f"::{annotation.level} {told}::{github_data(message)}"

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agenteval.core.decision import Decision
-from agenteval.core.safe_text import one_line, shorten, xml
+from agenteval.core.safe_text import brief, shorten, shorten_message, xml
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
@@ -40,6 +40,7 @@ from agenteval.reporters.words.issue import IssueText, issues_text
 from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place
 from agenteval.reporters.words.score_cells import SCRIPTED
+from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Report
@@ -61,6 +62,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
         suite = SubElement(root, "testsuite", name=_attribute(name))
         facts = {"run": report.run.run_id, "verdict": decision.word}
         facts |= {"with": beside} if beside else {}
+        facts |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
         _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
             cases = _cases(scenario, failed, options, several_agents=several)
@@ -155,8 +157,8 @@ def _add_outcome(case: Element, failure: Failure, root: str) -> None:
 def _body(failure: Failure, root: str) -> str:
     lines = [*reason_lines(failure, root), "", f"again: {failure.repro}"]
     if failure.transcript:
-        lines += ["", *map(str, failure.transcript)]
-    return xml(shorten("\n".join(lines), _BODY_LIMIT))
+        lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
+    return xml("\n".join(lines))
 
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
@@ -245,7 +247,7 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
 def _run_case(name: str, verdict: Verdict, text: str) -> Element:
     case = _case(name, {"classname": "run"}, 0.0)
     element = SubElement(case, _ELEMENTS[verdict], message=_attribute(text), type=_attribute(name))
-    element.text = xml(shorten(text, _BODY_LIMIT))
+    element.text = xml(shorten_message(text, _BODY_LIMIT))
     return case
 
 
@@ -277,4 +279,4 @@ def _timestamp(report: Report) -> str:
 
 def _attribute(text: str) -> str:
     """One line that is never empty, since a consumer may refuse an empty name."""
-    return xml(one_line(text, 300)) or "-"
+    return xml(brief(text, 300)) or "-"

@@ -27,7 +27,7 @@ from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Infra
 from agenteval.core.expressions import expression
 from agenteval.core.plan import ROLES
 from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools, finish
-from agenteval.core.safe_text import one_line
+from agenteval.core.safe_text import brief, one_line
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.selection import Filters
 from agenteval.core.trajectory import ToolResult, Turn
@@ -109,9 +109,9 @@ def _table(rows: Iterable[Row]) -> Iterator[str]:
     yield f"agenteval {__version__}, Python {platform.python_version()}, {platform.system()}"
     for row in rows:
         state = "FAIL" if row.state is State.MISTAKE else str(row.state)
-        yield f"  {state:4}  {row.what:{width}}  {one_line(row.found, 600)}"
+        yield f"  {state:4}  {row.what:{width}}  {brief(row.found, 600)}"
         if row.remedy:
-            yield f"  {'':4}  {'':{width}}  → {one_line(row.remedy, 600)}"
+            yield f"  {'':4}  {'':{width}}  → {one_line(row.remedy, len(row.remedy))}"
 
 
 # ── what needs no call ───────────────────────────────────────────────────────────────────────────

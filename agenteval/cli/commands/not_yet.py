@@ -15,6 +15,13 @@ def not_yet(command: str, name: str, said: str = "") -> AuthorError:
     return AuthorError(Problem(f"{said or name} is not supported yet", COMMAND_LINE[command][name]))
 
 
+_COMPLETION = {
+    "--install-completion": "Install completion for this shell, or for bash, zsh or fish where it is named.",
+    "--show-completion": "Print its script instead.",
+}
+"""Typer's own recognise no shell but the one that started them, and take no name."""
+
+
 class Command(GroupedCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -24,7 +31,18 @@ class Command(GroupedCommand):
 
 
 class Commands(GroupedCommands):
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)
+        for each in params:
+            each.help = _COMPLETION.get(each.opts[0], getattr(each, "help", None))
+        return params
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] and args[0] in _COMPLETION and not ctx.resilient_parsing:
+            from agenteval.cli.commands.install_completion import complete_in_shell
+
+            complete_in_shell(args)
+            ctx.exit()
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

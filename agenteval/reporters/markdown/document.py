@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from agenteval.core.decision import Decision, GateRow
 from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import fence, markdown, one_line
+from agenteval.core.safe_text import brief, fence, markdown, one_line
 from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
@@ -108,13 +108,13 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
-        yield "\n".join(f"- {markdown(one_line(text, 1000))}" for text in decision.author_errors)
+        yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
 
 
 def _accepted(decision: Decision) -> Iterator[str]:
     if lines := accepted_lines(decision):
         yield f"## {plural(accepted_count(decision), 'accepted failure')}"
-        yield "\n".join(f"- {markdown(one_line(line, 600))}" for line in lines)
+        yield "\n".join(f"- {markdown(brief(line, 600))}" for line in lines)
 
 
 def _failure_rates(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
@@ -293,7 +293,7 @@ def _notices(report: Report, extent: Extent) -> Iterator[str]:
     if report.notices:
         yield "## Notices"
         shown = report.notices[: extent.rows]
-        yield "\n".join(f"- {notice.level}: {markdown(one_line(notice.text, 1000))}" for notice in shown)
+        yield "\n".join(f"- {notice.level}: {markdown(brief(notice.text, 1000))}" for notice in shown)
         yield from filter(None, [more(len(report.notices) - extent.rows, "notice")])
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision
 from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import markdown, one_line
+from agenteval.core.safe_text import brief, markdown
 from agenteval.core.score import Verdict
 from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.judges import judging_notes
@@ -59,7 +59,7 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     yield f"### {sign_of(decision)} agenteval: {decision.word}{_counted(rows)}"
     yield " · ".join(filter(None, _facts(report, decision)))
     if decision.author_errors:
-        yield "\n".join(f"- {markdown(one_line(text, 500))}" for text in decision.author_errors)
+        yield "\n".join(f"- {markdown(brief(text, 500))}" for text in decision.author_errors)
     for kind in _ORDER:
         yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
@@ -69,7 +69,7 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     if report.run.baseline:
         yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
     else:
-        why = f" ({markdown(one_line(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
+        why = f" ({markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
         yield f"No baseline{why}: what this change did is not known, only what does not pass now."
 
 
@@ -153,7 +153,7 @@ def _changes(
 
 
 def _first(failures: Sequence[Failure]) -> str:
-    return one_line(gist(failures[0].violations[0]), 140)
+    return brief(gist(failures[0].violations[0]), 140)
 
 
 def _rate(tally: Tally | None) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import markdown, one_line
+from agenteval.core.safe_text import brief, markdown
 from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
@@ -35,7 +35,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """``head`` must be Markdown already; the cells of ``rows`` are any text."""
     lines = [head, ["---"] * len(head)]
     cells = [f"| {' | '.join(line)} |" for line in lines]
-    cells += [f"| {' | '.join(markdown(one_line(cell, CELL)) for cell in row)} |" for row in rows]
+    cells += [f"| {' | '.join(markdown(brief(cell, CELL)) for cell in row)} |" for row in rows]
     return "\n".join(cells)
 
 

@@ -12,15 +12,16 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import Decision, Violation
+from agenteval.core.errors import REMEDY
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import cut, first_line, mark, unbroken, wrapped
+from agenteval.reporters.terminal.cells import advised, cut, first_line, mark, unbroken, whole, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
-from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name
+from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name, split_advice
 from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place, shown_places
 from agenteval.reporters.words.rows import count_text, folded_failures, rows_of, written
@@ -110,19 +111,19 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
         yield from _said(sample, turn, block.shown.reasons, room - len(told), options.width)
     yield from told
     if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
-        yield _indented(how_it_ended(sample), options.width)
+        yield from _indented(how_it_ended(sample), options.width)
     if block.shown.fault:
-        yield _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
+        yield from _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     for what, others in (("the same", block.alike), ("further rows", block.rows)):
         if others:
             names = ", ".join(one_line(name, 60) for name in others[:_NAMED])
             more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-            yield _indented(f"{what}: {names}{more}", options.width)
+            yield from _indented(f"{what}: {names}{more}", options.width)
     yield _foot(block, options)
 
 
-def _indented(text: str, width: int) -> Text:
-    return Text("  ", no_wrap=True).append_text(cut(text, width - 2))
+def _indented(text: str, width: int) -> Iterator[Text]:
+    return (unbroken("  ").append_text(line) for line in whole(text, width - 2))
 
 
 def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
@@ -209,7 +210,8 @@ class _Rule(NamedTuple):
 
     verdict: Verdict
     name: str
-    details: tuple[str, ...]
+    details: tuple[tuple[str, str], ...]
+    """What is wrong, and what to do about it, which is never cut."""
     place: str
 
 
@@ -223,8 +225,9 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
         name = rule_name(violation)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
-        details += [evidence.pop(0)] if violation.metric and evidence else []
-        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+        pairs = [split_advice(violation, line) for line in details]
+        pairs += [(evidence.pop(0), "")] if violation.metric and evidence else []
+        yield _Rule(violation.verdict, name, tuple(pairs), _place(violation, block, options))
 
 
 def _each_once(violations: Sequence[Violation]) -> Iterator[Violation]:
@@ -279,7 +282,7 @@ def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
     spare = room - len(shown) - (len(rules) > len(shown))
     lines: list[Text] = []
     for rule in shown:
-        own = _of_rule(rule, min(_OF_ONE_RULE, 1 + spare), width)
+        own = _of_rule(rule, max(1, min(_OF_ONE_RULE, 1 + spare)), width)
         spare -= len(own) - 1
         lines += own
     if len(rules) > len(shown):
@@ -295,16 +298,18 @@ def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
     room = width - head.cell_len - cell_len(place)
     if room < _LEAST_ROOM:  # a long place: the rule is written below it
         place, room = "", width - head.cell_len
-        rest = [*rule.details, rule.place] if most > 1 else list(rule.details)
+        rest = [*rule.details, (rule.place, "")] if most > 1 else list(rule.details)
     else:
         rest = list(rule.details)
-    text = rest.pop(0) if rest else ""
-    line = one_line(text, 4000)
+    what, remedy = rest.pop(0) if rest else ("", "")
+    line = one_line(REMEDY.join(filter(None, (what, remedy))), 4000)
+    if remedy and cell_len(line) > room:
+        line, rest = one_line(what, 4000), [("", remedy), *rest]
     if most == 1:
         fitting = cut(line, max(8, room)).plain
     else:
         fitting = first_line(line, max(8, room))
-        rest = [left, *rest] if (left := line[len(fitting) :].strip()) else rest
+        rest = [(left, ""), *rest] if (left := line[len(fitting) :].strip()) else rest
     blanks = " " * max(0, room - cell_len(fitting.rstrip()))
     first = head.append(fitting.rstrip() + (blanks if place else ""), style="not bold").append(
         place, style="dim"
@@ -312,9 +317,11 @@ def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
     first.no_wrap, first.overflow = True, "ignore"
     below: list[Text] = []
     while rest and (spare := most - 1 - len(below)):
-        detail = rest.pop(0)
-        below += wrapped(detail, width - 6, max(1, spare - len(rest)))
-    return [first, *(Text("      ").append_text(text) for text in below)]
+        what, remedy = rest.pop(0)
+        below += advised(what, remedy, width - 6, max(1, spare - len(rest)))
+    for what, remedy in rest:  # there is no room, but what to do is never left out
+        below += advised(what, remedy, width - 6, 1) if remedy else []
+    return [first, *(unbroken("      ").append_text(text) for text in below)]
 
 
 _LEAST_ROOM = 24

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
 from rich.cells import cell_len, chop_cells
 from rich.console import RenderableType
 from rich.padding import Padding
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -74,6 +75,35 @@ def wrapped(text: str, width: int, most: int) -> list[Text]:
     return [*lines, cut(rest, width)] if rest else lines
 
 
+def whole(text: str, width: int, style: str = "") -> list[Text]:
+    """Text on as many lines as it takes. They end at blanks: a command or a path can be copied, and is rather
+    wider than the screen. A writing without blanks ends where the screen does."""
+    lines: list[str] = []
+    for line in clean(text).split("\n"):
+        lines.append("")
+        for word in chain.from_iterable(_parts(word, width) for word in line.split()):
+            longer = f"{lines[-1]} {word}"
+            if lines[-1] and cell_len(longer) > width:
+                lines.append(word)
+            else:
+                lines[-1] = longer if lines[-1] else word
+    return [unbroken(line, style) for line in lines]
+
+
+def _parts(word: str, width: int) -> list[str]:
+    is_wide = cell_len(word) > len(word)
+    return chop_cells(word, max(2, width)) if is_wide else [word]
+
+
+def advised(what: str, remedy: str, width: int, most: int) -> list[Text]:
+    """What is said as at most so many lines, and what to do about it in whole."""
+    if not remedy:
+        return wrapped(what, width, most)
+    advice = f"— {remedy}"
+    lines = whole(" ".join(filter(None, (*what.split(), advice))), width)
+    return lines if len(lines) <= most else [*wrapped(what, width, most), *whole(advice, width)]
+
+
 def first_line(text: str, width: int) -> str:
     """As much of it as fits, up to the end of a word where one is not too long."""
     if cell_len(text) <= width:
@@ -88,10 +118,10 @@ def first_line(text: str, width: int) -> str:
 LABEL = 13
 
 
-def labelled(label: str, text: Text, style: str = "") -> Text:
+def labelled(label: str, text: Text, style: str | Style = "", width: int = LABEL) -> Text:
     """``error rates: an agent that …``; without a label, a further line below it."""
-    head = f"{label + ':' if label else '':<{LABEL}}"
-    return Text(head, style=style, no_wrap=True).append(text.plain, style="not dim not bold default")
+    head = f"{label + ':' if label else '':<{width}}"
+    return unbroken(head, style).append(text.plain, style="not dim not bold default")
 
 
 def right_aligned(left: Text, right: Text, width: int) -> Text:
@@ -107,7 +137,7 @@ _READABLE = 100
 """In wider terminals, what stands at the right edge is too far from what it belongs to."""
 
 
-def unbroken(text: str, style: str = "") -> Text:
+def unbroken(text: str, style: str | Style = "") -> Text:
     """A line to be copied: the terminal may wrap it, we must not. ``text`` must be clean."""
     return Text(text, style=style, no_wrap=True, overflow="ignore")
 

@@ -3,17 +3,20 @@ verdict, as the very last one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import REPORTED, Decision, GateRow
+from agenteval.core.errors import REMEDY
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import cut, style_of, unbroken, wrapped
+from agenteval.reporters.terminal.cells import cut, style_of, unbroken, whole
 from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.words.failure import (
     Failure,
@@ -22,6 +25,7 @@ from agenteval.reporters.words.failure import (
     never_ran_text,
     run_gates,
     scenario_decision,
+    split_advice,
 )
 from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
@@ -35,7 +39,6 @@ MOST = 1000
 """Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
 _LEAST_REASON = 30
 _INDENT = 7
-_OF_A_GATE = 3
 
 
 def failure_list(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
@@ -43,7 +46,7 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
     stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
-    names = selectors(report)
+    names, remedies = selectors(report), set[str]()
     gates = run_gates(decision)
     decided = decisive(report, decision)
     together = folded_failures(group for group in decided if not group[0].never_ran)
@@ -55,7 +58,8 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
         if decision.is_reported:  # its conversations decide nothing, its own rules do
             verdict = first[0].verdict
         count = count_text((first, *others), rows[written(first[0].of)])
-        yield from _of_scenario(first, verdict, names[first[0].scenario], count, report, options)
+        listed = _Listed(verdict, names[first[0].scenario], count)
+        yield from _of_scenario(first, listed, report, options, remedies)
     if (more := len(gates) + len(together) - MOST) > 0:
         yield Text(f"… and {more:,} more")
     if told := never_ran_text(decided):
@@ -68,27 +72,36 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     value, bound = figures(gate)
     place = shown_place(gate.where, options.root)
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
-    yield from _line(gate.verdict, one_line(gate.name, 80), reason, options)
+    yield from _line(gate.verdict, one_line(gate.name, 80), (reason, ""), options)
     # What it is based on says as well what would decide it.
-    for line in wrapped(gate.basis, options.width - _INDENT, _OF_A_GATE):
-        yield Text(" " * _INDENT, no_wrap=True).append_text(line)
+    yield from _below(whole(gate.basis, options.width - _INDENT))
+
+
+class _Listed(NamedTuple):
+    """``name``: what ``run`` takes; ``rows``: how many of a scenario are meant, in words."""
+
+    verdict: Verdict
+    name: str
+    rows: str
 
 
 def _of_scenario(
     group: Sequence[Failure],
-    verdict: Verdict,
-    name: str,
-    rows: str,
+    listed: _Listed,
     report: Report,
     options: ReportOptions,
+    remedies: set[str],
 ) -> Iterator[Text]:
-    first = _deciding(group, report)
+    first, name = _deciding(group, report), listed.name
     if first.several_agents:
         name += f" · {one_line(first.agent, 60)}"
     planned = len(first.of.samples) + len(first.of.missing)
     many = sum(each.key is not None and each.verdict is first.verdict for each in group)
     of = f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
-    yield from _line(verdict, name, (f"{rows}; " if rows else "") + of + gist(first.violations[0]), options)
+    rows = f"{listed.rows}; " if listed.rows else ""
+    what, remedy = split_advice(first.violations[0], rows + of + gist(first.violations[0]))
+    yield from _line(listed.verdict, name, (what, remedy), options, is_new=remedy not in remedies)
+    remedies.add(remedy)
 
 
 def _deciding(group: Sequence[Failure], report: Report) -> Failure:
@@ -99,16 +112,27 @@ def _deciding(group: Sequence[Failure], report: Report) -> Failure:
     return next(own, group[0])
 
 
-def _line(verdict: Verdict, name: str, reason: str, options: ReportOptions) -> Iterator[Text]:
-    """The reason beside the name, or below it where there is no room."""
-    word = verdict.upper()
-    line = unbroken("").append(word, style=f"bold {style_of(verdict)}").append(f" {name}")
-    room = options.width - line.cell_len - 2
-    if room >= min(_LEAST_REASON, len(reason)):
-        yield line.append("  ").append_text(cut(reason, room))
+def _line(
+    verdict: Verdict, name: str, said: tuple[str, str], options: ReportOptions, *, is_new: bool = True
+) -> Iterator[Text]:
+    """The reason beside the name, or below it where there is no room; what to do about it in whole where
+    that has no room either, if it does not stand in the list already."""
+    line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
+    what, remedy = said
+    sentence = REMEDY.join(filter(None, said))
+    room, below = options.width - line.cell_len - 2, options.width - _INDENT
+    shown = sentence if cell_len(sentence) <= max(room, below) else what
+    if cell_len(sentence) <= room or (shown == what and room >= min(_LEAST_REASON, len(what))):
+        yield line.append("  ").append_text(cut(shown, room))
     else:
         yield line
-        yield Text(" " * _INDENT, no_wrap=True).append_text(cut(reason, options.width - _INDENT))
+        yield from _below([cut(shown, below)])
+    if shown != sentence and is_new:
+        yield from _below(whole(f"— {remedy}", below))
+
+
+def _below(lines: Iterable[Text]) -> Iterator[Text]:
+    return (unbroken(" " * _INDENT).append_text(line) for line in lines)
 
 
 def ending(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:

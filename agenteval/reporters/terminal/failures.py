@@ -6,27 +6,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Stop, StopReason
 from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken
+from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken, whole
 from agenteval.reporters.terminal.scores import conversation_scores
-from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, never_ran_text, title
+from agenteval.reporters.words.failure import (
+    NEVER_RAN,
+    Failure,
+    failures,
+    never_ran_text,
+    split_advice,
+    title,
+)
 from agenteval.reporters.words.judge import Lack, lack_of
 from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.score_cells import Column, columns
 from agenteval.reporters.words.transcript_lines import TranscriptLine, has_several_agents, transcript
 from agenteval.verdict.report import Report
 
+_INDENT = 4
 IN_FULL = 10
 """So many failures are shown in full; the others get a line each, and their conversation below."""
 
@@ -99,7 +109,7 @@ def _in_full(
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
-        yield _below(line)
+        yield unbroken(" " * _INDENT).append_text(line)
     if group.others:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
@@ -115,17 +125,24 @@ def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
     """Each broken rule with its place."""
     for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
-        line = free("\n".join(lines[:MOST_LINES]) + (" …" if len(lines) > MOST_LINES else ""))
+        left = lines[MOST_LINES:]
+        advice = [f"— {remedy}" for line in left if (remedy := split_advice(violation, line)[1])]
+        more = [f"… {plural(len(left), 'more line')}"] if left else []
+        told = whole("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
         if violation.where and violation.where != failure.where:
-            line.append(f"  {shown_place(violation.where, options.root)}", style="dim")
-        yield line
+            place = shown_place(violation.where, options.root)
+            if told[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
+                told[-1].append(f"  {place}", style="dim")
+            else:
+                told += whole(place, options.width - _INDENT, "dim")
+        yield from told
         known = zip(violation.fingerprints, violation.covers, strict=True)
         for name, covers in list(known)[:MOST_FINGERPRINTS]:
-            yield free(f"#{name} covers {covers}", "dim")
+            yield from whole(f"#{name} covers {covers}", options.width - _INDENT, "dim")
 
 
 def _below(what: RenderableType) -> Padding:
-    return Padding(what, (0, 0, 0, 4))
+    return Padding(what, (0, 0, 0, _INDENT))
 
 
 def _epochs(group: _Group) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
 from agenteval.core.figures import figure
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import one_line
+from agenteval.core.safe_text import brief, one_line
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.options import ReportOptions
@@ -22,10 +22,12 @@ from agenteval.reporters.terminal.cells import (
     free_line,
     heading,
     indented,
+    labelled,
     mark,
     plain_table,
     style_of,
     unbroken,
+    whole,
 )
 from agenteval.reporters.words.judge import (
     ReplyCounts,
@@ -83,7 +85,7 @@ def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
         table.add_column(title, overflow="fold")
     table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
     for row, pair in zip(rows, told, strict=True):
-        rule, basis = free_line(_rule(row), 200), free_line(row.basis, 160)
+        rule, basis = free_line(_rule(row), 200), _unlimited(row.basis)
         place = free_line(shown_place(row.where, options.root), 200, "dim")
         said = [rule, *_texts(pair), basis, place] if wide else [_stacked(rule, basis, place), *_texts(pair)]
         table.add_row(mark(row.verdict), *said, Text(row.verdict, style=style_of(row.verdict)))
@@ -109,8 +111,13 @@ def _gate_lines(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
         value, bound = figures(row)
         words = f"{_rule(row)}: {row.verdict}, value {value}, bound {bound}"
         details = "; ".join(part for part in (row.basis, shown_place(row.where, options.root)) if part)
-        table.add_row(mark(row.verdict), free_line(f"{words} ({details})" if details else words, 500))
+        table.add_row(mark(row.verdict), _unlimited(f"{words} ({details})" if details else words))
     return table
+
+
+def _unlimited(text: str) -> Text:
+    """What a rule is based on says as well what would decide it."""
+    return free_line(text, len(text))
 
 
 def _rule(row: GateRow) -> str:
@@ -131,14 +138,12 @@ def _figure(value: float | str | None, other: float | str | None) -> str:
 
 def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The author's mistakes, warnings, and what was used by role; then where the journal is."""
-    # Text from outside stays in a column of its own: none of its lines can pass for one of ours.
-    table = plain_table(show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, text in _labelled(report, decision):
-        table.add_row(label, text)
-    if table.row_count:
-        yield table
+    # Each line is indented: none of them can pass for one of ours.
+    rows = list(_labelled(report, decision))
+    indent = max((len(label) for label, _ in rows), default=0) + 2
+    for label, text in rows:
+        for number, line in enumerate(whole(text.plain, options.width - indent)):
+            yield labelled("" if number else label.plain.removesuffix(":"), line, label.style, indent)
     if options.journal:
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
@@ -184,7 +189,7 @@ def _notices(report: Report) -> Iterator[tuple[Text, Text]]:
     for (level, text, key), times in told.items():
         place = f" ({key})" if key else ""
         again = f" (×{times})" if times > 1 else ""
-        yield Text(f"{level}:", style=_STYLES[level]), free_line(f"{text}{place}{again}", 1000)
+        yield Text(f"{level}:", style=_STYLES[level]), Text(brief(f"{text}{place}{again}", 1000))
 
 
 _STYLES = {"info": "dim", "warning": UNDECIDED, "error": "red"}

@@ -9,10 +9,11 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import Decision
+from agenteval.core.errors import split_remedy
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, free, labelled, plain_table, wrapped
+from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, labelled, whole
 from agenteval.reporters.terminal.gates import brief_error_rates, flaky_text
 from agenteval.reporters.words.accepted import accepted_lines
 from agenteval.reporters.words.calls_seen import unseen_lines
@@ -39,13 +40,17 @@ def remarks(report: Report, decision: Decision, options: ReportOptions) -> Itera
     told = list(_remarks(report, decision))
     for label, text in told:
         style = UNDECIDED if label in _LOUD else ""
-        for number, line in enumerate(wrapped(text, options.width - LABEL, _LINES)):
+        room = options.width - LABEL
+        lines = advised(*split_remedy(text), room, _LINES) if label in _QUOTING else whole(text, room)
+        for number, line in enumerate(lines):
             yield labelled(label if not number else "", line, style)
     if told:
         yield Text()
 
 
 _LINES = 3
+_QUOTING = ("lost", "no score")
+"""Words of others may be cut; all else is ours."""
 _LOUD = ("warning", "error", "accepted", "no score")
 
 
@@ -96,12 +101,9 @@ def _few(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 def mistakes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The author's, in full: nothing is known before they are corrected."""
-    # Text from outside stays in a column of its own: none of its lines can pass for one of ours.
-    table = plain_table(show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     for error in decision.author_errors:
-        table.add_row(Text("error:", style="red"), free(error))
-    if table.row_count:
-        yield table
+        # Each line is indented: none of them can pass for one of ours.
+        for number, line in enumerate(whole(error, options.width - LABEL)):
+            yield labelled("" if number else "error", line, "red")
+    if decision.author_errors:
         yield Text()

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.core.errors import split_remedy
 from agenteval.core.event import RunStarted
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import clean, no_commands, one_line, shorten
+from agenteval.core.safe_text import brief, clean, no_commands, one_line, shorten_message
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, Verdict
@@ -256,7 +257,7 @@ def _untold_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[
 def reason(violation: Violation) -> str:
     """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
     turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
-    detail = no_commands(shorten(violation.detail, _REASON_LIMIT)).strip()
+    detail = no_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
     return f"{name}{turn}: {detail}" if detail else f"{name}{turn}"
 
@@ -270,6 +271,12 @@ def rule_name(violation: Violation) -> str:
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
 
+def split_advice(violation: Violation, text: str) -> tuple[str, str]:
+    """What is said of a violation, and what to do. A rule that failed compares, and advises nothing."""
+    compares = violation.verdict is Verdict.FAILED and violation.name != "no_error"
+    return (text, "") if compares else split_remedy(text)
+
+
 _BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
 
 
@@ -278,7 +285,7 @@ def gist(violation: Violation) -> str:
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in clean(violation.detail).split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
-    detail = no_commands(one_line(lines[at], _REASON_LIMIT)) if lines else ""
+    detail = no_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
     name = rule_name(violation)
     is_told = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn

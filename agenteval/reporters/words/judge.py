@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agenteval.core.expressions import expression
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import clean, one_line
+from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure
@@ -103,7 +103,7 @@ class BrokenJudge:
 
     @property
     def message(self) -> str:
-        return one_line(self.full_message, _MESSAGE_LIMIT)
+        return brief(self.full_message, _MESSAGE_LIMIT)
 
     @property
     def names(self) -> str:

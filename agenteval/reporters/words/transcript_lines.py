@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
-from agenteval.core.safe_text import one_line
+from agenteval.core.safe_text import brief, one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
 from agenteval.reporters.words.json_tree import json_text, value_text
@@ -66,7 +66,7 @@ def how_it_ended(sample: SampleReport) -> str:
     if sample.stop.reason is StopReason.MAX_TURNS:
         return f"(ended at its last turn, {len(sample.turns)}: the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
-        return f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
+        return f"({sample.stop.reason}: {brief(sample.stop.detail, _TEXT_LIMIT)})"
     return ""
 
 
@@ -104,7 +104,7 @@ def _of_turn(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLin
         for call in step.tool_calls:
             yield from _of_call(call, index, _named(call.agent, by_name))
     if turn.error:
-        yield TranscriptLine("error", one_line(turn.error, _TEXT_LIMIT), index)
+        yield TranscriptLine("error", brief(turn.error, _TEXT_LIMIT), index)
 
 
 def _named(agent: str, by_name: bool) -> str:

@@ -23,12 +23,12 @@ def agents(expected: Sequence[str], seen: Seen) -> Outcome:
     spoken = _spoken(seen)
     told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
     if not any(spoken):
-        return Outcome(None, f"{told}; no agent is named: {NAMELESS}")
+        return Outcome(None, f"{told}; no agent is named — {NAMELESS}")
     ends = _matched(expected, spoken)
     can_go_on = bool(ends)
     if can_go_on and (seen.goes_on or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return Outcome(None, f"{told}; where no agent is named, nobody knows: {NAMELESS}")
+            return Outcome(None, f"{told}; where no agent is named, nobody knows — {NAMELESS}")
         return Outcome(True, told)
     return Outcome(
         False,

@@ -1,0 +1,97 @@
+"""``agenteval --install-completion [SHELL]`` and ``--show-completion [SHELL]``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from agenteval.cli.way_out import print_out
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+
+INSTALL, SHOW = "--install-completion", "--show-completion"
+_SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", "pwsh": "ps1"}
+
+
+class _Target(NamedTuple):
+    """Where a script lies, and the line of which file loads it."""
+
+    script: Path
+    loads: str = ""
+    loaded_in: Path = Path()
+
+
+def complete_in_shell(arguments: Sequence[str]) -> None:
+    """What the two options do. Raises ``AuthorError``."""
+    option, *named = arguments
+    if len(named) > 1:
+        raise AuthorError(Problem(f"{option} takes one shell", f"write agenteval {option} {named[0]}"))
+    shell = _known(option, named[0]) if named else _detected(option)
+    if option == SHOW:
+        print_out(_script(shell))
+        return
+    path = _install(shell)
+    print_out(f"completion for {shell} is installed in {path}: each new shell has it")
+
+
+def _known(option: str, name: str) -> str:
+    if name not in _SUFFIXES:
+        raise AuthorError(Problem(f"{option}: no shell is known as '{name}'", did_you_mean(name, _SUFFIXES)))
+    return name
+
+
+def _detected(option: str) -> str:
+    shell = ""
+    with suppress(ImportError, OSError):  # typer brings it along, and may cease to
+        from shellingham import detect_shell  # type: ignore[import-untyped]
+
+        shell = detect_shell()[0]
+    if shell not in _SUFFIXES:
+        what = f"'{shell}' is none that is known" if shell else "no shell started this program"
+        raise AuthorError(Problem(f"{option}: {what}", f"name the shell: {option} bash (or zsh, fish)"))
+    return shell
+
+
+def _script(shell: str) -> str:
+    file = Path(__file__).parent.parent / "shells" / f"completion.{_SUFFIXES[shell]}"
+    return file.read_text(encoding="utf-8")
+
+
+def _install(shell: str) -> Path:
+    target = _targets().get(shell)
+    if target is None:
+        what = f"the profile of {shell} is not written by {INSTALL}"
+        raise AuthorError(Problem(what, f"append to it yourself: agenteval {SHOW} {shell} >> $PROFILE"))
+    try:
+        target.script.parent.mkdir(parents=True, exist_ok=True)
+        target.script.write_text(_script(shell), encoding="utf-8", newline="\n")
+        if target.loads:
+            _add_line(target.loads, target.loaded_in)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        what = f"completion for {shell} cannot be installed: {getattr(error, 'filename', '')}: {reason}"
+        raise AuthorError(Problem(what, f"agenteval {SHOW} {shell} prints the script")) from None
+    return target.script
+
+
+def _add_line(line: str, path: Path) -> None:
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in before.splitlines():
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(f"{'' if before.endswith(chr(10)) or not before else chr(10)}{line}\n")
+
+
+def _targets() -> dict[str, _Target]:
+    home = Path.home()
+    fish = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish"
+    zshrc = Path(os.environ.get("ZDOTDIR") or home) / ".zshrc"
+    bash = home / ".bash_completions" / "agenteval.sh"
+    return {
+        "bash": _Target(bash, f"source '{bash}'", home / ".bashrc"),
+        "zsh": _Target(
+            home / ".zfunc" / "_agenteval", "fpath+=~/.zfunc; autoload -Uz compinit; compinit", zshrc
+        ),
+        "fish": _Target(fish / "completions" / "agenteval.fish"),
+    }
