@@ -50,9 +50,27 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+class WrittenNumber(float):
+    """A number that keeps how it was written: ``1.50``."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+
+def _written_number(digits: str) -> WrittenNumber:
+    number = WrittenNumber(finite_number(digits))
+    number.text = digits
+    return number
+
+
 STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once)
 """A reader of JSON and nothing else: no NaN, no number beyond all bounds, no key twice. Raises
 ``ValueError``."""
+STRICT_AS_WRITTEN = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_once
+)
+"""The same; a number with a point or an exponent is a ``WrittenNumber``."""
 
 
 def json_of(text: str) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.json_text import STRICT
+from agenteval.core.json_text import STRICT_AS_WRITTEN, WrittenNumber
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark, decode, parse
 
@@ -65,6 +66,9 @@ def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in row.values))
 
 
+# ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
+
+
 def why_not_csv(error: csv.Error, at: int, begins: int) -> str:
     """What is wrong with a row that begins at one line and was read up to another."""
     text = str(error)
@@ -78,25 +82,39 @@ def why_not_csv(error: csv.Error, at: int, begins: int) -> str:
 def _from_csv(data: bytes, path: str) -> Table:
     text = decode(data, path)
     csv.field_size_limit(LARGEST_CELL)
-    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    problems: list[Problem] = []
+    first = text.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first.count)
     lines = _cells(csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True), path)
     number, names = next(lines, (1, []))
-    columns = [name.strip() for name in names]
+    if first.startswith("sep="):  # Excel's own line above the names
+        number, names = next(lines, (1, []))
+    columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
     if twice := next((name for name in columns if name and columns.count(name) > 1), ""):
         raise AuthorError(Problem(f"two columns are named '{twice}'", "rename one", Place(path, number)))
+    problems: list[Problem] = []
     rows = []
     for line, cells in lines:
-        if len(cells) != len(columns):
-            what = f"the row has {len(cells)} cells, the first line names {len(columns)} columns"
-            remedy = "put a text with a comma, a quote or a line break between double quotes"
-            problems.append(Problem(what, remedy, Place(path, line)))
+        if wrong := _wrong_with(cells, columns):
+            problems.append(Problem(*wrong, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
         rows.append(Row(values, Mark(path, line, children={name: Mark(path, line) for name in values})))
     if problems:
         raise AuthorError(*problems)
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
+
+
+def _wrong_with(cells: Sequence[str], columns: Sequence[str]) -> tuple[str, str] | None:
+    """What is wrong with a row, and what to do; ``None``: nothing."""
+    if len(cells) != len(columns):
+        what = f"the row has {len(cells)} cells, the first line names {len(columns)} columns"
+        return what, "put a text with a comma, a quote or a line break between double quotes"
+    for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
+        if not name and cell.strip():
+            return f"column {number} has a value here and no name", "name it in the first line"
+        if cell[:1].isspace() and cell.lstrip().startswith('"'):
+            return f"a blank stands before the quote of column {number}", "remove the blank"
+    return None
 
 
 def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
@@ -107,11 +125,44 @@ def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
             cells = next(reader, None)
         except csv.Error as error:
             what = f"not CSV: {why_not_csv(error, reader.line_num, begins)}"
-            raise AuthorError(Problem(what, "close the quote", Place(path, begins))) from None
+            remedy = 'close the quote; a quote within a quoted text is written twice ("")'
+            raise AuthorError(Problem(what, remedy, Place(path, begins))) from None
         if cells is None:
             return
-        if any(cell.strip() for cell in cells):
+        if any(cell.strip() for cell in cells) or len(cells) == 1:
             yield begins, cells
+
+
+# ── JSON and YAML ────────────────────────────────────────────────────────────────────────────────
+
+
+def json_at(text: str, at: Mark) -> tuple[Any, Mark]:
+    """The JSON of a line or a cell, all of it at one place; its numbers keep how they were written. Raises
+    ``ValueError``."""
+    try:
+        value = STRICT_AS_WRITTEN.decode(text.strip())
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a character, escaped, is no text") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return _marked(value, at)
+
+
+def _marked(value: Any, at: Mark) -> tuple[Any, Mark]:
+    mark = Mark(at.path, at.line, at.column)
+    if isinstance(value, WrittenNumber):
+        mark.text = value.text
+        return float(value), mark
+    if isinstance(value, dict):
+        members = {key: _marked(item, at) for key, item in value.items()}
+        mark.children = {key: below for key, (_, below) in members.items()}
+        return {key: item for key, (item, _) in members.items()}, mark
+    if isinstance(value, list):
+        items = [_marked(item, at) for item in value]
+        mark.children = [below for _, below in items]
+        return [item for item, _ in items], mark
+    return value, mark
 
 
 def _from_json_lines(data: bytes, path: str) -> Table:
@@ -121,17 +172,17 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         if not line.strip():
             continue
         try:
-            value = STRICT.decode(line.strip())
-            json.dumps(value, ensure_ascii=False).encode()  # half of a character, escaped, is no text
-        except (ValueError, RecursionError) as error:
+            value, mark = json_at(line, Mark(path, number))
+        except ValueError as error:
             what = f"not JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
             problems.append(Problem(what, "write one object a line", place))
             continue
         if isinstance(value, dict):
-            rows.append(Row(value, Mark(path, number, children={name: Mark(path, number) for name in value})))
+            rows.append(Row(value, mark))
         else:
-            problems.append(Problem(f"expected an object, got {shown(value)}", "", Place(path, number)))
+            what = f"expected an object, got {shown(value)}"
+            problems.append(Problem(what, "write one object a line, or name it .json", Place(path, number)))
     if problems:
         raise AuthorError(*problems)
     return Table(_columns(rows), tuple(rows), Mark(path, 1))
@@ -141,7 +192,8 @@ def _from_yaml(data: bytes, path: str) -> Table:
     document = parse(data, path)
     if not isinstance(document.value, list):
         what = f"expected a list of rows, got {shown(document.value)}"
-        raise AuthorError(Problem(what, "start each row with '- '", document.mark.place))
+        remedy = "write [{…}, {…}]" if path.lower().endswith(".json") else "start each row with '- '"
+        raise AuthorError(Problem(what, remedy, document.mark.place))
     return listed(document.value, document.mark)
 
 

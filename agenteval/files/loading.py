@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,7 @@ from agenteval.files.plain_files import read_file
 from agenteval.files.redact import know_written
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.files.scenario_files import find_files, find_under, near_file, shown_path, unmatched
-from agenteval.files.scenario_rows import ROW_KEYS, Entry, case_of, expanded, slug
+from agenteval.files.scenario_rows import ROW_KEYS, Entry, case_of, expanded, once_for_all_rows, slug
 from agenteval.files.validation import (
     as_written,
     known_keys,
@@ -186,13 +187,17 @@ class _Loaded(NamedTuple):
 
 
 def _duplicates(entries: Sequence[_Loaded]) -> Iterator[Problem]:
-    first: dict[str, Place] = {}
+    first: dict[str, tuple[Place, str]] = {}
     for scenario, place in entries:
         if scenario.id in first:
-            other = first[scenario.id]
+            other, source = first[scenario.id]
             what = f"the id '{scenario.id}' is already used at {other}"
+            if scenario.row and source != scenario.source:
+                what += f" (rows of {source}; these are of {scenario.source})"
+            elif other == place:
+                what = f"two rows of this make the id '{scenario.id}'"
             yield Problem(what, "give one of them a different id", place)
-        first.setdefault(scenario.id, place)
+        first.setdefault(scenario.id, (place, scenario.source))
 
 
 class _FileLoader:
@@ -213,7 +218,17 @@ class _FileLoader:
         self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
 
     def entries(self) -> list[_Loaded]:
-        made = [self._scenario(entry) for entry in self._raw_entries()]
+        made: list[_Loaded | None] = []
+        of_rows: list[tuple[Problem, Entry]] = []
+        count: Counter[Mark] = Counter()
+        for entry in self._raw_entries():
+            before = len(self.problems)
+            made.append(self._scenario(entry))
+            if entry.row:
+                count[entry.at] += 1
+                of_rows += ((problem, entry) for problem in self.problems[before:])
+                del self.problems[before:]
+        self.problems += once_for_all_rows(of_rows, count)
         return [entry for entry in made if entry is not None]
 
     # ── the shape of the file ────────────────────────────────────────────────────────────────────
@@ -296,11 +311,13 @@ class _FileLoader:
             self.problems += (unknown_key(name, known, table.mark) for name in unknown)
             return
         for row in table.rows:
-            value, problems = case_of(row, _CASE_FIELDS, table)
-            self.problems += problems
-            at = Mark(mark.path, mark.line, mark.column, [row.mark])
-            for entry in self._merged([value] if not problems else [], at, is_case=True):
-                yield entry._replace(at=mark, row=entry.row or row.mark)
+            try:
+                value, at = case_of(row, _CASE_FIELDS, _as_written, is_text=table.is_text)
+            except AuthorError as error:
+                self.problems += error.problems
+                continue
+            for entry in self._merged([value], Mark(at.path, children=[at]), is_case=True):
+                yield entry._replace(at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
         """Raises ``AuthorError`` for a file that cannot be read, at its name, and for what is wrong in it."""
@@ -423,7 +440,7 @@ def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("the name has no letter or digit to make an id from", "add id:", where)
     elif not scenario.id.isprintable():
         where = mark.find(("id",)).place
-        yield Problem("an id must be one line of printable characters", "shorten it", where)
+        yield Problem("an id must be one line of printable characters", "take the others out", where)
     if scenario.turns == ():
         remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
         yield Problem("turns is empty", remedy, mark.find(("turns",)).place)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import isfinite, prod
 from typing import Any, NamedTuple, TypeAlias, get_origin
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.expressions import expression
-from agenteval.core.json_text import STRICT, text_of
+from agenteval.core.json_text import text_of
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
-from agenteval.files.data_rows import Row, Table, listed
+from agenteval.files.data_rows import Row, Table, json_at, listed
 from agenteval.files.validation import members_of, validate
 from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
 from agenteval.files.yaml_source import Document, Mark
@@ -27,8 +28,11 @@ ROW_KEYS = ("rows", "matrix", "types")
 MOST = 100_000
 """Scenarios of one entry: more is a slip in a matrix."""
 
-_REFERENCE = expression(r"(?P<escape>\$)?\$\{row(?:\.(?P<path>[^}]*))?(?P<end>\}|$)")
+_REFERENCE = expression(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
+_LOOKED_FOR = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
+"""Keys below which a text with nothing in the place of a value would mean something else."""
+_LITERAL = "or $${ for the literal characters"
 
 
 class Entry(NamedTuple):
@@ -106,58 +110,47 @@ def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
 
 def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
     if table is None or not table.is_text:
-        what = "types: only the cells of a CSV file have no types of their own"
+        what = "types: is for the columns of a CSV file; other values have types of their own"
         raise AuthorError(Problem(what, "remove types:", mark.place))
-    problems = [
-        Problem(f"types: the rows have no column '{name}'", did_you_mean(name, table.columns), at.place)
-        for name in types
-        if name not in table.columns and (at := mark.find((name,)))
-    ]
+    problems = []
+    for name in types.keys() - set(table.columns):
+        what = f"types: the rows have no column '{name}'"
+        problems.append(Problem(what, did_you_mean(name, table.columns), mark.find((name,)).place))
     rows = []
     for row in table.rows:
-        values, cells = dict(row.values), dict(row.mark.children or {})  # type: ignore[arg-type]
+        values = dict(row.values)
+        cells = {name: row.mark.find((name,)) for name in values}
         for name in types.keys() & values.keys():
-            text = values[name].strip() if types[name] != "string" else values[name]
             try:
-                value = _TYPES[types[name]](text)
-            except (ValueError, RecursionError):
-                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {shown(text)}"
+                values[name], cells[name] = _TYPES[types[name]](values[name], cells[name])
+            except ValueError as error:
+                why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
+                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {shown(values[name])}{why}"
                 problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
-                continue
-            values[name] = value
-            if value is not None and not isinstance(value, str) and text != canonical_text(value):
-                at = row.mark.find((name,))
-                cells[name] = Mark(at.path, at.line, at.column, text=text)
         rows.append(Row(values, Mark(row.mark.path, row.mark.line, row.mark.column, cells)))
     if problems:
         raise AuthorError(*problems)
     return table._replace(rows=tuple(rows))
 
 
-def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _no()
+def _scalar(*kinds: type) -> Callable[[str, Mark], tuple[Any, Mark]]:
+    def read(cell: str, mark: Mark) -> tuple[Any, Mark]:
+        text = cell.strip()
+        value = plain_value(text)
+        if type(value) not in kinds or (isinstance(value, float) and not isfinite(value)):
+            raise ValueError
+        as_usual = text == canonical_text(value)
+        return value, mark if as_usual else Mark(mark.path, mark.line, mark.column, text=text)
+
+    return read
 
 
-def _number(text: str) -> int | float:
-    value = plain_value(text)
-    return value if isinstance(value, int | float) and isfinite(value) and value is not True else _no()
-
-
-def _integer(text: str) -> int:
-    value = _number(text)
-    return value if isinstance(value, int) else _no()
-
-
-def _no() -> Any:
-    raise ValueError
-
-
-_TYPES: Mapping[str, Callable[[str], Any]] = {
-    "string": str,
-    "integer": _integer,
-    "number": _number,
-    "boolean": _boolean,
-    "json": STRICT.decode,
+_TYPES: Mapping[str, Callable[[str, Mark], tuple[Any, Mark]]] = {
+    "string": lambda cell, mark: (cell, mark),
+    "integer": _scalar(int),
+    "number": _scalar(int, float),
+    "boolean": _scalar(bool),
+    "json": json_at,
 }
 _TYPE_NAMES = {
     "integer": "a whole number",
@@ -183,9 +176,9 @@ def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[_Combinat
         what = f"rows and matrix make {count:,} scenarios, more than {MOST:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
-        problems.append(
-            Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
-        )
+        key = "matrix" if mark.child("matrix") else "rows"
+        remedy = "write {name: [values]}" if key == "matrix" else "write a list, or name a file"
+        problems.append(Problem(f"{key}: it has no value", remedy, mark.find((key,)).place))
     if problems:
         raise AuthorError(*problems)
     rows = table.rows if table else (Row({}, where),)
@@ -205,7 +198,7 @@ def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, wh
 
 class _Filling:
     """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
-    written otherwise than it is usual."""
+    written otherwise than is usual."""
 
     def __init__(self, row: _Combination, rows: Sequence[_Combination], found: dict[Problem, None]) -> None:
         self._row = row
@@ -216,7 +209,7 @@ class _Filling:
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
         """The value and its marks; the same objects where nothing was put in."""
         if isinstance(value, str):
-            return self._text(value, mark, path) if "${row" in value else (value, mark)
+            return self._text(value, mark, path) if "${" in value else (value, mark)
         if isinstance(value, dict):
             return self._mapping(value, mark, path)
         if isinstance(value, list):
@@ -231,7 +224,7 @@ class _Filling:
         marks = dict(mark.children) if isinstance(mark.children, dict) else {}
         for key, item in value.items():
             at = mark.find((key,))
-            name = key if "${row" not in key else self._as_key(key, at)
+            name = self._put_in(key, at, (*path, key)) if "${" in key else key
             if name in items:
                 problem = Problem(f"the key '{name}' is written twice", "keep one", self._row.mark.place)
                 self._found.setdefault(problem)
@@ -241,54 +234,76 @@ class _Filling:
         return items, _with(mark, marks)
 
     def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
-        is_template = path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
         whole = _REFERENCE.fullmatch(text)
-        if whole and not whole["escape"]:
+        if whole and not whole["escape"] and _is_of_row(whole):
             value, at = self._value(whole, mark)
             self.rewrites |= at.text is not None or at.children is not None
-            return (_escaped(value) if is_template else value), at
+            return (_escaped(value) if _is_template(path) else value), at
+        made = self._put_in(text, mark, path)
+        row = self._row.mark
+        return made, mark if made == text else Mark(row.path, row.line, row.column)
+
+    def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
+        """A text with its references filled in. In an answer of a tool, which is filled in once more when the
+        tool is called, everything else stays as it is, and what is put in stays what it is."""
+        is_template = _is_template(path)
 
         def put(match: re.Match[str]) -> str:
             if match["escape"]:
                 return match[0] if is_template else match[0][1:]
-            filled = self._as_text(match, mark)
-            return filled.replace("${", "$${") if is_template else filled
+            if _is_of_row(match):
+                value = self._within_text(match, mark, path)
+                return value.replace("${", "$${") if is_template else value
+            if not is_template:
+                what = f"'{match[0][:40]}' stands for nothing here"
+                self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
+            return match[0]
 
-        made = _REFERENCE.sub(put, text)
-        row = self._row.mark
-        return made, Mark(row.path, row.line, row.column) if made != text else mark
+        return _REFERENCE.sub(put, text)
 
-    def _as_key(self, key: str, mark: Mark) -> str:
-        return _REFERENCE.sub(lambda match: self._as_text(match, mark), key)
-
-    def _as_text(self, match: re.Match[str], mark: Mark) -> str:
-        if match["escape"]:
-            return match[0][1:]
+    def _within_text(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
         value, at = self._value(match, mark)
-        if value is None:
-            what = f"'{match[0]}' is null in this row, and stands within a text"
+        text = as_text(value, at)
+        if value is None or (not text.strip() and not _LOOKED_FOR.isdisjoint(path)):
+            empty = "null" if value is None else "empty"
+            what = f"'{match[0]}' is {empty} in this row, and stands within a text"
             self._found.setdefault(Problem(what, "give it a value", at.place))
-        return as_text(value, at)
+        return text
 
     def _value(self, match: re.Match[str], mark: Mark) -> tuple[Any, Mark]:
         """What a reference stands for, and where that is written."""
-        path = (match["path"] or "").strip()
+        path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
-            remedy = "write ${row.NAME}, or $${ for the literal characters"
-            self._found.setdefault(Problem(f"'{match[0][:40]}' names no value of a row", remedy, mark.place))
-            return "", mark
+            what = f"'{match[0][:40]}' names no value of a row"
+            self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
+            return "?", mark
         found = _looked_up(self._row, path)
         if found is None:
             self._found.setdefault(self._missing(path, match[0], mark))
-            return "", mark
+            return "?", mark
         return found
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
-        known = dict.fromkeys(name for row in self._rows for name in row.values)
         if any(_looked_up(row, path) for row in self._rows):
             what = f"this row has no '{path}', which '{reference}' at {mark.place} stands for"
             return Problem(what, "add it", self._row.mark.place)
-        return Problem(f"'{reference}': no row has it", did_you_mean(path, known), mark.place)
+        what = f"'{reference}': no row has it"
+        first = path.partition(".")[0]
+        if first in self._row.values and first != path:
+            holds = self._row.values[first]
+            known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else shown(holds)
+            return Problem(what, f"'{first}' holds {known}", mark.place)
+        known_names = dict.fromkeys(name for row in self._rows for name in row.values)
+        return Problem(what, did_you_mean(path, known_names), mark.place)
+
+
+def _is_of_row(match: re.Match[str]) -> bool:
+    name = match["name"].strip()
+    return name == "row" or name.startswith("row.")
+
+
+def _is_template(path: tuple[str, ...]) -> bool:
+    return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
 def _looked_up(row: _Combination, path: str) -> tuple[Any, Mark] | None:
@@ -299,12 +314,14 @@ def _looked_up(row: _Combination, path: str) -> tuple[Any, Mark] | None:
         return None
     value, mark = row.values[first], row.cells[first]
     for part in rest:
-        if isinstance(value, Mapping) and part in value:
-            value, mark = value[part], mark.find((part,))
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value, mark = value[int(part)], mark.find((int(part),))
+        key: str | int = int(part) if isinstance(value, list) and part.isdecimal() else part
+        if isinstance(value, Mapping) and key in value:
+            value = value[str(key)]
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
         else:
             return None
+        mark = mark.child(key) or Mark(mark.path, mark.line, mark.column)
     return value, mark
 
 
@@ -329,12 +346,10 @@ def as_text(value: Any, mark: Mark) -> str:
 def _refuse_references(value: Any, mark: Mark) -> None:
     """A reference to a row in an entry that has none."""
     for text, at in _texts(value, mark):
-        for match in _REFERENCE.finditer(text) if "${row" in text else ():
-            if not match["escape"] and match["path"] is not None:
-                what = f"'{match[0]}' stands for a value of a row, and there is neither rows: nor matrix:"
-                raise AuthorError(
-                    Problem(what, "add rows:, or write $${ for the literal characters", at.place)
-                )
+        for match in _REFERENCE.finditer(text) if "${" in text else ():
+            if not match["escape"] and match["name"].strip().startswith("row."):
+                what = f"'{match[0][:40]}' stands for a value of a row, and there is no rows: or matrix:"
+                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", at.place))
 
 
 def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
@@ -347,6 +362,28 @@ def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
         for n, item in enumerate(value):
             yield from _texts(item, mark.find((n,)))
 
+
+def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[Mark]) -> Iterator[Problem]:
+    """What is wrong with many rows of a scenario, told once, with the rows that have it unless all do.
+    ``entries``: how many rows each scenario has, by where it is written."""
+    alike: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
+    for problem, entry in found:
+        row = entry.row or entry.at
+        is_at_row = problem.place is not None and problem.place[:2] == row.place[:2]
+        key = problem._replace(place=None) if is_at_row else problem
+        alike.setdefault((entry.at, key), []).append((problem, row))
+    for (at, key), ((first, row), *others) in alike.items():
+        lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
+        more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
+        also = f"also in line {', '.join(lines[:_NAMED])}{more}" if lines else ""
+        if key.place is not None:  # that of the scenario
+            own = f"of the row at {row.path}:{row.line}"
+            is_in_all = 1 + len(others) == entries[at] > 1
+            also = "" if is_in_all else "; ".join(filter(None, (own, also)))
+        yield first._replace(what=f"{first.what} ({also})") if also else first
+
+
+_NAMED = 8
 
 # ── ids ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -362,7 +399,7 @@ class _Naming:
         template = value.get(key)
         written = template if isinstance(template, str) else "" if template is None else str(template)
         found = (match for match in _REFERENCE.finditer(written) if not match["escape"])
-        used = {(match["path"] or "").split(".")[0].strip() for match in found}
+        used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in rows[0].axes if axis not in used and len(rows) > 1]
         columns = [name for name in rows[0].values if name not in axes]
         if columns and written and used <= axes and len({id(row.mark) for row in rows}) > 1:
@@ -395,27 +432,29 @@ def slug(name: str) -> str:
 # ── cases in a file ──────────────────────────────────────────────────────────────────────────────
 
 
-def case_of(row: Row, fields: Mapping[str, Any], table: Table) -> tuple[dict[str, Any], list[Problem]]:
-    """A case of a row whose columns are named like a case's keys. Of CSV an empty cell leaves the key out,
-    and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the type of each
-    key."""
-    if not table.is_text:
-        return dict(row.values), []
-    made: dict[str, Any] = {}
-    problems = []
-    for name, cell in row.values.items():
+def case_of(row: Row, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool) -> Row:
+    """A case of a row whose columns are named like a case's keys. Of CSV (``is_text``) an empty cell leaves
+    the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
+    type of each key. Raises ``AuthorError``."""
+    problems: list[Problem] = []
+    values, marks = dict(row.values), dict(row.mark.children if isinstance(row.mark.children, dict) else {})
+    for name, cell in row.values.items() if is_text else ():
         if not cell.strip():
+            del values[name]
             continue
         try:
-            made[name] = _cell(cell, fields.get(name))
-        except (ValueError, RecursionError) as error:
+            values[name], marks[name] = _cell(cell, fields.get(name), row.mark.find((name,)))
+        except ValueError as error:
             what = f"{name}: {shown(cell)} begins like JSON and is none: {getattr(error, 'msg', error)}"
             remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
             problems.append(Problem(what, remedy, row.mark.place))
-    return made, problems
+    if problems:
+        raise AuthorError(*problems)
+    mark = Mark(row.mark.path, row.mark.line, row.mark.column, marks)
+    return Row(as_written(Document(values, mark, rewrites=True)), mark)
 
 
-def _cell(cell: str, asked: Any) -> Any:
+def _cell(cell: str, asked: Any, mark: Mark) -> tuple[Any, Mark]:
     kinds = members_of(asked)
     takes_list = any(get_origin(kind) is tuple for kind in kinds)
     takes_mapping = any(
@@ -423,5 +462,5 @@ def _cell(cell: str, asked: Any) -> Any:
     )
     text = cell.strip()
     if (takes_list and text[0] == "[") or (takes_mapping and text[0] == "{"):
-        return STRICT.decode(text)
-    return plain_value(text) if {int, float, bool} & set(kinds) else cell
+        return json_at(text, mark)
+    return (plain_value(text) if {int, float, bool} & set(kinds) else cell), mark

@@ -363,6 +363,8 @@ def _one_asked_for(member: Any) -> str:
         return _PLAIN_TYPES[member]
     if get_origin(member) is not tuple:
         return "a mapping"
+    if get_args(member)[0] is Any:
+        return "a list"
     item = asked_for(get_args(member)[0])
     return f"a list of {item.removeprefix('a ')}s" if " or " not in item else "a list"
 

@@ -144,9 +144,10 @@ def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -
 
 def _repeated(group: Sequence[Failure]) -> str:
     rows = list(dict.fromkeys(one_line(failure.scenario, 100) for failure in group))
+    place = group[0].of.scenario.row
     epochs = sorted({failure.epoch for failure in group if failure.epoch is not None})
-    if len(rows) > 1:
-        return f"\nin {plural(len(rows), 'row')}: {', '.join(rows)}"
+    if place:
+        return f"\nin {plural(len(rows), 'row')} (first {place}): {', '.join(rows)}"
     return f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
 
 

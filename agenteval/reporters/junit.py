@@ -38,7 +38,7 @@ from agenteval.reporters.words.failure_rates import (
 )
 from agenteval.reporters.words.issue import IssueText, issues_text
 from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
-from agenteval.reporters.words.places import relative_place
+from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
@@ -155,7 +155,9 @@ def _add_outcome(case: Element, failure: Failure, root: str) -> None:
 
 
 def _body(failure: Failure, root: str) -> str:
-    lines = [*reason_lines(failure, root), "", f"again: {failure.repro}"]
+    row = failure.of.scenario.row
+    lines = [f"row: {shown_place(row, root)}"] if row else []
+    lines += [*reason_lines(failure, root), "", f"again: {failure.repro}"]
     if failure.transcript:
         lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
     return xml("\n".join(lines))

@@ -54,7 +54,8 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     neither way, criteria that never arose, judges that were skipped, conversations that were lost and played
     again, samples that were lost and tolerated, accepted failures, a replay, judges that were not asked,
     agents of which no call was seen, claims of actions that nobody looked for, agents that are taken at their
-    word, empty lists of test cases, logs in which nothing could have been found.
+    word, empty lists of test cases, logs in which nothing could have been found, scenarios that the baseline
+    has and the suite has no longer.
     """
     return (
         *(() if decision.is_reported else _below_gate(report, decision)),
@@ -73,7 +74,18 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
         *_on_their_word(report),
         *_empty_lists(report),
         *_nothing_to_prove(report),
+        *_gone(report),
     )
+
+
+def _gone(report: Report) -> Iterator[Aside]:
+    """A suite that shrank passes more easily."""
+    gone = report.run.baseline.gone if report.run.baseline else ()
+    if gone:
+        names = ", ".join(one_line(name, 60) for name in gone[:_MOST_NAMED])
+        more = f" and {len(gone) - _MOST_NAMED:,} more" if len(gone) > _MOST_NAMED else ""
+        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}{more}"
+        yield Aside("gone scenarios", len(gone), text)
 
 
 def asides_text(report: Report, decision: Decision) -> str:

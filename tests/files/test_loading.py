@@ -321,7 +321,7 @@ QUOTE = "put the text in quotes if ': ' is part of it"
          "4:31: expect.tool_calls.calls: expected a mapping, got 'get_x' — write {name: get_x}"),
         ("expect: {tool_calls: {calls: [{name: a, args_match: partial}]}}", "4:31: expect.tool_calls.calls:"
          " args_match: partial without args — add args or remove args_match"),
-        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — shorten it"),
+        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — take the others out"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:

@@ -36,7 +36,7 @@ from agenteval.reporters.words.failure_rates import (
     unknown_lines,
 )
 from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
-from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
@@ -223,7 +223,7 @@ def _failures(report: Report, decision: Decision, options: ReportOptions, extent
 def _failure(failure: Failure, options: ReportOptions) -> Iterator[str]:
     tolerated = f" ({failure.why_tolerated})" if failure.tolerated else ""
     yield f"### {MARKS[failure.verdict]} {markdown(failure.title)}: {failure.verdict}{tolerated}"
-    yield f"at {markdown(shown_place(failure.where, options.root))}"
+    yield f"at {markdown(shown_places((failure.where, failure.of.scenario.row), options.root))}"
     yield fence("\n".join(reason_lines(failure, options.root)))
     yield fence(failure.repro, "sh")
     if failure.transcript:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TypeAlias
 
 from agenteval.core.decision import Decision, ScenarioDecision
@@ -29,10 +30,11 @@ def rows_of(scenarios: Iterable[ScenarioReport]) -> Counter[Written]:
 
 
 def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[list[tuple[Failure, ...]]]:
-    """The rows of one scenario that ended alike, together, in the order of their first."""
-    alike: dict[tuple[Written, Verdict], list[tuple[Failure, ...]]] = {}
+    """The rows of one scenario that broke the same rules, together, in the order of their first."""
+    alike: dict[object, list[tuple[Failure, ...]]] = {}
     for group in groups:
-        alike.setdefault((written(group[0].of), group[0].verdict), []).append(group)
+        rules = frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
+        alike.setdefault((written(group[0].of), group[0].verdict, rules), []).append(group)
     return list(alike.values())
 
 
@@ -65,7 +67,10 @@ def folded(report: Report, decision: Decision) -> tuple[Report, Decision]:
 def _whole(rows: Sequence[ScenarioReport]) -> ScenarioReport:
     first = rows[0]
     samples = tuple(sample for row in rows for sample in row.samples)
-    name = f"{first.scenario.pattern} ({plural(len(rows), 'row')})"
+    pattern = first.scenario.pattern
+    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" says nothing of all of them
+        pattern = f"{pattern} of {PurePath(first.scenario.source).name}"
+    name = f"{pattern} ({plural(len(rows), 'row')})"
     return replace(
         first,
         scenario=first.scenario.model_copy(update={"id": name}),
