@@ -150,3 +150,18 @@ def test_a_hint_names_whole_ids_and_counts_the_rest(tmp_path: Any) -> None:
     assert all(name in said for name in names[:8])
     assert said.rstrip().endswith("and 22 more, which agenteval list shows")
     assert "…" not in said
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("flag", ["-q", "-v", ""])
+def test_yaml_to_be_added_keeps_its_indentation(width: int, flag: str, tmp_path: Any) -> None:
+    project = Project(tmp_path)
+    project.agent("def agent(messages, ctx): return ctx.call_tool_sync('refund', {})\n")
+    project.config("epochs: 2\n")
+    project.scenarios(f"cases: [{{id: {LONG}, category: capability, input: a, expected_tools: [refund]}}]\n")
+    done = project.call("run", *filter(None, [flag]), env={"COLUMNS": str(width)})
+    assert done.code == 2
+    assert re.search(r"^( +)tools:\n\1  refund:\n\1    returns: …$", done.out, flags=re.MULTILINE), done.out
+    assert "or set unmocked_tools: empty, or passthrough for an agent that runs its own tools" in words(
+        done.out
+    )

@@ -14,14 +14,14 @@ from rich.text import Text
 from agenteval.core.decision import Decision, Violation
 from agenteval.core.errors import REMEDY
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import clean, one_line
+from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import advised, cut, first_line, mark, unbroken, whole, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
-from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name, split_advice
+from agenteval.reporters.words.failure import Failure, advised_lines, decisive, gist, rule_name
 from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place, shown_places
 from agenteval.reporters.words.rows import count_text, folded_failures, rows_of, written
@@ -218,14 +218,16 @@ class _Rule(NamedTuple):
 def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
     evidence = list(_of_scores(block))
     for violation in _each_once(block.violations):
-        details = _without_repeats([line for line in clean(violation.detail).split("\n") if line.strip()])
+        lines = advised_lines(violation)
         said = _answer_of(block.shown.sample, turn)
         if said and violation.turn in (turn, None):  # it stands above
-            details = [line.replace(f" in the answer {said}", "") for line in details]
+            lines = [(what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines]
+        details = _without_repeats([what for what, _ in lines])
         name = rule_name(violation)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
-        pairs = [split_advice(violation, line) for line in details]
+        remedies = dict(lines)
+        pairs = [(line, remedies.get(line, "")) for line in details]
         pairs += [(evidence.pop(0), "")] if violation.metric and evidence else []
         yield _Rule(violation.verdict, name, tuple(pairs), _place(violation, block, options))
 
@@ -303,7 +305,7 @@ def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
         rest = list(rule.details)
     what, remedy = rest.pop(0) if rest else ("", "")
     line = one_line(REMEDY.join(filter(None, (what, remedy))), 4000)
-    if remedy and cell_len(line) > room:
+    if "\n" in remedy or (remedy and cell_len(line) > room):
         line, rest = one_line(what, 4000), [("", remedy), *rest]
     if most == 1:
         fitting = cut(line, max(8, room)).plain

@@ -77,16 +77,17 @@ def wrapped(text: str, width: int, most: int) -> list[Text]:
 
 def whole(text: str, width: int, style: str = "") -> list[Text]:
     """Text on as many lines as it takes. They end at blanks: a command or a path can be copied, and is rather
-    wider than the screen. A writing without blanks ends where the screen does."""
+    wider than the screen. A writing without blanks ends where the screen does. YAML stays indented."""
     lines: list[str] = []
     for line in clean(text).split("\n"):
-        lines.append("")
+        lines.append(line[: len(line) - len(line.lstrip())])
         for word in chain.from_iterable(_parts(word, width) for word in line.split()):
-            longer = f"{lines[-1]} {word}"
-            if lines[-1] and cell_len(longer) > width:
+            begun = bool(lines[-1].strip())
+            longer = f"{lines[-1]} {word}" if begun else lines[-1] + word
+            if begun and cell_len(longer) > width:
                 lines.append(word)
             else:
-                lines[-1] = longer if lines[-1] else word
+                lines[-1] = longer
     return [unbroken(line, style) for line in lines]
 
 

@@ -20,6 +20,7 @@ from agenteval.reporters.terminal.cells import cut, style_of, unbroken, whole
 from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.words.failure import (
     Failure,
+    advised_lines,
     decisive,
     gist,
     never_ran_text,
@@ -99,7 +100,8 @@ def _of_scenario(
     many = sum(each.key is not None and each.verdict is first.verdict for each in group)
     of = f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
     rows = f"{listed.rows}; " if listed.rows else ""
-    what, remedy = split_advice(first.violations[0], rows + of + gist(first.violations[0]))
+    what, _ = split_advice(first.violations[0], rows + of + gist(first.violations[0]))
+    remedy = next((remedy for _, remedy in advised_lines(first.violations[0]) if remedy), "")
     yield from _line(listed.verdict, name, (what, remedy), options, is_new=remedy not in remedies)
     remedies.add(remedy)
 
@@ -121,8 +123,8 @@ def _line(
     what, remedy = said
     sentence = REMEDY.join(filter(None, said))
     room, below = options.width - line.cell_len - 2, options.width - _INDENT
-    shown = sentence if cell_len(sentence) <= max(room, below) else what
-    if cell_len(sentence) <= room or (shown == what and room >= min(_LEAST_REASON, len(what))):
+    shown = sentence if "\n" not in remedy and cell_len(sentence) <= max(room, below) else what
+    if cell_len(shown) <= room or (shown == what and room >= min(_LEAST_REASON, len(what))):
         yield line.append("  ").append_text(cut(shown, room))
     else:
         yield line

@@ -277,6 +277,15 @@ def split_advice(violation: Violation, text: str) -> tuple[str, str]:
     return (text, "") if compares else split_remedy(text)
 
 
+def advised_lines(violation: Violation) -> list[tuple[str, str]]:
+    """The lines of its detail, each with what to do. What an agent raised is a quotation beyond its line;
+    else all that follows is to be done, as it is written."""
+    text = clean(violation.detail)
+    what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
+    lines = [split_advice(violation, line) for line in what.split("\n") if line.strip()]
+    return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
+
+
 _BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
 
 
