@@ -114,7 +114,7 @@ def test_reports_fold_the_rows_of_a_scenario(rows: Project) -> None:
     assert "30/40" in row
     github = rows.call("report", "latest", "--report", "github").out
     (error,) = (line for line in github.splitlines() if line.startswith("::error"))
-    assert "in 10 rows: status-A-4, status-A-8" in error
+    assert "in 10 rows (first scenarios/orders.csv:5): status-A-4, status-A-8" in error
     junit = rows.call("report", "latest", "--report", "junit=out.xml")
     assert junit.code in (0, 1)
     assert (rows.root / "out.xml").read_text("utf-8").count("<testcase") >= 41
