@@ -1,0 +1,221 @@
+"""``agenteval init``: find the agent, write a configuration, a scenario and a CI workflow, and try them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from agenteval.cli.commands.prepare import Request, prepare
+from agenteval.cli.commands.validate import close_agents
+from agenteval.cli.known import KNOWN
+from agenteval.cli.new_project import texts
+from agenteval.cli.new_project.choosing import Choice, Questions, choose, named
+from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
+from agenteval.cli.way_out import print_out
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.files import config_file, named_scenarios
+
+CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
+_WORKFLOWS = {
+    "github": (".github/workflows/agenteval.yml", texts.workflow_text),
+    "gitlab": ("agenteval.gitlab-ci.yml", texts.gitlab_text),
+}
+
+
+@dataclass(frozen=True)
+class InitRequest:
+    """What the command line asked for. ``agent``: as its author wrote it; without it one is looked for."""
+
+    folder: str = "."
+    agent: str | None = None
+    ci: str | None = None
+    assumes_yes: bool = False
+    plays: bool = True
+
+
+def init(request: InitRequest) -> int:
+    """Returns the exit code: that of the trial; 0 where there was nothing to try."""
+    if request.ci not in (None, "none", *_WORKFLOWS):
+        raise AuthorError(Problem(f"--ci {request.ci} is not known", "write github, gitlab or none"))
+    root = _folder(request.folder)
+    source = _existing_config(root)
+    root = source.parent if source else root
+    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+    questions = Questions(assumes_yes=request.assumes_yes)
+    if source:
+        if request.agent is not None:
+            what = f"init overwrites no configuration: --agent {request.agent} would not be written"
+            remedy = "write the agent there, or one more under agents:"
+            raise AuthorError(Problem(what, remedy, Place(_shown(source))))
+        config = config_file.load_config(source, KNOWN, environ=os.environ, flags={}).config
+        choice = Choice(dict(config.agent.own) if config.agent else {})
+        print_out(f"{_shown(source)} exists, left as it is")
+    else:
+        config = None
+        choice = (
+            choose(root, top, questions)
+            if request.agent is None
+            else named(request.agent, root, top, questions)
+        )
+    ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
+    if request.ci is None and not questions.agree(f"Write a CI workflow for {ci}? y or n"):
+        ci = "none"
+    asks = "Play one conversation with the agent now? y or n"
+    plays = request.plays and questions.agree(asks, unasked=request.assumes_yes)
+    written = _write(_files(root, top, choice, ci, config))
+    code = 0
+    if not written.isdisjoint((root / CONFIG, root / FIRST)):
+        code = _try(root, choice, written, plays=plays)
+    _say_what_next(root, choice, code, written)
+    return code
+
+
+def _folder(name: str) -> Path:
+    folder = Path(os.path.abspath(name))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AuthorError(Problem(f"{name} is no folder, and cannot be made one: {error.strerror}")) from None
+    return folder
+
+
+def _existing_config(root: Path) -> Path | None:
+    """The configuration that ``run`` would use there, unless it is that of another repository around."""
+    found = config_file.find_config(root)
+    between = [each for each in (root, *root.parents) if found and each.is_relative_to(found.parent)]
+    return None if any((each / ".git").exists() for each in between[:-1]) else found
+
+
+def _shown(path: Path) -> str:
+    return Path(os.path.relpath(path)).as_posix()
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _files(
+    root: Path, top: Path, choice: Choice, ci: str, config: Config | None
+) -> Iterator[tuple[Path, str]]:
+    """What has to be there: each file with its text."""
+    if config is None:
+        yield root / CONFIG, _config_text(root, choice)
+    if choice.is_starter:
+        yield root / texts.STARTER_FILE, texts.STARTER
+    if config is None or not (
+        config.where("include") != "default" or named_scenarios.asked_for((), config, root).files
+    ):
+        yield (
+            root / FIRST,
+            _scenario_text(root, texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()),
+        )
+    if ci != "none":
+        file, text_of = _WORKFLOWS[ci]
+        yield top / file, text_of(root, top, choice.keys)
+
+
+def _config_text(root: Path, choice: Choice) -> str:
+    return texts.schema_line("config", root) + texts.config_text(choice.keys, choice.note, choice.words)
+
+
+def _scenario_text(root: Path, text: str) -> str:
+    return texts.schema_line("scenario", root) + text
+
+
+def _write(files: Iterator[tuple[Path, str]]) -> set[Path]:
+    """Write what is not there; say of each file what became of it. Raises ``AuthorError``."""
+    written = set()
+    for path, text in files:
+        if os.path.lexists(path):
+            print_out(f"{_shown(path)} exists, left as it is")
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            what = f"{_shown(path)} cannot be written: {error.strerror}"
+            raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
+        written.add(path)
+        print_out(f"wrote {_shown(path)}")
+    return written
+
+
+# ── trial ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _try(root: Path, choice: Choice, written: set[Path], *, plays: bool) -> int:
+    """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
+    if "target" in choice.keys and not choice.is_starter and written >= {root / CONFIG, root / FIRST}:
+        _mock_tools(root)
+    if not (plays and (root / FIRST).is_file()):
+        return _agenteval(root, "validate")
+    if choice.words:
+        _find_form(root, choice)
+    code = _agenteval(root, "run", FIRST)
+    if code in (0, 1):
+        _agenteval(root, "show")
+    return code
+
+
+def _mock_tools(root: Path) -> None:
+    """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
+    try:
+        with redirect_stdout(sys.stderr):
+            prepared = prepare(Request(config=str(root / CONFIG), paths=(str(root / FIRST),)))
+            anyio.run(close_agents, prepared.runtime.agents.values())
+    except AuthorError:  # the trial shows it
+        return
+    have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
+    names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
+    if names:
+        _replace(root / FIRST, _scenario_text(root, texts.scenario_text(names)))
+
+
+def _find_form(root: Path, choice: Choice) -> None:
+    """Write the configuration anew with the way in which the program is asked, if trying shows it."""
+    words = list(choice.words)
+    _replace(root / CONFIG, _config_text(root, choice._replace(keys=command_of(words, "json"))))
+    is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
+    if form := "json" if is_json else form_that_is_heard(words, root):
+        print_out(f"{choice.label}: {FORMS[form]}")
+        choice = choice._replace(keys=command_of(words, form), words=())
+    _replace(root / CONFIG, _config_text(root, choice))
+
+
+def _replace(path: Path, text: str) -> None:
+    """In a file that this command has written."""
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
+    """In a process of its own, which loads nothing of the author's by the name of a library (``-P``)."""
+    command, stream = (
+        [sys.executable, "-P", "-m", "agenteval", *arguments],
+        None if is_shown else subprocess.DEVNULL,
+    )
+    return subprocess.run(
+        command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+    ).returncode
+
+
+def _say_what_next(root: Path, choice: Choice, code: int, written: set[Path]) -> None:
+    lines = [f"agent: {choice.label}"] if choice.label else []
+    lines += [f"also found: {each}" for each in choice.others]
+    lines += [f"look at {CONFIG}: {choice.note}"] if choice.note else []
+    if any(path.name == _WORKFLOWS["gitlab"][0] for path in written):
+        lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
+    if code:
+        lines.append("The files stand. What is wrong is shown above; once it is mended:")
+    elif not written:
+        lines.append("nothing to write: everything is there")
+    change = "" if root == Path.cwd() else f"cd {shlex.quote(_shown(root))} && "
+    print_out("\n".join([*lines, f"next: {change}agenteval run"]))
