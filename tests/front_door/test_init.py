@@ -225,6 +225,18 @@ def test_the_tools_of_a_framework_object_are_answered_by_the_scenario(project: P
     assert project.call("run").code == 1
 
 
+EXAMPLES = Path(__file__).parents[2] / "scenarios/frameworks"
+
+
+@pytest.mark.parametrize("example", [path.parent.name for path in EXAMPLES.glob("*/agenteval.yaml")])
+def test_the_objects_of_each_framework_are_known_without_it(project: Project, example: str) -> None:
+    shutil.copy(EXAMPLES / example / "agent.py", project.root)
+    done = init(project, "--no-try", "--ci", "none")
+    names = {"langgraph": "by_hand", "smolagents": "coding"}  # the last one
+    assert config_of(project) == {"target": f"agent.py:{names.get(example, 'careful')}"}
+    assert "agent.py:hasty, " in done.out
+
+
 # ── services ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -489,6 +501,15 @@ def test_a_workflow_lies_where_the_repository_begins(project: Project) -> None:
     assert workflow["jobs"]["agenteval"]["defaults"] == {"run": {"working-directory": "my bots"}}
 
 
+def test_a_folder_of_a_repository_at_gitlab(project: Project) -> None:
+    (project.root / ".git").mkdir()
+    project.write("my bots/bot.py", ECHO)
+    assert init(project, "my bots", "--ci", "gitlab").code == 0
+    job = yaml.safe_load((project.root / "agenteval.gitlab-ci.yml").read_text("utf-8"))["agenteval"]
+    assert job["script"][0] == "cd 'my bots'"
+    assert job["artifacts"]["reports"] == {"junit": "my bots/.agenteval/junit.xml"}
+
+
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_gitlab_gets_a_file_to_include(project: Project, is_asked: bool) -> None:
     project.write("bot.py", ECHO)
@@ -602,6 +623,13 @@ class TestOnATerminal:
         assert "  1  bot.py:agent, a function of messages\n  2  bot.py:answer" in screen
         assert "PASSED" in screen
         assert not (project.root / ".github").exists()
+
+    def test_nothing_is_asked_where_there_is_nothing_to_write(self, project: Project) -> None:
+        project.write("bot.py", ECHO)
+        init(project)
+        code, screen = self.answered(project, "")
+        assert code == 0
+        assert "nothing to write" in screen
 
     def test_another_agent_may_be_written_instead(self, project: Project) -> None:
         project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")

@@ -17,7 +17,7 @@ from agenteval.cli.commands.prepare import Request, prepare
 from agenteval.cli.commands.validate import close_agents
 from agenteval.cli.known import KNOWN
 from agenteval.cli.new_project import texts
-from agenteval.cli.new_project.choosing import Choice, Questions, choose, named
+from agenteval.cli.new_project.choosing import Choice, Questions, choose
 from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
 from agenteval.cli.way_out import print_out
 from agenteval.core.config import Config
@@ -51,32 +51,38 @@ def init(request: InitRequest) -> int:
     root = source.parent if source else root
     top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
     questions = Questions(assumes_yes=request.assumes_yes)
-    if source:
-        if request.agent is not None:
-            what = f"init overwrites no configuration: --agent {request.agent} would not be written"
-            remedy = "write the agent there, or one more under agents:"
-            raise AuthorError(Problem(what, remedy, Place(_shown(source))))
-        config = config_file.load_config(source, KNOWN, environ=os.environ, flags={}).config
+    config = _config(source, request.agent) if source else None
+    if config:
         choice = Choice(dict(config.agent.own) if config.agent else {})
-        print_out(f"{_shown(source)} exists, left as it is")
     else:
-        config = None
-        choice = (
-            choose(root, top, questions)
-            if request.agent is None
-            else named(request.agent, root, top, questions)
-        )
+        choice = choose(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
-    if request.ci is None and not questions.agree(f"Write a CI workflow for {ci}? y or n"):
-        ci = "none"
-    asks = "Play one conversation with the agent now? y or n"
-    plays = request.plays and questions.agree(asks, unasked=request.assumes_yes)
-    written = _write(_files(root, top, choice, ci, config))
-    code = 0
-    if not written.isdisjoint((root / CONFIG, root / FIRST)):
-        code = _try(root, choice, written, plays=plays)
+    files = dict(_files(root, top, choice, ci, config))
+    new = [path for path in files if not os.path.lexists(path)]
+    workflow = list(files)[-1] if request.ci is None else None
+    if workflow in new and not questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n"):
+        del files[workflow]
+    is_tried = not {root / CONFIG, root / FIRST}.isdisjoint(new)
+    plays = request.plays and is_tried
+    if plays:
+        question = "Play one conversation with the agent now? y or n"
+        plays = questions.agree(question, unasked=request.assumes_yes)
+    written = _write(files)
+    code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
     _say_what_next(root, choice, code, written)
     return code
+
+
+def _config(source: Path, agent: str | None) -> Config:
+    """The configuration that is there. Raises ``AuthorError`` if it is broken, or if an agent was named."""
+    if agent is not None:
+        what = f"init overwrites no configuration: --agent {agent} would not be written"
+        raise AuthorError(
+            Problem(what, "write the agent there, or one more under agents:", Place(_shown(source)))
+        )
+    config = config_file.load_config(source, KNOWN, environ=os.environ, flags={}).config
+    print_out(f"{_shown(source)} exists, left as it is")
+    return config
 
 
 def _folder(name: str) -> Path:
@@ -110,13 +116,10 @@ def _files(
         yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
         yield root / texts.STARTER_FILE, texts.STARTER
-    if config is None or not (
-        config.where("include") != "default" or named_scenarios.asked_for((), config, root).files
-    ):
-        yield (
-            root / FIRST,
-            _scenario_text(root, texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()),
-        )
+    is_default = config is None or config.where("include") == "default"
+    if is_default and not (config and named_scenarios.asked_for((), config, root).files):
+        text = texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()
+        yield root / FIRST, _scenario_text(root, text)
     if ci != "none":
         file, text_of = _WORKFLOWS[ci]
         yield top / file, text_of(root, top, choice.keys)
@@ -130,10 +133,10 @@ def _scenario_text(root: Path, text: str) -> str:
     return texts.schema_line("scenario", root) + text
 
 
-def _write(files: Iterator[tuple[Path, str]]) -> set[Path]:
+def _write(files: dict[Path, str]) -> set[Path]:
     """Write what is not there; say of each file what became of it. Raises ``AuthorError``."""
     written = set()
-    for path, text in files:
+    for path, text in files.items():
         if os.path.lexists(path):
             print_out(f"{_shown(path)} exists, left as it is")
             continue
@@ -152,10 +155,11 @@ def _write(files: Iterator[tuple[Path, str]]) -> set[Path]:
 # ── trial ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _try(root: Path, choice: Choice, written: set[Path], *, plays: bool) -> int:
+def _try(config: Path, choice: Choice, written: set[Path], *, plays: bool) -> int:
     """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
-    if "target" in choice.keys and not choice.is_starter and written >= {root / CONFIG, root / FIRST}:
-        _mock_tools(root)
+    root = config.parent
+    if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
+        _mock_tools(config)
     if not (plays and (root / FIRST).is_file()):
         return _agenteval(root, "validate")
     if choice.words:
@@ -166,18 +170,19 @@ def _try(root: Path, choice: Choice, written: set[Path], *, plays: bool) -> int:
     return code
 
 
-def _mock_tools(root: Path) -> None:
+def _mock_tools(config: Path) -> None:
     """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
+    first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
-            prepared = prepare(Request(config=str(root / CONFIG), paths=(str(root / FIRST),)))
+            prepared = prepare(Request(config=str(config), paths=(str(first),)))
             anyio.run(close_agents, prepared.runtime.agents.values())
     except AuthorError:  # the trial shows it
         return
     have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
     if names:
-        _replace(root / FIRST, _scenario_text(root, texts.scenario_text(names)))
+        _replace(first, _scenario_text(config.parent, texts.scenario_text(names)))
 
 
 def _find_form(root: Path, choice: Choice) -> None:

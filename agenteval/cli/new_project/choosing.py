@@ -28,7 +28,6 @@ class Questions:
     """Asked on a terminal. Under ``--yes``, or where nobody can answer, the default is taken."""
 
     def __init__(self, *, assumes_yes: bool) -> None:
-        self.assumes_yes = assumes_yes
         self.are_asked = not assumes_yes and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str, default: str) -> str:
@@ -71,9 +70,11 @@ class Choice(NamedTuple):
     is_starter: bool = False
 
 
-def choose(root: Path, top: Path, questions: Questions) -> Choice:
-    """What is found in the project's files, else on this machine, else an agent to begin with. Raises
-    ``AuthorError``."""
+def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Choice:
+    """The agent as its author wrote it; else what is found in the project's files, else on this machine, else
+    one to begin with. Raises ``AuthorError``."""
+    if agent is not None:
+        return _named(agent, root, top, questions)
     python = find_python_agents(root)
     found = [_of_python(each, root, top, python.missing) for each in python.agents]
     found += [_of_words(words)] if (words := node_program(root)) else []
@@ -84,13 +85,12 @@ def choose(root: Path, top: Path, questions: Questions) -> Choice:
         f"Which is the agent? A number, or {_AS_WRITTEN}", [each.label for each in found]
     )
     if isinstance(chosen, str):
-        return named(chosen, root, top, questions)
+        return _named(chosen, root, top, questions)
     others = () if questions.are_asked else tuple(each.label for each in found if each is not found[chosen])
     return _with_form(found[chosen], questions)._replace(others=others)
 
 
-def named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
-    """The agent as its author wrote it. Raises ``AuthorError``."""
+def _named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
     if agent.startswith(("http://", "https://")):
         return _with_paths(_of_endpoint(endpoint_of(agent)), questions)
     if _TARGET.fullmatch(agent) or (agent.endswith(".py") and (root / agent).is_file()):
@@ -150,7 +150,7 @@ def _with_form(choice: Choice, questions: Questions) -> Choice:
 def _starter(root: Path, top: Path, questions: Questions) -> Choice:
     answer = questions.ask(f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with", "new")
     if answer != "new":
-        return named(answer, root, top, questions)
+        return _named(answer, root, top, questions)
     if os.path.lexists(root / STARTER_FILE):
         what = f"no agent was found, and {STARTER_FILE} is there, in which nothing looks like one"
         raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))

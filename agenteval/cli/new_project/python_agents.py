@@ -22,35 +22,29 @@ from agenteval.agentside.targets.deciding import (
 )
 from agenteval.files.plain_files import read_file
 
-MAX_FILES, MAX_FILE_BYTES = 2_000, 1_000_000
-"""A project with more is named by its author."""
+MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
+"""What is looked at: of a larger project its author names the agent."""
 
 _LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
-_OBJECTS: Mapping[str, tuple[str, frozenset[str]]] = {
+_OBJECTS = {
     # By the package that is imported: the framework, and what makes an agent of it (docs/frameworks.md).
-    "pydantic_ai": ("Pydantic AI", frozenset(["Agent"])),
-    "langgraph": ("LangGraph", frozenset(["create_react_agent", "StateGraph"])),
-    "langgraph_supervisor": ("LangGraph", frozenset(["create_supervisor"])),
-    "langgraph_swarm": ("LangGraph", frozenset(["create_swarm"])),
-    "langchain": ("LangChain", frozenset(["create_agent"])),
-    "deepagents": ("LangGraph", frozenset(["create_deep_agent"])),
-    "agents": ("OpenAI Agents SDK", frozenset(["Agent"])),
-    "google.adk": (
-        "Google ADK",
-        frozenset(["Agent", "LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "App"]),
-    ),
-    "agent_framework": ("Microsoft Agent Framework", frozenset(["Agent", "ChatAgent"])),
-    "smolagents": ("smolagents", frozenset(["ToolCallingAgent", "CodeAgent"])),
-    "strands": ("Strands Agents", frozenset(["Agent"])),
-    "llama_index": ("LlamaIndex", frozenset(["FunctionAgent", "ReActAgent", "AgentWorkflow"])),
-    "autogen_agentchat": (
-        "AutoGen",
-        frozenset(["AssistantAgent", "RoundRobinGroupChat", "SelectorGroupChat"]),
-    ),
-    "crewai": ("CrewAI", frozenset(["Agent"])),
+    "pydantic_ai": ("Pydantic AI", "Agent"),
+    "langgraph": ("LangGraph", "create_react_agent StateGraph"),
+    "langgraph_supervisor": ("LangGraph", "create_supervisor"),
+    "langgraph_swarm": ("LangGraph", "create_swarm"),
+    "langchain": ("LangChain", "create_agent"),
+    "deepagents": ("LangGraph", "create_deep_agent"),
+    "agents": ("OpenAI Agents SDK", "Agent"),
+    "google.adk": ("Google ADK", "Agent LlmAgent SequentialAgent ParallelAgent LoopAgent App"),
+    "agent_framework": ("Microsoft Agent Framework", "Agent ChatAgent"),
+    "smolagents": ("smolagents", "ToolCallingAgent CodeAgent"),
+    "strands": ("Strands Agents", "Agent"),
+    "llama_index": ("LlamaIndex", "FunctionAgent ReActAgent AgentWorkflow"),
+    "autogen_agentchat": ("AutoGen", "AssistantAgent RoundRobinGroupChat SelectorGroupChat"),
+    "crewai": ("CrewAI", "Agent"),
 }
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
-_PLAIN_MESSAGE = frozenset(("question", "user_message", "user_input"))
+_PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
 """Parameters that are for what a user said, whatever their function is called."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
@@ -82,7 +76,7 @@ def find_python_agents(root: Path) -> PythonFiles:
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
     agents = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
     imported = {name for module in modules for name in module.packages}
-    missing = sorted(name for name in imported - own - sys.stdlib_module_names if not _is_here(name))
+    missing = sorted(each for each in imported - own - sys.stdlib_module_names if not _is_here(each))
     return PythonFiles(tuple(agents), tuple(missing))
 
 
@@ -108,14 +102,14 @@ def _is_here(package: str) -> bool:
 
 
 def _python_files(root: Path) -> Iterator[Path]:
-    count = 0
+    entries = count = 0
     for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if _is_looked_into(Path(folder, name)))
+        entries += len(files) + len(below)
         for name in sorted(files):
-            is_test = name.startswith(("test_", "conftest.")) or name.endswith("_test.py")
-            if name.endswith(".py") and not is_test:
+            if name.endswith(".py") and not name.startswith(("test_", "conftest.")):
                 count += 1
-                if count > MAX_FILES:
+                if count > MAX_FILES or entries > MAX_ENTRIES:
                     return
                 yield Path(folder, name)
 
@@ -149,21 +143,18 @@ def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
     names: dict[str, str] = {}
     packages = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            # A folder of the project may be called as a framework is.
-            head = (node.module or "").partition(".")[0]
-            before = "." if node.level or head in own else ""
-            packages.update([head] if head and not before else [])
-            names.update(
-                {each.asname or each.name: f"{before}{node.module}.{each.name}" for each in node.names}
-            )
-        elif isinstance(node, ast.Import):
-            for each in node.names:
-                head = each.name.partition(".")[0]
-                packages.add(head)
-                names[each.asname or head] = ("." if head in own else "") + (
-                    each.name if each.asname else head
-                )
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        for each in node.names:
+            dotted, name = each.name, each.asname or each.name
+            if isinstance(node, ast.ImportFrom):
+                dotted = f"{'.' * node.level}{node.module or ''}.{dotted}"
+            elif not each.asname:
+                dotted = name = dotted.partition(".")[0]
+            head = dotted.partition(".")[0]
+            # A folder of the project may be named as a framework is.
+            names[name] = f".{dotted}" if head in own else dotted
+            packages.update([head] if head else [])
     return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(packages))
 
 
@@ -174,18 +165,17 @@ def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Itera
     stem = Path(module.path).stem
     for name, kind, node in found:
         is_object = kind in {framework for framework, _ in _OBJECTS.values()}
-        words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
-        is_called_so = bool(words & _NAMES_OF_AGENTS)
-        is_imported = (stem, name) in imported_from
-        depth = module.path.count("/")
-        rank = (not is_object, name in used, not is_called_so, is_imported, depth, module.path, -node.lineno)
+        helps = name in used, not _is_named_so(name), (stem, name) in imported_from
+        rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
         yield PythonAgent(f"{module.path}:{name}", kind, is_object, rank)
 
 
+def _is_named_so(name: str) -> bool:
+    return any(word.lower() in _NAMES_OF_AGENTS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name))
+
+
 def _names_in(node: ast.AST) -> set[str]:
-    return {
-        each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
-    }
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -198,17 +188,16 @@ def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str
                 names[target.id] = path
                 if framework := _framework_of(path):
                     yield target.id, framework
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         made = _made_by(node, names)
         if made:
             names[node.name] = made
+        if node.name.startswith("_"):
+            return
         if made and MAKES.search(node.name) and not _required(node.args):
-            if framework := _framework_of(made):
-                yield node.name, framework
-        elif takes := _takes(node, 0):
-            is_called_so = not _NAMES_OF_AGENTS.isdisjoint(node.name.lower().split("_"))
-            if takes in LIST_NAMES or takes in _PLAIN_MESSAGE or is_called_so:
-                yield node.name, f"a function of {takes}"
+            yield node.name, _framework_of(made)
+        elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
+            yield node.name, f"a function of {takes}"
     elif isinstance(node, ast.ClassDef):
         if node.bases and (base := _path_of(node.bases[0], names)):
             names[node.name] = base
@@ -236,7 +225,7 @@ def _framework_of(path: str) -> str:
     for package, (framework, makers) in _OBJECTS.items():
         if path.startswith(f"{package}."):
             parts = path.split(".")
-            at = next((i for i, part in enumerate(parts) if part in makers), None)
+            at = next((i for i, part in enumerate(parts) if part in makers.split()), None)
             if at is not None and all(_STEPS_OF_MAKING.fullmatch(part) for part in parts[at + 1 :]):
                 return framework
     return ""
@@ -248,11 +237,7 @@ def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[st
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             inside[node.targets[0].id] = _path_of(node.value, inside)
-        if (
-            isinstance(node, ast.Return)
-            and node.value is not None
-            and isinstance(node.value, (ast.Call, ast.Name))
-        ):
+        elif isinstance(node, ast.Return) and node.value is not None:
             path = _path_of(node.value, inside)
             if _framework_of(path):
                 return path
@@ -261,10 +246,9 @@ def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[st
 
 def _required(arguments: ast.arguments) -> list[ast.arg]:
     places = [*arguments.posonlyargs, *arguments.args]
-    by_name = [
-        each for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if not default
-    ]
-    return [*places[: len(places) - len(arguments.defaults)], *by_name]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    without = [each for each, default in by_name if default is None]
+    return [*places[: len(places) - len(arguments.defaults)], *without]
 
 
 def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
@@ -281,9 +265,8 @@ def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> st
         return ""
     if function.returns and ast.unparse(function.returns) in _NO_ANSWER:
         return ""
-    answers = (ast.Yield, ast.YieldFrom)
-    does = any(isinstance(n, answers) or (isinstance(n, ast.Return) and n.value) for n in ast.walk(function))
-    return main.arg if does else ""
+    answers = (ast.Return, ast.Yield, ast.YieldFrom)
+    return main.arg if any(isinstance(n, answers) and n.value for n in ast.walk(function)) else ""
 
 
 def _talking_method(owner: ast.ClassDef) -> str:

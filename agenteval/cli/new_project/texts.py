@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def scenario_text(tools: Sequence[str] = ()) -> str:
 def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
     """A workflow of GitHub. ``top``: the folder of the repository."""
     where = Path(os.path.relpath(root, top)).as_posix()
-    folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_quoted(where)}}}}}\n"
+    folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow([where])}}}}}\n"
     run = f"run --report github --report junit={_JUNIT}"
     steps = [*_installing(root, agent), f"{_prefix(root, agent)}agenteval {run}"]
     return WORKFLOW.format(
@@ -140,11 +141,11 @@ def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
 def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
     """A file for GitLab to include."""
     where = Path(os.path.relpath(root, top)).as_posix()
-    change = [] if where == "." else [f"cd {_quoted(where)}"]
+    change = [] if where == "." else [f"cd {shlex.quote(where)}"]
     run = f"{_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
     steps = [*change, *_installing(root, agent), run]
     lines = "".join(f"    {s}\n" if s[0] == "#" else f"    - {s}\n" for s in steps)
-    return GITLAB.format(steps=lines, junit=_JUNIT if where == "." else f"{_quoted(where)}/{_JUNIT}")
+    return GITLAB.format(steps=lines, junit=_flow([_JUNIT if where == "." else f"{where}/{_JUNIT}"]))
 
 
 def _prefix(root: Path, agent: Mapping[str, Any]) -> str:
@@ -179,11 +180,3 @@ def _is_installable(path: Path) -> bool:
         return b"[project]" in read_file(path)
     except OSError:
         return False
-
-
-def _quoted(path: str) -> str:
-    return (
-        f'"{path}"'
-        if set(path) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
-        else path
-    )
