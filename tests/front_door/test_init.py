@@ -384,6 +384,13 @@ def test_how_a_node_program_is_asked_is_found_by_trying(project: Project, form: 
     assert "setup-node" in (project.root / WORKFLOW).read_text("utf-8")
 
 
+def test_a_program_that_hears_nothing_of_its_users_is_not_taken_for_one_that_does(project: Project) -> None:
+    project.write("bot.py", "print('Welcome!')")
+    done = init(project, "--agent", f"{shlex.quote(sys.executable)} bot.py", "--ci", "none")
+    assert "what it prints does not depend on the message" in done.out
+    assert "# or, if it reads and writes JSON lines" in (project.root / "agenteval.yaml").read_text("utf-8")
+
+
 @pytest.mark.parametrize("form", PYTHON)
 def test_how_a_program_is_asked_is_found_by_trying(project: Project, form: str) -> None:
     project.write("bot.py", PYTHON[form])
@@ -584,7 +591,7 @@ def test_a_read_only_folder(project: Project) -> None:
     done = init(project)
     project.root.chmod(0o700)
     assert done.code == 2
-    assert "agenteval.yaml cannot be written: Permission denied" in done.err
+    assert "cannot be written: Permission denied" in done.err
 
 
 # ── questions ────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import anyio
 
@@ -19,12 +20,14 @@ from agenteval.cli.known import KNOWN
 from agenteval.cli.new_project import texts
 from agenteval.cli.new_project.choosing import Choice, Questions, choose
 from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
-from agenteval.cli.way_out import print_out
+from agenteval.cli.way_out import print_out, say
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.files import config_file, named_scenarios
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
+_WAIT_S = 20
+"""For an answer in JSON lines, where nobody knows yet whether there will be one."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", texts.workflow_text),
     "gitlab": ("agenteval.gitlab-ci.yml", texts.gitlab_text),
@@ -67,7 +70,7 @@ def init(request: InitRequest) -> int:
     if plays:
         question = "Play one conversation with the agent now? y or n"
         plays = questions.agree(question, unasked=request.assumes_yes)
-    written = _write(files)
+    written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
     _say_what_next(root, choice, code, written)
     return code
@@ -113,27 +116,41 @@ def _files(
 ) -> Iterator[tuple[Path, str]]:
     """What has to be there: each file with its text."""
     if config is None:
-        yield root / CONFIG, _config_text(root, choice)
+        yield root / CONFIG, _config_text(choice)
     if choice.is_starter:
         yield root / texts.STARTER_FILE, texts.STARTER
     is_default = config is None or config.where("include") == "default"
     if is_default and not (config and named_scenarios.asked_for((), config, root).files):
-        text = texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()
-        yield root / FIRST, _scenario_text(root, text)
+        yield root / FIRST, texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()
     if ci != "none":
         file, text_of = _WORKFLOWS[ci]
         yield top / file, text_of(root, top, choice.keys)
 
 
-def _config_text(root: Path, choice: Choice) -> str:
-    return texts.schema_line("config", root) + texts.config_text(choice.keys, choice.note, choice.words)
+def _config_text(choice: Choice) -> str:
+    return texts.config_text(choice.keys, choice.note, choice.words)
 
 
-def _scenario_text(root: Path, text: str) -> str:
-    return texts.schema_line("scenario", root) + text
+def _save(path: Path, text: str, root: Path, mode: Literal["x", "w"]) -> None:
+    """Write a file; ``w``: over one that this command has written. Raises ``OSError`` and ``AuthorError``."""
+    kind = {root / CONFIG: "config", root / FIRST: "scenario"}.get(path)
+    text = (_schema_line(kind, path, root) if kind else "") + text
+    with open(path, mode, encoding="utf-8", newline="\n") as file:
+        file.write(text)
 
 
-def _write(files: dict[Path, str]) -> set[Path]:
+def _schema_line(kind: str, file: Path, root: Path) -> str:
+    """The first line of a YAML file, by which an editor finds its schema; the schema is written, too."""
+    try:
+        from agenteval.cli.commands import schema  # type: ignore[attr-defined]
+    except ImportError:
+        return ""
+    path = schema.place_of(kind, root)
+    schema.write(kind, path)
+    return f"{schema.editor_line(path, file)}\n"
+
+
+def _write(files: dict[Path, str], root: Path) -> set[Path]:
     """Write what is not there; say of each file what became of it. Raises ``AuthorError``."""
     written = set()
     for path, text in files.items():
@@ -142,8 +159,7 @@ def _write(files: dict[Path, str]) -> set[Path]:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            _save(path, text, root, "x")
         except OSError as error:
             what = f"{_shown(path)} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
@@ -182,23 +198,24 @@ def _mock_tools(config: Path) -> None:
     have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
     if names:
-        _replace(first, _scenario_text(config.parent, texts.scenario_text(names)))
+        _save(first, texts.scenario_text(names), config.parent, "w")
 
 
 def _find_form(root: Path, choice: Choice) -> None:
     """Write the configuration anew with the way in which the program is asked, if trying shows it."""
     words = list(choice.words)
-    _replace(root / CONFIG, _config_text(root, choice._replace(keys=command_of(words, "json"))))
+    say(f"trying how {choice.label} is asked")
+    keys = {**command_of(words, "json"), "timeout_s": _WAIT_S}
+    _save(root / CONFIG, _config_text(choice._replace(keys=keys)), root, "w")
     is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
-    if form := "json" if is_json else form_that_is_heard(words, root):
-        print_out(f"{choice.label}: {FORMS[form]}")
+    form = "json" if is_json else form_that_is_heard(words, root)
+    what = FORMS.get(
+        form, "what it prints does not depend on the message; see the comments in agenteval.yaml"
+    )
+    print_out(f"{choice.label}: {what}")
+    if form:
         choice = choice._replace(keys=command_of(words, form), words=())
-    _replace(root / CONFIG, _config_text(root, choice))
-
-
-def _replace(path: Path, text: str) -> None:
-    """In a file that this command has written."""
-    path.write_text(text, encoding="utf-8", newline="\n")
+    _save(root / CONFIG, _config_text(choice), root, "w")
 
 
 def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:

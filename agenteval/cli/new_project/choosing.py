@@ -97,7 +97,12 @@ def _named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
         python, path = find_python_agents(root), os.path.normpath(agent).replace(os.sep, "/")
         known = [each for each in python.agents if path in (each.target, each.target.rpartition(":")[0])]
         if not known and not _TARGET.fullmatch(agent):
-            raise AuthorError(Problem(f"nothing in {agent} looks like an agent", f"write {agent}:NAME"))
+            raise AuthorError(
+                Problem(
+                    f"nothing in {agent} looks like an agent",
+                    f"write {agent}:NAME, or a command: python {agent}",
+                )
+            )
         return _of_python(known[0] if known else PythonAgent(agent), root, top, python.missing)
     try:
         words = shlex.split(agent)

@@ -17,7 +17,7 @@ FORMS = {
 }
 """How a program is asked. Which of them it is cannot be seen from outside."""
 
-_MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 60
+_MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
 _SERVICES = frozenset(
     ("express", "fastify", "koa", "hono", "@hono/node-server", "@hapi/hapi", "next", "@nestjs/core")
 )

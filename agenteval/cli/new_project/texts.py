@@ -98,11 +98,6 @@ agenteval:
 _JUNIT = ".agenteval/junit.xml"
 
 
-def schema_line(kind: str, root: Path) -> str:
-    """The first line of a YAML file, by which an editor finds its schema: ``config`` or ``scenario``."""
-    return ""
-
-
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
     """The configuration. ``words``: of a program that may be asked in another way, which a comment says."""
     others = [(form, command_of(list(words), form)) for form in FORMS] if words else []
