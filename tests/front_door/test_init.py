@@ -257,7 +257,7 @@ ASKED = {
     "required": ["message"],
     "properties": {
         "message": TEXT,
-        "session_id": {"anyOf": [TEXT, {"type": "null"}]},
+        "session_id": {"type": ["string", "null"]},
         "limit": {"type": "integer", "default": 3},
     },
 }
@@ -313,15 +313,19 @@ def test_a_service_that_says_nothing_of_itself_has_what_to_look_at(project: Proj
 
 
 def test_what_a_description_leaves_open_is_filled_in_and_named(project: Project) -> None:
-    asked = {"required": ["question", "user"], "properties": {"question": TEXT, "user": {"type": "integer"}}}
+    user, lang = {"type": "integer"}, {"enum": ["en", "de"]}
+    asked = {
+        "required": ["question", "user", "lang"],
+        "properties": {"question": TEXT, "user": user, "lang": lang},
+    }
     with LocalServer(respond_json(described({"/ask": takes(asked, TEXT)}))) as server:
         done = init(project, "--no-try", "--agent", server.address)
     assert config_of(project) == {
         "endpoint": f"{server.address}/ask",
-        "request": {"question": "${message}", "user": 1},
+        "request": {"question": "${message}", "user": 1, "lang": "en"},
         "reply": {"text": "."},
     }
-    assert "does not say what request.user should be" in done.out
+    assert "does not say what request.user, request.lang should be" in done.out
 
 
 def test_a_description_that_cannot_be_read_is_none(project: Project) -> None:
@@ -506,6 +510,31 @@ def test_a_workflow_lies_where_the_repository_begins(project: Project) -> None:
     assert init(project, "my bots").code == 0
     workflow = yaml.safe_load((project.root / WORKFLOW).read_text("utf-8"))
     assert workflow["jobs"]["agenteval"]["defaults"] == {"run": {"working-directory": "my bots"}}
+
+
+INSTALLED = {
+    "requirements.txt": ["pip install -r requirements.txt", "pip install agenteval-runner"],
+    "pyproject.toml": ["pip install -e .", "pip install agenteval-runner"],
+    "uv.lock": ["pip install uv && uv sync", "uv pip install agenteval-runner"],
+    "package-lock.json": ["npm ci", "pip install agenteval-runner"],
+    "": ["pip install agenteval-runner"],
+}
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_the_workflow_installs_what_the_project_needs(project: Project, name: str) -> None:
+    project.write("bot.py", ECHO)
+    if name:
+        project.write(name, "[project]\nname = 'shop'\n")
+    if name == "package-lock.json":
+        project.write("package.json", "{}")
+    init(project, "--no-try")
+    job = yaml.safe_load((project.root / WORKFLOW).read_text("utf-8"))["jobs"]["agenteval"]
+    *installs, run = [step["run"] for step in job["steps"] if "run" in step]
+    assert installs == INSTALLED[name]
+    command = "agenteval run --report github --report junit=.agenteval/junit.xml"
+    assert run == (f"uv run --no-sync {command}" if name == "uv.lock" else command)
+    assert "actions/checkout@v6" in [step.get("uses") for step in job["steps"]]
 
 
 def test_a_folder_of_a_repository_at_gitlab(project: Project) -> None:

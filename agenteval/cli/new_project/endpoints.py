@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -44,7 +44,7 @@ def local_endpoints() -> Iterator[Endpoint]:
         base = f"http://localhost:{port}"
         found = [each for each in _described(base) if each.is_agent]
         yield from found
-        if not found and _status(url := f"{base}/v1/chat/completions") in _NEEDS_NO_CHAT:
+        if not found and _get(url := f"{base}/v1/chat/completions")[0] in _NEEDS_NO_CHAT:
             yield Endpoint({"endpoint": url})
 
 
@@ -52,19 +52,19 @@ def endpoint_of(url: str) -> Endpoint:
     """The agent at an address: its description's, if it has one; else the plainest request and reply."""
     parts = urlsplit(url)
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
-    keys: dict[str, Any] = {"endpoint": url}
+    own: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
-        keys["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
+        own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
-        return Endpoint(keys)
+        return Endpoint(own)
     described = list(_described(base))
-    exact = [each for each in described if urlsplit(each.url).path == parts.path]
-    if found := exact or (described[:1] if parts.path in ("", "/") else []):
-        return Endpoint(
-            {**found[0].keys, **({"headers": keys["headers"]} if "headers" in keys else {})}, found[0].unknown
-        )
+    if parts.path in ("", "/") and described:
+        return described[0]._replace(keys={**own, **described[0].keys})
+    for each in described:
+        if urlsplit(each.url).path == parts.path:
+            return each._replace(keys={**each.keys, **own})
     unknown = "no description of the API was found: request and reply may have other keys"
-    return Endpoint({**keys, "request": {"message": "${message}"}, "reply": {"text": "reply"}}, unknown)
+    return Endpoint({**own, "request": {"message": "${message}"}, "reply": {"text": "reply"}}, unknown)
 
 
 def _described(base: str) -> Iterator[Endpoint]:
@@ -74,9 +74,8 @@ def _described(base: str) -> Iterator[Endpoint]:
         return
     try:
         document = json.loads(body)
-        found = [
-            each for path, item in document["paths"].items() if (each := _route(base, path, item, document))
-        ]
+        routes = (_route(base, path, item, document) for path, item in document["paths"].items())
+        found = [route for route in routes if route is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
     yield from sorted(found, key=lambda each: (not each.is_agent, bool(each.unknown)))
@@ -126,10 +125,8 @@ def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[di
             request[name] = "${session}"
         elif name in required:
             known = _resolved(properties[name], document)
-            examples = [*known.get("enum", ()), *known.get("examples", ()), known.get("example")]
-            request[name] = next(
-                (each for each in examples if each is not None), _SOME.get(str(kind), "example")
-            )
+            examples = [*known.get("enum", ()), *known.get("examples", ()), _SOME.get(str(kind), "example")]
+            request[name] = examples[0]
             unknown.append(f"request.{name}")
     return request, unknown
 
@@ -139,9 +136,8 @@ def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: in
     if schema.get("type") == "string":
         return "."
     properties = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
-    texts = [
-        name for name, each in properties.items() if each.get("type") == "string" and name not in _SESSIONS
-    ]
+    texts = [name for name in properties if properties[name].get("type") == "string"]
+    texts = [name for name in texts if name not in _SESSIONS]
     if found := next((name for name in _ANSWERS if name in texts), texts[0] if len(texts) == 1 else ""):
         return found
     for name, each in properties.items():
@@ -156,7 +152,7 @@ def _schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of the description, its reference followed; of alternatives the one that is not null."""
+    """A part of the description, its reference followed; of alternatives the first that is not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             schema = next((each for each in alternatives if each.get("type") != "null"), {})
@@ -166,11 +162,10 @@ def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
             schema = document
             for key in reference.removeprefix("#/").split("/"):
                 schema = schema[key]
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        return {**schema, "type": next((each for each in kinds if each != "null"), None)}
     return dict(schema)
-
-
-def _status(url: str) -> int:
-    return _get(url)[0]
 
 
 def _get(url: str) -> tuple[int, bytes]:
@@ -178,13 +173,9 @@ def _get(url: str) -> tuple[int, bytes]:
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:
-        connection = kind(parts.netloc, timeout=_TIMEOUT_S)
-        try:
-            connection.request("GET", parts.path or "/", headers={"Accept": "application/json"})
+        with closing(kind(parts.netloc, timeout=_TIMEOUT_S)) as connection:
+            connection.request("GET", parts.path, headers={"Accept": "application/json"})
             reply = connection.getresponse()
             return reply.status, reply.read(_MAX_BYTES)
-        finally:
-            with suppress(OSError):
-                connection.close()
     except (OSError, HTTPException, ValueError):
         return 0, b""
