@@ -26,7 +26,7 @@ MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
 """What is looked at: of a larger project its author names the agent."""
 
 _LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
-_OBJECTS = {
+OBJECTS = {
     # By the package that is imported: the framework, and what makes an agent of it (docs/frameworks.md).
     "pydantic_ai": ("Pydantic AI", "Agent"),
     "langgraph": ("LangGraph", "create_react_agent StateGraph"),
@@ -164,7 +164,7 @@ def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Itera
     used = {name for name, _, node in found for name in _names_in(node) - {name}}
     stem = Path(module.path).stem
     for name, kind, node in found:
-        is_object = kind in {framework for framework, _ in _OBJECTS.values()}
+        is_object = kind in {framework for framework, _ in OBJECTS.values()}
         helps = name in used, not _is_named_so(name), (stem, name) in imported_from
         rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
         yield PythonAgent(f"{module.path}:{name}", kind, is_object, rank)
@@ -222,7 +222,7 @@ def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
 
 
 def _framework_of(path: str) -> str:
-    for package, (framework, makers) in _OBJECTS.items():
+    for package, (framework, makers) in OBJECTS.items():
         if path.startswith(f"{package}."):
             parts = path.split(".")
             at = next((i for i, part in enumerate(parts) if part in makers.split()), None)
