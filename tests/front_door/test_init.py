@@ -676,8 +676,15 @@ class TestOnATerminal:
     def test_how_a_program_is_asked_is_asked(self, project: Project) -> None:
         project.write("package.json", '{"main": "bot.js"}')
         project.write("bot.js", "")
-        code, screen = self.answered(project, "1\n3\nn\nn\n")
+        code, screen = self.answered(project, "1\n4\nn\nn\n")
         assert (code, config_of(project)) == (0, asked(["node", "bot.js"], "input")), screen
+
+    def test_the_keys_of_an_api_that_nothing_describes_are_asked(self, project: Project) -> None:
+        with service(None, {}) as server:
+            code, screen = self.answered(project, f"{server.address}/chat\nq\nanswer\nn\nn\n")
+        assert code == 0, screen
+        assert config_of(project)["request"] == {"q": "${message}"}
+        assert config_of(project)["reply"] == {"text": "answer"}
 
     @pytest.mark.parametrize("typed", ["", "1\n", "1\ny\n"])
     def test_the_end_of_the_answers_writes_nothing(self, project: Project, typed: str) -> None:

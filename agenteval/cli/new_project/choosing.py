@@ -92,7 +92,7 @@ def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Ch
 
 def _named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
     if agent.startswith(("http://", "https://")):
-        return _with_paths(_of_endpoint(endpoint_of(agent)), questions)
+        return _of_endpoint(_with_paths(endpoint_of(agent), questions))
     if _TARGET.fullmatch(agent) or (agent.endswith(".py") and (root / agent).is_file()):
         python, path = find_python_agents(root), os.path.normpath(agent).replace(os.sep, "/")
         known = [each for each in python.agents if path in (each.target, each.target.rpartition(":")[0])]
@@ -132,23 +132,25 @@ def _of_words(words: list[str]) -> Choice:
     return Choice(command_of(words, "argument"), shlex.join(words), words=tuple(words))
 
 
-def _with_paths(choice: Choice, questions: Questions) -> Choice:
-    if not (choice.note and questions.are_asked):
-        return choice
-    asked, read = choice.keys["request"], choice.keys["reply"]
-    message = next(iter(asked))
+def _with_paths(endpoint: Endpoint, questions: Questions) -> Endpoint:
+    """With the author's word for what no description says."""
+    if endpoint.is_agent or not questions.are_asked:
+        return endpoint
+    request, reply = endpoint.keys["request"], endpoint.keys["reply"]
+    message = next(iter(request))
     key = questions.ask("Which key of the request holds the message?", message)
-    path = questions.ask("Which key of the reply holds the answer?", read["text"])
-    request = {key if each == message else each: value for each, value in asked.items()}
-    return choice._replace(keys={**choice.keys, "request": request, "reply": {**read, "text": path}})
+    path = questions.ask("Which key of the reply holds the answer?", reply["text"])
+    request = {key if each == message else each: value for each, value in request.items()}
+    keys = {**endpoint.keys, "request": request, "reply": {**reply, "text": path}}
+    return Endpoint(keys, endpoint.unknown if len(request) > 1 else "")
 
 
 def _with_form(choice: Choice, questions: Questions) -> Choice:
     if not (choice.words and questions.are_asked):
         return choice
-    forms = [*FORMS, ""]
-    chosen = questions.choose(f"How is {choice.label} asked?", [*FORMS.values(), "unknown: it is tried"])
-    form = forms[chosen] if isinstance(chosen, int) else ""
+    options = ["nobody knows: it is tried", *FORMS.values()]
+    chosen = questions.choose(f"How is {choice.label} asked? A number", options)
+    form = ["", *FORMS][chosen] if isinstance(chosen, int) else ""
     return choice._replace(keys=command_of(list(choice.words), form), words=()) if form else choice
 
 

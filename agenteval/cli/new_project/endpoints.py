@@ -64,7 +64,8 @@ def endpoint_of(url: str) -> Endpoint:
         if urlsplit(each.url).path == parts.path:
             return each._replace(keys={**each.keys, **own})
     unknown = "no description of the API was found: request and reply may have other keys"
-    return Endpoint({**own, "request": {"message": "${message}"}, "reply": {"text": "reply"}}, unknown)
+    plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
+    return Endpoint({**own, **plain}, unknown, is_agent=False)
 
 
 def _described(base: str) -> Iterator[Endpoint]:
