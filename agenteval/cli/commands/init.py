@@ -22,7 +22,7 @@ from agenteval.cli.new_project.choosing import Choice, Questions, choose
 from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
 from agenteval.cli.way_out import print_out, say
 from agenteval.core.config import Config
-from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem
 from agenteval.files import config_file, named_scenarios
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
@@ -193,7 +193,7 @@ def _mock_tools(config: Path) -> None:
         with redirect_stdout(sys.stderr):
             prepared = prepare(Request(config=str(config), paths=(str(first),)))
             anyio.run(close_agents, prepared.runtime.agents.values())
-    except AuthorError:  # the trial shows it
+    except AgentevalError:  # the trial shows it
         return
     have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
@@ -206,27 +206,24 @@ def _find_form(root: Path, choice: Choice) -> None:
     words = list(choice.words)
     say(f"trying how {choice.label} is asked")
     keys = {**command_of(words, "json"), "timeout_s": _WAIT_S}
-    _save(root / CONFIG, _config_text(choice._replace(keys=keys)), root, "w")
-    is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
-    form = "json" if is_json else form_that_is_heard(words, root)
-    what = FORMS.get(
-        form, "what it prints does not depend on the message; see the comments in agenteval.yaml"
-    )
-    print_out(f"{choice.label}: {what}")
-    if form:
-        choice = choice._replace(keys=command_of(words, form), words=())
-    _save(root / CONFIG, _config_text(choice), root, "w")
+    try:
+        _save(root / CONFIG, _config_text(choice._replace(keys=keys)), root, "w")
+        is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
+        form = "json" if is_json else form_that_is_heard(words, root)
+        unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
+        print_out(f"{choice.label}: {FORMS.get(form, unheard)}")
+        if form:
+            choice = choice._replace(keys=command_of(words, form), words=())
+    finally:
+        _save(root / CONFIG, _config_text(choice), root, "w")
 
 
 def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
     """In a process of its own, which loads nothing of the author's by the name of a library (``-P``)."""
-    command, stream = (
-        [sys.executable, "-P", "-m", "agenteval", *arguments],
-        None if is_shown else subprocess.DEVNULL,
-    )
-    return subprocess.run(
-        command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
-    ).returncode
+    command = [sys.executable, "-P", "-m", "agenteval", *arguments]
+    stream = None if is_shown else subprocess.DEVNULL
+    done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+    return done.returncode
 
 
 def _say_what_next(root: Path, choice: Choice, code: int, written: set[Path]) -> None:
