@@ -70,6 +70,29 @@ def _root(
     pass
 
 
+@app.command("init", cls=Command, rich_help_panel=RUNNING)
+def _init(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where; it is made if it is not there.")] = ".",
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent", metavar="AGENT", help="FILE.py:NAME, a URL or a command; else it is looked for."
+        ),
+    ] = None,
+    ci: Annotated[
+        str | None, typer.Option("--ci", metavar="NAME", help="The workflow: github, gitlab or none.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing: take the likeliest agent, and play with it.")
+    ] = False,
+    no_try: Annotated[bool, typer.Option("--no-try", help="Play no conversation.")] = False,
+) -> None:
+    """Write a configuration, a first scenario and a CI workflow for your agent; overwrite nothing."""
+    from agenteval.cli.commands.init import InitRequest, init
+
+    raise typer.Exit(init(InitRequest(folder, agent, ci, assumes_yes=yes, plays=not no_try)))
+
+
 @app.command("run", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _run(

@@ -34,13 +34,15 @@ PAIRS = "pairs"
 message; the conversation's id; the context."""
 
 METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
-_TEXTS = frozenset(["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"])
-_HISTORIES = frozenset(
+TEXT_NAMES = frozenset(
+    ["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"]
+)
+HISTORY_NAMES = frozenset(
     ["history", "chat_history", "message_history", "conversation_history", "previous_messages"]
 )
-_LISTS = _HISTORIES | {"messages", "conversation", "chat_messages"}
-_SESSIONS = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
-_MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load|from)(_|$)|factory", re.IGNORECASE)
+LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
+SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
+MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load|from)(_|$)|factory", re.IGNORECASE)
 _TOLD = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
@@ -288,15 +290,15 @@ def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
     shown = _shown(makes).strip("'\"")
     is_object = bool(shown) and not _TEXT_ALIKE.fullmatch(shown) and not _PLAIN_VALUE.match(shown)
     can_do_without = all(p.default is not p.empty for p in parameters)
-    is_talk = any(p.name.strip("_").lower() in _TEXTS | _LISTS for p in parameters)
-    return is_object and can_do_without and not is_talk and bool(_MAKES.search(name))
+    is_talk = any(p.name.strip("_").lower() in TEXT_NAMES | LIST_NAMES for p in parameters)
+    return is_object and can_do_without and not is_talk and bool(MAKES.search(name))
 
 
 def _of_factory(function: Callable[..., Any], name: str) -> Agent | Refusal:
     """A function without parameters is not an agent; it may make one, as its name or annotation says."""
     makes = getattr(function, "__annotations__", {}).get("return", "")
     is_annotated = makes not in ("", None, "None", str, "str")
-    if is_annotated or _MAKES.search(name):
+    if is_annotated or MAKES.search(name):
         return Agent(function, "factory", name=name)
     what = f"the agent cannot be called with messages and ctx: {name}()"
     remedy = (
@@ -433,9 +435,9 @@ def _beside(parameter: inspect.Parameter, function: Any) -> str:
     if is_context(parameter):
         return CONTEXT
     text, messages = _admits(parameter.annotation, function)
-    if name in _SESSIONS and text is not False:
+    if name in SESSION_NAMES and text is not False:
         return SESSION
-    if name not in _HISTORIES or messages is False:
+    if name not in HISTORY_NAMES or messages is False:
         return ""
     items = re.search(r"\[\W*(?:typing\.)?(tuple|list|str)\b", _shown(parameter.annotation), re.IGNORECASE)
     if items is None:
@@ -452,9 +454,9 @@ def _is_of_the_authors(parameter: inspect.Parameter, function: Any) -> bool:
 
 def _main(wanted: list[inspect.Parameter], every: list[inspect.Parameter]) -> inspect.Parameter | None:
     """The parameter that what the user said is for."""
-    by_name = [p for p in wanted if p.name.strip("_").lower() in _TEXTS | _LISTS]
+    by_name = [p for p in wanted if p.name.strip("_").lower() in TEXT_NAMES | LIST_NAMES]
     by_place = [p for p in wanted if p.kind is not p.KEYWORD_ONLY] or wanted
-    histories = [p for p in every if p.name.strip("_").lower() in _HISTORIES]
+    histories = [p for p in every if p.name.strip("_").lower() in HISTORY_NAMES]
     return next(iter(by_name or by_place or histories or every), None)
 
 
@@ -486,14 +488,14 @@ def _kind(parameter: inspect.Parameter, function: Any, has_history: bool) -> tup
         is_of_others = "[" in shown and not _DICTS.search(shown)
         return MESSAGES, f"{written}: {shown}{both}", _AS_DICTS if is_of_others else ""
     as_list, as_text = f"annotate {written} `list` to get all messages", f"annotate {written} `str` to get it"
-    if name in _LISTS and not (has_history and name in _HISTORIES):
+    if name in LIST_NAMES and not (has_history and name in HISTORY_NAMES):
         return MESSAGES, f"it is named {written}", ""
     if text is False and messages is False:
         what = (
             f"the agent's parameter {written} is annotated {shown}: agenteval has texts and lists of messages"
         )
         return Refusal(what, "name a function of one `str`, the user's message, that calls it")
-    if name in _TEXTS:
+    if name in TEXT_NAMES:
         return TEXT, f"it is named {written}", as_list
     if has_history:
         return TEXT, f"{written} has a history beside it", as_list

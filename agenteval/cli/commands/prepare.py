@@ -306,6 +306,8 @@ def _no_file(config: Config) -> Problem:
     left = " not excluded by `exclude`" if config.exclude else ""
     why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
     remedy = "name files or folders, or set include: in the configuration"
+    if not config.source:
+        remedy = "agenteval init writes a first one; agenteval score FILE checks conversations that you have"
     place = config.place("include") if config.where("include") != "default" else None
     return Problem(f"no scenario was found: {why}", remedy, place)
 

@@ -29,7 +29,7 @@ def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
         unused = tuple(_unused(prepared))
-        anyio.run(_close, (*prepared.runtime.agents.values(), *unused))
+        anyio.run(close_agents, (*prepared.runtime.agents.values(), *unused))
         goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
         have, unmocked_are = prepared.resources.agents_have, prepared.plan.unmocked_tools
         never = impossible_expectations(prepared.samples, have, unmocked_are)
@@ -73,7 +73,7 @@ def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
         raise AuthorError(*problems)
 
 
-async def _close(started: Iterable[AgentFactory]) -> None:
+async def close_agents(started: Iterable[AgentFactory]) -> None:
     """The agents that were started to see whether they can be."""
     for agents in started:
         await agents.aclose()

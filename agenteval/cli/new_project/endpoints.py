@@ -1,0 +1,182 @@
+"""A service that is the agent: what it says of itself (``GET /openapi.json``). No message is sent to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from agenteval.agentside.targets.deciding import LIST_NAMES, SESSION_NAMES, TEXT_NAMES
+
+PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
+"""Where services usually listen while they are developed."""
+
+_TIMEOUT_S, _MAX_BYTES = 1.5, 5_000_000
+_KNOWN_APIS = ("/chat/completions", "/v1/responses", "/v1/messages")
+_ANSWERS = ("answer", "reply", "response", "output", "text", "message", "content", "result")
+_MESSAGES = TEXT_NAMES | {"content", "msg", "prompt_text"}
+_SESSIONS = SESSION_NAMES | {"session", "thread", "conversation"}
+_SOME = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
+_LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
+_NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
+"""What a route of chat completions says to a GET. (200 is a page, 401 and 403 are said of any address.)"""
+
+
+class Endpoint(NamedTuple):
+    """``keys``: of the agent, in the configuration. ``unknown``: what its author has to look at.
+    ``is_agent``: the description says where the message goes, and where the answer is."""
+
+    keys: dict[str, Any]
+    unknown: str = ""
+    is_agent: bool = True
+
+    @property
+    def url(self) -> str:
+        return str(self.keys["endpoint"])
+
+
+def local_endpoints() -> Iterator[Endpoint]:
+    """The services on this machine whose description fits an agent, or that have chat completions."""
+    for port in PORTS:
+        base = f"http://localhost:{port}"
+        found = [each for each in _described(base) if each.is_agent]
+        yield from found
+        if not found and _get(url := f"{base}/v1/chat/completions")[0] in _NEEDS_NO_CHAT:
+            yield Endpoint({"endpoint": url})
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """The agent at an address: its description's, if it has one; else the plainest request and reply."""
+    parts = urlsplit(url)
+    base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    own: dict[str, Any] = {"endpoint": url}
+    if parts.hostname not in _LOCAL:
+        own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
+    if parts.path.endswith(_KNOWN_APIS):
+        return Endpoint(own)
+    described = list(_described(base))
+    if parts.path in ("", "/") and described:
+        return described[0]._replace(keys={**own, **described[0].keys})
+    for each in described:
+        if urlsplit(each.url).path == parts.path:
+            return each._replace(keys={**each.keys, **own})
+    unknown = "no description of the API was found: request and reply may have other keys"
+    plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
+    return Endpoint({**own, **plain}, unknown, is_agent=False)
+
+
+def _described(base: str) -> Iterator[Endpoint]:
+    """The routes of a description that take a message, those first of which everything is known."""
+    status, body = _get(f"{base}/openapi.json")
+    if status != 200:
+        return
+    try:
+        document = json.loads(body)
+        routes = (_route(base, path, item, document) for path, item in document["paths"].items())
+        found = [route for route in routes if route is not None]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return
+    yield from sorted(found, key=lambda each: (not each.is_agent, bool(each.unknown)))
+
+
+def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> Endpoint | None:
+    post = item.get("post")
+    if not post or "{" in path:
+        return None
+    if path.endswith(_KNOWN_APIS):
+        return Endpoint({"endpoint": base + path})
+    takes = _schema(post.get("requestBody"), document)
+    request, unknown = _request(takes, document)
+    if not request:
+        return None
+    answers = post.get("responses", {})
+    gives = _schema(answers.get("200") or answers.get("201"), document)
+    text = _answer_in(gives, document)
+    keys: dict[str, Any] = {"endpoint": base + path, "request": request, "reply": {"text": text or "reply"}}
+    session = next((key for key in gives.get("properties", {}) if key in _SESSIONS and key in request), "")
+    if session:
+        keys["reply"]["session"] = session
+    names = [*unknown, *([] if text else ["reply.text"])]
+    note = f"the description of the API does not say what {', '.join(names)} should be" if names else ""
+    return Endpoint(keys, note, is_agent=bool(text))
+
+
+def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The request, and the keys in it of which only the author knows what they are for. Empty: there is
+    nothing that takes a message."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    kinds = {name: _resolved(each, document).get("type") for name, each in properties.items()}
+    texts = [name for name, kind in kinds.items() if kind in ("string", None)]
+    lists = [name for name, kind in kinds.items() if kind == "array" and name in LIST_NAMES]
+    main = next((name for name in texts if name in _MESSAGES), "")
+    if not main and not lists:
+        only = [name for name in texts if name in required and name not in _SESSIONS]
+        main = only[0] if len(only) == 1 else ""
+    if not main and not lists:
+        return {}, []
+    request: dict[str, Any] = {main: "${message}"} if main else {lists[0]: "${messages}"}
+    unknown = []
+    for name, kind in kinds.items():
+        if name in request:
+            continue
+        if name in _SESSIONS and kind in ("string", None):
+            request[name] = "${session}"
+        elif name in required:
+            known = _resolved(properties[name], document)
+            examples = [*known.get("enum", ()), *known.get("examples", ()), _SOME.get(str(kind), "example")]
+            request[name] = examples[0]
+            unknown.append(f"request.{name}")
+    return request, unknown
+
+
+def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:
+    """The path to the answer in a reply; empty where its description does not say."""
+    if schema.get("type") == "string":
+        return "."
+    properties = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+    texts = [name for name in properties if properties[name].get("type") == "string"]
+    texts = [name for name in texts if name not in _SESSIONS]
+    if found := next((name for name in _ANSWERS if name in texts), texts[0] if len(texts) == 1 else ""):
+        return found
+    for name, each in properties.items():
+        if each.get("properties") and depth and (path := _answer_in(each, document, depth - 1)):
+            return f"{name}.{path}"
+    return ""
+
+
+def _schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    content = _resolved(carrier or {}, document).get("content", {})
+    return _resolved(content.get("application/json", {}).get("schema", {}), document)
+
+
+def _resolved(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of the description, its reference followed; of alternatives the first that is not null."""
+    for _ in range(10):
+        if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
+            schema = next((each for each in alternatives if each.get("type") != "null"), {})
+        elif not (reference := schema.get("$ref")):
+            break
+        else:
+            schema = document
+            for key in reference.removeprefix("#/").split("/"):
+                schema = schema[key]
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        return {**schema, "type": next((each for each in kinds if each != "null"), None)}
+    return dict(schema)
+
+
+def _get(url: str) -> tuple[int, bytes]:
+    """Status and body; 0 where nobody answers. Redirects are not followed, proxies not asked."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    try:
+        with closing(kind(parts.netloc, timeout=_TIMEOUT_S)) as connection:
+            connection.request("GET", parts.path, headers={"Accept": "application/json"})
+            reply = connection.getresponse()
+            return reply.status, reply.read(_MAX_BYTES)
+    except (OSError, HTTPException, ValueError):
+        return 0, b""

@@ -1,0 +1,71 @@
+"""A program that is the agent: the one that a ``package.json`` names, and how one can be asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from agenteval.files.plain_files import read_file
+
+FORMS = {
+    "json": "it reads and writes JSON lines, as written for agenteval",
+    "argument": "it gets the message as an argument, and prints its answer",
+    "input": "it reads the message from standard input, and prints its answer",
+}
+"""How a program is asked. Which of them it is cannot be seen from outside."""
+
+_MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
+_SERVICES = frozenset(
+    ("express", "fastify", "koa", "hono", "@hono/node-server", "@hapi/hapi", "next", "@nestjs/core")
+)
+
+
+def command_of(words: list[str], form: str) -> dict[str, Any]:
+    """The agent's keys in the configuration."""
+    if form == "json":
+        return {"command": words}
+    return {"command": {"run": [*words, "${message}"] if form == "argument" else words}}
+
+
+def form_that_is_heard(words: list[str], root: Path) -> str:
+    """How a program that prints its answer gets the message: what it prints depends on it. Empty: neither."""
+    without = _printed(words, "", root)
+    if _printed([*words, _MESSAGE], "", root) != without:
+        return "argument"
+    return "input" if _printed(words, f"{_MESSAGE}\n", root) != without else ""
+
+
+def _printed(words: list[str], typed: str, root: Path) -> bytes:
+    try:
+        done = subprocess.run(words, cwd=root, input=typed.encode(), capture_output=True, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError):
+        return b""
+    return done.stdout
+
+
+def node_program(root: Path) -> list[str]:
+    """The words that start the program of a Node project; none where there is no such project, or where it
+    is a web service."""
+    package = _package(root)
+    if not _SERVICES.isdisjoint(package.get("dependencies") or ()):
+        return []
+    scripts, programs = package.get("scripts"), package.get("bin")
+    start = str(scripts.get("start") or "") if isinstance(scripts, dict) else ""
+    if isinstance(programs, dict):
+        programs = next(iter(programs.values()), None)
+    words = shlex.split(start) if start.startswith("node ") and not set(start) & set("&|;<>$`'\"") else []
+    for file in (programs, package.get("main"), "index.js" if package else None):
+        if not words and isinstance(file, str) and (root / file).is_file():
+            words = ["node", file.removeprefix("./")]
+    return words
+
+
+def _package(root: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_file(root / "package.json"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,278 @@
+"""What looks like an agent in a project's Python files, by their syntax alone: nothing is imported or run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import warnings
+from collections.abc import Container, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from agenteval.agentside.targets.deciding import (
+    HISTORY_NAMES,
+    LIST_NAMES,
+    MAKES,
+    METHODS,
+    SESSION_NAMES,
+    TEXT_NAMES,
+)
+from agenteval.files.plain_files import read_file
+
+MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
+"""What is looked at: of a larger project its author names the agent."""
+
+_LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
+OBJECTS = {
+    # By the package that is imported: the framework, and what makes an agent of it (docs/frameworks.md).
+    "pydantic_ai": ("Pydantic AI", "Agent"),
+    "langgraph": ("LangGraph", "create_react_agent StateGraph"),
+    "langgraph_supervisor": ("LangGraph", "create_supervisor"),
+    "langgraph_swarm": ("LangGraph", "create_swarm"),
+    "langchain": ("LangChain", "create_agent"),
+    "deepagents": ("LangGraph", "create_deep_agent"),
+    "agents": ("OpenAI Agents SDK", "Agent"),
+    "google.adk": ("Google ADK", "Agent LlmAgent SequentialAgent ParallelAgent LoopAgent App"),
+    "agent_framework": ("Microsoft Agent Framework", "Agent ChatAgent"),
+    "smolagents": ("smolagents", "ToolCallingAgent CodeAgent"),
+    "strands": ("Strands Agents", "Agent"),
+    "llama_index": ("LlamaIndex", "FunctionAgent ReActAgent AgentWorkflow"),
+    "autogen_agentchat": ("AutoGen", "AssistantAgent RoundRobinGroupChat SelectorGroupChat"),
+    "crewai": ("CrewAI", "Agent"),
+}
+_STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
+_PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
+"""Parameters that are for what a user said, whatever their function is called."""
+_FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
+_NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
+_NAMES_OF_AGENTS = frozenset((*METHODS, "agent", "bot", "assistant", "graph", "app", "complete"))
+
+
+class PythonAgent(NamedTuple):
+    """``target`` as the configuration takes it. The lowest ``rank`` is the likeliest."""
+
+    target: str
+    kind: str = ""
+    is_object: bool = False
+    rank: tuple[bool | int | str, ...] = ()
+
+
+class PythonFiles(NamedTuple):
+    """``agents``: the likeliest first. ``missing``: packages that the project imports and that agenteval's
+    own environment does not have."""
+
+    agents: tuple[PythonAgent, ...]
+    missing: tuple[str, ...]
+
+
+def find_python_agents(root: Path) -> PythonFiles:
+    """What looks like an agent in the Python files of a folder."""
+    paths = sorted(_python_files(root), key=lambda path: (len(path.parts), path))
+    own = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
+    modules = [each for path in paths if (each := _parsed(path, root, own)) is not None]
+    imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
+    agents = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
+    imported = {name for module in modules for name in module.packages}
+    missing = sorted(each for each in imported - own - sys.stdlib_module_names if not _is_here(each))
+    return PythonFiles(tuple(agents), tuple(missing))
+
+
+def own_interpreter(root: Path, top: Path) -> str:
+    """The interpreter of the project's environment, from ``root``; empty if there is none, or if agenteval
+    runs in it."""
+    for folder in (root, *root.parents):
+        for environment in (folder / ".venv", folder / "venv"):
+            for program in ("bin/python", "Scripts/python.exe"):
+                if (environment / program).is_file():
+                    is_ours = environment.resolve() == Path(sys.prefix).resolve()
+                    return "" if is_ours else Path(os.path.relpath(environment / program, root)).as_posix()
+        if folder == top:
+            break
+    return ""
+
+
+def _is_here(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    entries = count = 0
+    for folder, below, files in os.walk(root):
+        below[:] = sorted(name for name in below if _is_looked_into(Path(folder, name)))
+        entries += len(files) + len(below)
+        for name in sorted(files):
+            if name.endswith(".py") and not name.startswith(("test_", "conftest.")):
+                count += 1
+                if count > MAX_FILES or entries > MAX_ENTRIES:
+                    return
+                yield Path(folder, name)
+
+
+def _is_looked_into(folder: Path) -> bool:
+    is_environment = (folder / "pyvenv.cfg").exists()
+    return not (folder.name.startswith(".") or folder.name in _LEFT_OUT or is_environment)
+
+
+# ── one file ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Module(NamedTuple):
+    """``names``: what each name stands for, as a dotted path: ``langgraph.graph.StateGraph.compile``."""
+
+    path: str
+    tree: ast.Module
+    names: dict[str, str]
+    packages: frozenset[str]
+
+
+def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
+    try:
+        data = read_file(path, MAX_FILE_BYTES + 1)
+        with warnings.catch_warnings(action="ignore"):  # of the author's code, which is only looked at
+            tree = ast.parse(data) if len(data) <= MAX_FILE_BYTES else None
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if tree is None:
+        return None
+    names: dict[str, str] = {}
+    packages = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        for each in node.names:
+            dotted, name = each.name, each.asname or each.name
+            if isinstance(node, ast.ImportFrom):
+                dotted = f"{'.' * node.level}{node.module or ''}.{dotted}"
+            elif not each.asname:
+                dotted = name = dotted.partition(".")[0]
+            head = dotted.partition(".")[0]
+            # A folder of the project may be named as a framework is.
+            names[name] = f".{dotted}" if head in own else dotted
+            packages.update([head] if head else [])
+    return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(packages))
+
+
+def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgent]:
+    """``imported_from``: pairs of a module's own name and what others import from it."""
+    found = [(name, kind, node) for node in module.tree.body for name, kind in _agents_in(node, module.names)]
+    used = {name for name, _, node in found for name in _names_in(node) - {name}}
+    stem = Path(module.path).stem
+    for name, kind, node in found:
+        is_object = kind in {framework for framework, _ in OBJECTS.values()}
+        helps = name in used, not _is_named_so(name), (stem, name) in imported_from
+        rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
+        yield PythonAgent(f"{module.path}:{name}", kind, is_object, rank)
+
+
+def _is_named_so(name: str) -> bool:
+    return any(word.lower() in _NAMES_OF_AGENTS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The names that a statement of a module gives to what looks like an agent, with what each is."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        path = _path_of(node.value, names)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name) and path:
+                names[target.id] = path
+                if framework := _framework_of(path):
+                    yield target.id, framework
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        made = _made_by(node, names)
+        if made:
+            names[node.name] = made
+        if node.name.startswith("_"):
+            return
+        if made and MAKES.search(node.name) and not _required(node.args):
+            yield node.name, _framework_of(made)
+        elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
+            yield node.name, f"a function of {takes}"
+    elif isinstance(node, ast.ClassDef):
+        if node.bases and (base := _path_of(node.bases[0], names)):
+            names[node.name] = base
+        if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
+            yield node.name, f"a class with {method}"
+
+
+def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
+    """What an expression was made of, as a dotted path through calls and methods; empty for other things."""
+    parts: list[str] = []
+    while True:
+        match node:
+            case ast.Call(func=inner) | ast.Subscript(value=inner) | ast.Await(value=inner):
+                node = inner
+            case ast.Attribute(value=inner, attr=name):
+                parts.append(name)
+                node = inner
+            case ast.Name(id=name):
+                return ".".join((names.get(name, ""), *reversed(parts))) if name in names else ""
+            case _:
+                return ""
+
+
+def _framework_of(path: str) -> str:
+    for package, (framework, makers) in OBJECTS.items():
+        if path.startswith(f"{package}."):
+            parts = path.split(".")
+            at = next((i for i, part in enumerate(parts) if part in makers.split()), None)
+            if at is not None and all(_STEPS_OF_MAKING.fullmatch(part) for part in parts[at + 1 :]):
+                return framework
+    return ""
+
+
+def _made_by(function: ast.FunctionDef | ast.AsyncFunctionDef, names: Mapping[str, str]) -> str:
+    """What a function returns, if an agent of a framework."""
+    inside = dict(names)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            inside[node.targets[0].id] = _path_of(node.value, inside)
+        elif isinstance(node, ast.Return) and node.value is not None:
+            path = _path_of(node.value, inside)
+            if _framework_of(path):
+                return path
+    return ""
+
+
+def _required(arguments: ast.arguments) -> list[ast.arg]:
+    places = [*arguments.posonlyargs, *arguments.args]
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    without = [each for each, default in by_name if default is None]
+    return [*places[: len(places) - len(arguments.defaults)], *without]
+
+
+def _takes(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped: int) -> str:
+    """The parameter for what the user says, if all that the function needs is known (docs/agents.md, "What it
+    gets"), and if it answers at all."""
+    if any("tool" in ast.unparse(each).lower() for each in function.decorator_list):
+        return ""
+    places = [*function.args.posonlyargs, *function.args.args][skipped:]
+    main = next((each for each in places if each.arg.lower() in TEXT_NAMES | LIST_NAMES), None)
+    if main is None or (main.annotation and not _FITTING.search(ast.unparse(main.annotation))):
+        return ""
+    known = {main.arg, "ctx", "context", *HISTORY_NAMES, *SESSION_NAMES}
+    if any(each.arg not in known for each in _required(function.args)[skipped:]):
+        return ""
+    if function.returns and ast.unparse(function.returns) in _NO_ANSWER:
+        return ""
+    answers = (ast.Return, ast.Yield, ast.YieldFrom)
+    return main.arg if any(isinstance(n, answers) and n.value for n in ast.walk(function)) else ""
+
+
+def _talking_method(owner: ast.ClassDef) -> str:
+    """The one method that takes what the user says, of a class that is made without arguments."""
+    methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    if owner.name.startswith("_") or ("__init__" in methods and _required(methods["__init__"].args)[1:]):
+        return ""
+    found = [name for name in ("__call__", *METHODS) if name in methods]
+    return found[0] if len(found) == 1 and _takes(methods[found[0]], 1) else ""
