@@ -15,7 +15,7 @@ from agenteval.cli.options import given_options, grouped
 OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
     *(("--metric", command) for command in ("show-prompts", "show")),
-    ("--agent", "show"),
+    *(("--agent", command) for command in ("show", "init")),
     ("--all", "runs"),
 }
 """Options that mean another thing in this command than in all others."""
