@@ -39,6 +39,8 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _NULL: Schema = {"type": "null"}
 _ANY_TEXT: Schema = {"type": "string"}
+_NO_TYPE = [None, ""]
+"""What an agent's type may be where the other keys say it."""
 _QUIET = {"doNotSuggest": True}
 """An editor has the key from elsewhere."""
 
@@ -153,6 +155,7 @@ def _config() -> tuple[Schema, Definitions]:
     made = definitions_of([Config, AgentConfig, ProfileSelection, *gates, *adapters.values()], _VARIABLE)
     keys = made["Config"]["properties"]
     made["GatesConfig"] = _closed({gate.name: _gate(gate) for gate in RUN_GATES})
+    made["ModelConfig"]["properties"]["model"] |= _model_name()
     made["ModelsConfig"]["properties"] |= _models(made["ModelsConfig"]["properties"])
     made["ReporterChoice"]["properties"]["name"] |= _choice(KNOWN.reporters.names())
     keys |= {
@@ -185,8 +188,9 @@ def _described(by: Schema, schema: Schema) -> Schema:
     return {"description": by["description"], **schema} if "description" in by else schema
 
 
-def _choice(names: Iterable[str]) -> Schema:
-    return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": _VARIABLE}]}
+def _choice(names: Iterable[str], *others: str) -> Schema:
+    """``others``: expressions for what is taken, and not proposed."""
+    return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 
 def _list_of(item: Schema, *instead: str) -> Schema:
@@ -204,30 +208,35 @@ def _one_of(names: Iterable[str]) -> str:
     return "|".join(names)
 
 
+def _model_name() -> Schema:
+    providers = PROVIDERS.names()
+    return {
+        "type": "string",
+        "pattern": rf"^({_one_of(providers)})/.*\S|{_VARIABLE}",
+        "patternErrorMessage": f"Expected PROVIDER/MODEL, with one of {', '.join(providers)}.",
+    }
+
+
 def _models(roles: Mapping[str, Schema]) -> Schema:
     """Each role takes PROVIDER/MODEL alone, too."""
-    name = {
-        "type": "string",
-        "pattern": rf"^({_one_of(PROVIDERS.names())})/.*\S|{_VARIABLE}",
-        "patternErrorMessage": f"Expected PROVIDER/MODEL, with one of {', '.join(PROVIDERS.names())}.",
-    }
-    return {role: _described(each, any_of([name, ref("ModelConfig"), _NULL])) for role, each in roles.items()}
+    forms = [_model_name(), ref("ModelConfig"), _NULL]
+    return {role: _described(each, any_of(forms)) for role, each in roles.items()}
 
 
 def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
     """Write the definitions of agents, and return the rule of those that are laid over another one: they have
     the keys of an agent, unless that one is of another package's kind."""
     common = made["AgentConfig"]["properties"]
-    common["type"] = _described(common["type"], any_of([_choice(KNOWN.agents.names()), _NULL]))
+    common["type"] = _described(common["type"], any_of([_choice(KNOWN.agents.names(), "^$"), _NULL]))
     options = {kind: made[model.__name__]["properties"] for kind, model in adapters.items()}
     every = {**common, **{key: each for own in options.values() for key, each in own.items()}}
     each: Schema = {**_closed(every), **_any_key(*KIND_BY_KEY, "type")}
     for key, kind in KIND_BY_KEY.items():
         is_kind = {"properties": {"type": {"const": kind}}, "required": ["type"]}
-        is_by_key = {"properties": {"type": _NULL}, "required": [key]}
+        is_by_key = {"properties": {"type": {"enum": _NO_TYPE}}, "required": [key]}
         made[f"Agent_{kind}"] = {**_closed({**common, **options[kind]}), **_any_key(key, "options")}
         each = _if({"anyOf": [is_kind, is_by_key]}, ref(f"Agent_{kind}"), each)
-    others = {"properties": {"type": {"not": {"enum": [*adapters, None]}}}, "required": ["type"]}
+    others = {"properties": {"type": {"not": {"enum": [*adapters, *_NO_TYPE]}}}, "required": ["type"]}
     made["AgentConfig"] = {"type": "object", **_if(others, {"properties": common}, each)}
     made["AnyAgent"] = {"type": "object", "properties": every}
     over = laid_over("AnyAgent", made, suffix="OverAgent")

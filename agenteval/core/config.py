@@ -71,7 +71,7 @@ class AgentConfig(Value):
     """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
     mcp: bool = False
     """Whether the agent finds the scenario's tools at an MCP server of agenteval's."""
-    options: dict[str, Any] = {}
+    options: Annotated[dict[str, Any], OrWritten(type="null")] = {}
     """Options of another package's adapter."""
 
     @property
@@ -460,7 +460,7 @@ class Config(Value):
     """Exit code of an undecided run: fail ends with 3, neutral with 0."""
     code_only: bool = False
     """Whether only checks in code run, so that no model is needed."""
-    profiles: dict[str, dict[str, Any]] = {}
+    profiles: Annotated[dict[str, dict[str, Any]], OrWritten(type="null")] = {}
     """Named overrides of this file, chosen by --profile; null removes a key."""
 
     # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.

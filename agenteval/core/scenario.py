@@ -567,8 +567,7 @@ class Belief(Value):
     belief: Text
     """What the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """What changes the user's mind: loosely, the agent's word; normally, a reason; firmly, nothing that is
-    said."""
+    """What gives it up: loosely, the agent's word; normally, a reason; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"

@@ -53,6 +53,20 @@ def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definit
     return {name: _simplified(each, choices) for name, each in found.items() if not _is_choice(each)}
 
 
+def _is_nothing(default: Any) -> bool:
+    return default is None or default in ("", [], {}) or isinstance(default, dict | list)
+
+
+def _yaml(value: Any) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
 def _is_choice(schema: Schema) -> bool:
     return "enum" in schema.get("anyOf", ({},))[0]
 
@@ -89,8 +103,9 @@ class _EditorSchema(GenerateJsonSchema):
         for name in getattr(model, "INTERNAL", ()):
             made["properties"].pop(name, None)
         for name, line in help_of(model).items():
-            if name in made["properties"]:
-                made["properties"][name]["description"] = line
+            if each := made["properties"].get(name):
+                default = each.pop("default", None)
+                each["description"] = line if _is_nothing(default) else f"{line} Default: {_yaml(default)}."
         made.pop("description", None)
         return made | {"title": _UPPER.sub(r" \1", model.__name__).strip().capitalize()}
 
@@ -147,8 +162,6 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
             made[key] = {name: _simplified(each, choices) for name, each in value.items()}
         elif key == "$ref" and value in choices:
             made["anyOf"] = choices[str(value)]["anyOf"]
-        elif key == "default":
-            made |= {key: value} if isinstance(value, bool | int | float) or value else {}
         elif key != "discriminator":
             made[_BOUNDS.get(key) or key] = _simplified(value, choices)
     alternatives = made.pop("anyOf", None) or made.pop("oneOf", None)
@@ -171,12 +184,19 @@ def any_of(alternatives: Iterable[Schema], around: Mapping[str, Any] = {}) -> Sc
 
 
 def _by_shape(schemas: list[Schema]) -> Schema:
-    """Mappings and lists apart, so that a mistake within one is not said to be of the wrong type."""
+    """Mappings and lists apart, so that a mistake within one is not said to be of the wrong type. An editor
+    begins the first of the types."""
     for shape in ("object", "array"):
         here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
         if 0 < len(here) < len(schemas):
             rest = [each for each in schemas if each not in here]
-            return {"if": {"type": shape}, "then": _by_shape(here), "else": _by_shape(rest)}
+            types = [name for each in rest for name in _types(each) or ["string"]]
+            is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
+            others = _by_shape(rest)
+            if len(rest) == 1:  # its type is said by the whole, and would be a second message
+                others = {key: each for key, each in others.items() if key != "type"}
+            types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
+            return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
@@ -184,8 +204,10 @@ def _flat(alternatives: Iterable[Schema]) -> Iterator[Schema]:
     for each in alternatives:
         if set(each) == {"anyOf"}:
             yield from _flat(each["anyOf"])
-        elif set(each) == {"if", "then", "else"} and set(each["if"]) == {"type"}:
-            yield from _flat((each["then"], each["else"]))
+        elif set(each) == {"type", "if", "then", "else"} and set(each["if"]) == {"type"}:
+            types = [name for name in each["type"] if name != each["if"]["type"]]
+            is_whole = {"type", "anyOf", "enum"} & set(each["else"])
+            yield from _flat((each["then"], each["else"] if is_whole else _typed(types) | each["else"]))
         else:
             yield each
 
@@ -203,9 +225,14 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
             if apart in (*mine, *theirs) or set(mine) & set(theirs):
                 continue
             if not set(each) & set(other) - {"type", "description"}:
-                other |= each | {"type": [*theirs, *mine]}
+                other |= each | _typed((*theirs, *mine))
                 return
     merged.append(dict(each))
+
+
+def _typed(types: Iterable[str]) -> Schema:
+    named = sorted(types, key="string".__ne__)
+    return {"type": named[0] if len(named) == 1 else named} if named else {}
 
 
 def _types(schema: Schema) -> list[str]:
@@ -241,12 +268,12 @@ def _resolved(schema: Schema, definitions: Definitions) -> Iterator[Schema]:
 
 
 def _without_null(schema: Schema) -> Schema:
-    around = {key: each for key, each in schema.items() if key not in ("anyOf", "if", "then", "else", "type")}
-    parts = [schema["then"], schema["else"]] if "if" in schema else schema.get("anyOf", ())
-    if not parts:
-        types = [each for each in _types(schema) if each != "null"]
-        return around | ({"type": types[0] if len(types) == 1 else types} if types else {})
-    return any_of([_without_null(each) for each in _flat(parts) if each != {"type": "null"}], around)
+    form = {key: each for key, each in schema.items() if key in ("type", "anyOf", "if", "then", "else")}
+    around = {key: each for key, each in schema.items() if key not in form}
+    parts = list(_flat([form]))
+    if parts == [form]:
+        return around | _typed(each for each in _types(form) if each != "null")
+    return any_of([_without_null(each) for each in parts if each != {"type": "null"}], around)
 
 
 # ── what is laid over something else ─────────────────────────────────────────────────────────────

@@ -18,12 +18,16 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError
 
 from agenteval.cli.editor_schemas import KINDS, Kind, schema_of
+from agenteval.cli.known import KNOWN
+from agenteval.cli.preflight import detector_problems
 from agenteval.core.errors import AuthorError
 from agenteval.core.not_yet import KEYS as NOT_YET
+from agenteval.files.config_file import load_config
 from agenteval.files.loading import load
 from agenteval.files.scenario_files import find_files
 from agenteval.files.yaml_source import parse
 from agenteval.scoring.checks import RULES
+from agenteval.scoring.judging import metrics_of
 from tests.support.kit import Project
 
 ROOT = Path(__file__).parents[2]
@@ -234,6 +238,7 @@ _CONFIG_MISTAKES = {
     "a severity of no label": ("severities: {wrong tol: low}\n", "severities", 2),
     "an unknown detector": ("detectors: [leek]\n", "detectors.0", 2),
     "an unknown reporter": ("reporters: [jsn]\n", "reporters.0", 2),
+    "an unknown reporter alone": ("reporters: jsn\n", "reporters", 2),
     "an unknown gate": ("gates: {pass_rat: 0.9}\n", "gates.pass_rat", 2),
     "half a gate": ("gates: {pass_rate: {at_least: 0.9}}\n", "gates.pass_rate", 2),
     "a gate without a value": ("gates:\n  tool_accuracy:\n", "gates.tool_accuracy", 3),
@@ -368,8 +373,6 @@ def test_a_configuration_with_every_form_fits(project: Project) -> None:
     ],
 )
 def test_what_others_bring_is_not_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from agenteval.cli.known import KNOWN
-
     monkeypatch.setattr(type(KNOWN.agents), "names", lambda self: [*self.built_in, "ours"])
     schema = schema_of("config")
     assert list(Draft7Validator(schema).iter_errors(parse(text.encode(), "x").value)) == []
@@ -449,7 +452,12 @@ _PLACES = [(around, key) for around, model in _MODELS.items() for key in _DEFINE
 
 
 @given(st.sampled_from(_PLACES), _VALUES)
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_the_schema_takes_whatever_the_loader_takes(
     tmp_path: Path, place: tuple[str, str], value: Any
 ) -> None:
@@ -467,3 +475,45 @@ def test_the_schema_takes_whatever_the_loader_takes(
     except AuthorError:
         return
     assert mistakes("scenario", path.read_text(encoding="utf-8")) == []
+
+
+_CONFIGURED = schema_of("config")
+_OPTIONS = {
+    "": _CONFIGURED,
+    "agent": _CONFIGURED["definitions"]["Agent_http"],
+    **{
+        key: _CONFIGURED["definitions"][name]
+        for key, name in {
+            "judge": "JudgeConfig",
+            "budget": "BudgetConfig",
+            "deadlines": "DeadlinesConfig",
+            "models": "ModelsConfig",
+            "gates": "GatesConfig",
+        }.items()
+    },
+}
+_CONFIG_PLACES = [(around, key) for around, model in _OPTIONS.items() for key in model["properties"]]
+
+
+@given(st.sampled_from(_CONFIG_PLACES), _VALUES)
+@settings(
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_the_schema_takes_whatever_configuration_is_taken(
+    tmp_path: Path, place: tuple[str, str], value: Any
+) -> None:
+    around, key = place
+    written: dict[str, Any] = {"agent": {"endpoint": "http://localhost:1/v1"}}
+    (written.setdefault(around, {}) if around else written)[key] = value
+    path = tmp_path / "agenteval.yaml"
+    path.write_text(json.dumps(written), encoding="utf-8")
+    try:
+        config = load_config(path, KNOWN, environ={}, flags={}).config
+        metrics_of(config)
+    except AuthorError:
+        return
+    if not list(detector_problems(config)):
+        assert mistakes("config", path.read_text(encoding="utf-8")) == []

@@ -30,12 +30,14 @@ class LanguageServer:
         self._process = subprocess.Popen([command, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ids = count(1)
         self._answers: Queue[dict[str, Any]] = Queue()
+        self._is_configured = threading.Event()
         threading.Thread(target=self._read, daemon=True).start()
         snippets = {"completion": {"completionItem": {"snippetSupport": True}}}
         can = {"textDocument": snippets, "workspace": {"configuration": True}}
         self._ask("initialize", {"processId": None, "rootUri": None, "capabilities": can})
         self._send("initialized", {})
         self._send("workspace/didChangeConfiguration", {"settings": {"yaml": self._settings}})
+        assert self._is_configured.wait(HANG_S)
 
     def close(self) -> None:
         self._process.kill()
@@ -100,6 +102,7 @@ class LanguageServer:
                 asked = [item.get("section") for item in message["params"]["items"]]
                 known = [self._settings if section == "yaml" else None for section in asked]
                 self._write({"jsonrpc": "2.0", "id": message["id"], "result": known})
+                self._is_configured.set()
             elif "method" in message and "id" in message:
                 self._write({"jsonrpc": "2.0", "id": message["id"], "result": None})
             else:
