@@ -48,6 +48,7 @@ from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in
+from tests.front_door.test_schema import mistakes
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, chat
 from tests.support.model_agents import model_server
@@ -165,6 +166,7 @@ def test_a_configuration_loads(page: str, block: Block, project: Project) -> Non
     write_page(project, page)  # it may name one of the page's files
     path = project.write("agenteval.yaml", block.text)
     assert load_config(path, KNOWN, environ={}, flags={}).config.agent is not None
+    assert mistakes("config", block.text) == []
 
 
 @pytest.mark.parametrize(("page", "block"), SCENARIOS)
@@ -173,6 +175,7 @@ def test_a_scenario_file_loads_or_is_refused_as_shown(page: str, block: Block, p
     write_data(project, page)
     if "wrong" not in path.name:
         assert load([path], rules=RULES, root=project.root)
+        assert mistakes("scenario", block.text) == []
         return
     with pytest.raises(errors.AuthorError) as refused:
         load([path], rules=RULES, root=project.root, cwd=project.root)

@@ -529,6 +529,19 @@ def _doctor(
     )
 
 
+@app.command("schema", cls=Command, rich_help_panel=CHECKING)
+def _schema(
+    kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this one.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="PATH", help="Write that one there; - prints it.")
+    ] = None,
+) -> None:
+    """Write JSON Schemas of scenario files and configuration, for editors to complete and check with."""
+    from agenteval.cli.commands.schema import schema
+
+    raise typer.Exit(schema(kind, out))
+
+
 @app.command("show-prompts", cls=Command, rich_help_panel=CHECKING)
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,

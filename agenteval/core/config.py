@@ -13,7 +13,7 @@ from agenteval.core.marked_secrets import UnknownSecret, mistake_in
 from agenteval.core.providers import PROVIDERS, Provider
 from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
-from agenteval.core.value import Count, Number, Text, Texts, Value
+from agenteval.core.value import Count, Number, OrWritten, Text, Texts, Value
 
 
 def _secrets(value: Any) -> Any:
@@ -52,18 +52,27 @@ class AgentConfig(Value):
     MEANT: ClassVar[dict[str, str]] = {"://": "endpoint", ":": "target", "": "name"}
 
     name: Annotated[Text, Field(min_length=1)] = "agent"
+    """Name in reports."""
     type: str | None = None
+    """Kind of agent; target means python, endpoint http, command command."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
+    """Seconds that one request or call may take."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    """Most calls to the agent in any 60 seconds."""
     calls: Literal["all", "unseen"] | None = None
+    """Which of its tool calls are seen: all, or unseen; without it a run finds out."""
     policy: str | None = None
+    """System prompt or policy of the agent, as text or file, for judges and leak checks."""
     secrets: Annotated[
-        tuple[Annotated[str, BeforeValidator(_secret)], ...],
+        tuple[Annotated[str, BeforeValidator(_secret), OrWritten(type="number")], ...],
         BeforeValidator(_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
+    """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
     mcp: bool = False
-    options: dict[str, Any] = {}
+    """Whether the agent finds the scenario's tools at an MCP server of agenteval's."""
+    options: Annotated[dict[str, Any], OrWritten(type="null")] = {}
+    """Options of another package's adapter."""
 
     @property
     def own(self) -> dict[str, Any]:
@@ -89,23 +98,33 @@ BESIDE_RECORD = 5_000
 class ModelConfig(Value):
     """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
 
-    ``api_key_env`` names the environment variable that holds the key. ``client``: who sends requests,
-    agenteval itself (``http``) or the ``openai`` package (``sdk``). ``extra`` is merged into each request.
     ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
     """
 
     model: str
+    """PROVIDER/MODEL, such as openai/gpt-5-mini."""
     base_url: str | None = None
+    """Address of the provider's API."""
     api_key_env: str | None = None
+    """Name of the environment variable that holds the key, never the key."""
     client: Literal["http", "sdk"] | None = None
+    """What sends the requests: agenteval (http) or the openai package (sdk)."""
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
+    """Seconds that one request may take."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    """Seconds that a call may wait for retries and pauses in all."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    """Most requests in any 60 seconds."""
     tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    """Most tokens in any 60 seconds."""
     temperature: Annotated[Number, Field(ge=0)] | None = None
+    """Sampling temperature."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    """Most tokens of one reply."""
     context: Annotated[Count, Field(ge=2000)] | None = None
+    """Tokens that the model can read; longer records are shortened for judges."""
     extra: dict[str, Any] = {}
+    """Further keys, merged into each request."""
 
     SHORT_FORM: ClassVar[str] = "PROVIDER/MODEL"
 
@@ -171,9 +190,13 @@ class ModelsConfig(Value):
     MEANT: ClassVar[dict[str, str]] = {"/": "default"}
 
     default: ModelEntry | None = None
+    """Model of every role that has none of its own."""
     user: ModelEntry | None = None
+    """Model of the simulated user."""
     judge: ModelEntry | None = None
+    """Model of the judges."""
     dedup: ModelEntry | None = None
+    """Model that groups findings into issues."""
 
     def of(self, role: Literal["user", "judge", "dedup"]) -> ModelConfig | None:
         chosen: ModelConfig | None = getattr(self, role)
@@ -190,20 +213,25 @@ class ModelsConfig(Value):
 
 
 class Price(Value):
-    """US dollars per million tokens. ``cached_input``: of input that the provider had in its own cache;
-    without it, as ``input``."""
+    """US dollars per million tokens."""
 
     input: Annotated[Number, Field(ge=0)]
+    """US dollars per million input tokens."""
     output: Annotated[Number, Field(ge=0)]
+    """US dollars per million output tokens."""
     cached_input: Annotated[Number, Field(ge=0)] | None = None
+    """US dollars per million input tokens that the provider had in its cache; default: as input."""
 
 
 class Allowance(Value):
-    """How much may be spent: calls, tokens in and out, US dollars. ``None``: no limit."""
+    """How much may be spent. ``None``: no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
+    """Most calls."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    """Most tokens, in and out."""
     max_cost: Annotated[Number, Field(gt=0)] | None = None
+    """Most US dollars."""
 
     @property
     def limits(self) -> dict[str, int | float]:
@@ -219,15 +247,20 @@ class RolesBudgetConfig(Value):
     """What each role may spend by itself."""
 
     agent: Allowance = Allowance()
+    """What the agent under test may spend."""
     user: Allowance = Allowance()
+    """What the simulated user may spend."""
     judge: Allowance = Allowance()
+    """What the judges may spend."""
     dedup: Allowance = Allowance()
+    """What the grouping of findings may spend."""
 
 
 class BudgetConfig(Allowance):
     """Where a run stops, and where the calls of one role do."""
 
     by_role: RolesBudgetConfig = RolesBudgetConfig()
+    """Limits of single roles, at which the calls of that role stop."""
 
     def of(self, role: str) -> Allowance:
         """What a role may spend by itself."""
@@ -244,12 +277,14 @@ class BudgetConfig(Allowance):
 
 
 class DeadlinesConfig(Value):
-    """Seconds that a turn and the conversation of a sample may take, waiting for limits and retries left
-    out; and those of the whole run, by the clock. ``None``: no limit."""
+    """How long things may take; the whole run by the clock. ``None``: no limit."""
 
     turn_s: Annotated[Number, Field(gt=0)] | None = None
+    """Seconds that a turn may take, waiting for limits and retries left out."""
     sample_s: Annotated[Number, Field(gt=0)] | None = None
+    """Seconds that a conversation may take, waiting for limits and retries left out."""
     run_s: Annotated[Number, Field(gt=0)] | None = None
+    """Seconds that the whole run may take."""
 
 
 def _names(value: Any) -> Any:
@@ -264,7 +299,9 @@ class ReporterChoice(Value):
     """``NAME`` or ``NAME=PATH``; without a path the reporter chooses its place."""
 
     name: str
+    """Name of the reporter."""
     path: str | None = None
+    """File that it writes; without it the reporter chooses."""
 
     SHORT_FORM: ClassVar[str] = "a name"
 
@@ -289,13 +326,14 @@ class GatesConfig(Value):
 
 
 class JudgeConfig(Value):
-    """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted. ``calls``:
-    ``shared`` asks for the scores of a turn in one call, and for all criteria of a conversation in one.
-    ``on_failure``: what becomes of a conversation whose judge failed."""
+    """How judges are asked."""
 
     corroborate: bool = True
+    """Whether a verdict that would fail something is asked again, to be refuted."""
     on_failure: Literal["undecided", "skip"] = "undecided"
+    """What becomes of a conversation whose judge failed: undecided, or judged without it (skip)."""
     calls: Literal["separate", "shared"] = "separate"
+    """separate: a call for each score and criterion; shared: one call for several."""
 
 
 class AcceptedFailure(Value):
@@ -337,10 +375,15 @@ class ProfileSelection(Value):
     options are over it."""
 
     tags: Texts = ()
+    """Run only scenarios with one of these tags, as --tag."""
     categories: Texts = ()
+    """Run only scenarios of these categories, as --category."""
     scenarios: Texts = ()
+    """Run only scenarios whose id or name contains one of these texts, as -s."""
     no_judge: bool = False
+    """Run without judges, as --no-judge."""
     baseline: Annotated[Text, Field(min_length=1)] | None = None
+    """Run to compare with, as --baseline."""
 
 
 _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
@@ -354,38 +397,71 @@ class Config(Value):
     """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
 
     agent: AgentConfig | None = None
+    """The agent under test."""
     agents: dict[str, AgentConfig] = {}
+    """Further agents by name; a scenario picks one with agent."""
     compare: tuple[AgentConfig, ...] = ()
+    """Agents to run side by side: whole agents, or overrides of agent."""
     models: ModelsConfig = ModelsConfig()
+    """agenteval's own models by role, never the agent's."""
     epochs: Epochs | None = None
+    """Conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
     max_turns: Annotated[Count, Field(ge=1)] = USUAL_TURNS
+    """Most turns of a simulated user in a conversation."""
     concurrency: Annotated[Count, Field(ge=1)] = 20
+    """Calls of agenteval's own models at the same time."""
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
+    """Conversations at the same time; default: concurrency."""
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
+    """What is judged: all, or a list of names; [] judges criteria alone."""
     custom_metrics: Texts = ()
+    """Metrics of your own: path/to/rubric.md, file.py:Class or module:Class."""
     detectors: Annotated[Texts | None, BeforeValidator(_all)] = None
+    """Detectors that run: all, or a list of names; [] runs none."""
     thresholds: Thresholds = {}
+    """Lowest acceptable values of each scenario, by metric."""
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
+    """Severity from which a finding fails its conversation."""
     severities: dict[str, Severity] = {}
+    """Severities of labels, over the built-in table."""
     severity_from: Literal["table", "model"] = "table"
+    """table; or model: a model's proposal can raise a severity by one level."""
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
+    """Share of conversations that may end inconclusive; default: 0, with epochs: {max} 0.05."""
     accepted: Text | None = None
+    """File of known failures that fail nothing for a while."""
     judge: JudgeConfig = JudgeConfig()
+    """How judges are asked."""
     prompts: dict[str, Text] = {}
+    """Files of your own in place of shipped prompts."""
     gates: GatesConfig = GatesConfig()
+    """Rules over repeated runs, and bounds on numbers."""
     budget: BudgetConfig = BudgetConfig()
+    """Where a run stops: calls, tokens, US dollars."""
     deadlines: DeadlinesConfig = DeadlinesConfig()
+    """Seconds that a turn, a conversation and the run may take."""
     prices: dict[str, Price] = {}
+    """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False
+    """Whether replies of models are cached, or the folder of the cache."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
+    """What happens when the agent calls a tool that the scenario does not answer."""
     now: Text | None = None
+    """Date and time that simulated users and judges are given."""
     include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
+    """Patterns of scenario files, from this file's folder."""
     exclude: Texts = ()
+    """Patterns of files to leave out; a folder with everything below it."""
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
+    """Reports to write: NAME or NAME=PATH."""
     seed: Annotated[Count, Field(ge=0)] = 0
+    """Seed of the run."""
     on_undecided: Literal["fail", "neutral"] = "fail"
+    """Exit code of an undecided run: fail ends with 3, neutral with 0."""
     code_only: bool = False
-    profiles: dict[str, dict[str, Any]] = {}
+    """Whether only checks in code run, so that no model is needed."""
+    profiles: Annotated[dict[str, dict[str, Any]], OrWritten(type="null")] = {}
+    """Named overrides of this file, chosen by --profile; null removes a key."""
 
     # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.
     profile: str = ""

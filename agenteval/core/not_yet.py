@@ -59,7 +59,6 @@ _RUNNING: Mapping[str, str] = {
 COMMAND_LINE: Mapping[str, Mapping[str, str]] = {
     # By command; those of agenteval itself are commands, and so are those of a group.
     "agenteval": {
-        "schema": "docs/configuration.md and docs/scenarios.md have the keys",
         "import": "use agenteval score FILE",
         "shrink": "shorten the scenario's turns by hand",
         "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",

@@ -49,7 +49,7 @@ class Registry(Generic[Named]):
         """There is none of that name, or not yet."""
         if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
             return Problem(f"'{name}' is not supported yet", later, place)
-        return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self._names()), place)
+        return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 
     def get(self, name: str) -> Named:
         """The thing of a name. Raises ``AuthorError`` if there is none, or if another package's cannot be
@@ -73,7 +73,8 @@ class Registry(Generic[Named]):
 
         return next((entry for entry in entry_points(group=self.group) if entry.name == name), None)
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Of all there are, those of other packages last."""
         from importlib.metadata import entry_points
 
         return [*self.built_in, *(entry.name for entry in entry_points(group=self.group))]

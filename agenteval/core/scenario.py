@@ -22,7 +22,7 @@ from pydantic import (
 
 from agenteval.core import needles, patterns
 from agenteval.core.trajectory import Turn
-from agenteval.core.value import Count, ListOf, Number, Text, Texts, Value, numbers_once
+from agenteval.core.value import Count, ListOf, Number, OrWritten, Text, Texts, Value, numbers_once
 
 MAX_EPOCHS = 10_000
 """Conversations per scenario: more is a slip of the finger."""
@@ -63,13 +63,16 @@ class MatchMode(StrEnum):
 
 
 class CallPattern(Value):
-    """Which tool calls are meant. Without ``args`` any arguments will do, without ``agent`` any agent of a
-    multi-agent system."""
+    """Which tool calls are meant. Without ``args`` any arguments will do, without ``agent`` any agent."""
 
     name: str
+    """Name of the tool."""
     args: dict[str, Any] | None = None
+    """Arguments of the call; a matcher such as {$in: [a, b]} may replace any value."""
     args_match: ArgsMatch | None = None
+    """How args are compared: exact, partial (at least these keys) or ignore."""
     agent: Text | None = None
+    """The agent of a multi-agent system that makes the call."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
     """How ``args`` are compared where ``args_match`` is not given."""
@@ -109,7 +112,9 @@ class CallRange(Value):
     needs, which is one, or under ``within`` none; without ``at_most``: any number."""
 
     at_least: Annotated[Count, Field(ge=0)] | None = None
+    """Fewest matching calls; 0 makes the call optional."""
     at_most: CallCount | None = None
+    """Most matching calls."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 1, at_most: 3}"
 
@@ -134,11 +139,12 @@ Times: TypeAlias = Annotated[
 
 
 class ExpectedCall(CallPattern):
-    """A call that is expected: one, or as many as ``times`` says; see
-    ``agenteval.scoring.checks.call_matching``."""
+    """A call that is expected; see ``agenteval.scoring.checks.call_matching``."""
 
     times: Times | None = None
+    """How many calls match: a number, or {at_least, at_most}."""
     result: Literal["ok", "error"] | None = None
+    """What came of the call: ok or error."""
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
@@ -181,6 +187,9 @@ def _long_form(value: Any) -> Any:
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
 
+_OR_NONE = OrWritten(enum=[NO_CALL])
+
+
 def _not_none(value: Any) -> Any:
     if value == NO_CALL:
         raise ValueError(
@@ -193,7 +202,9 @@ class CallsExpectation(Value):
     """The calls that are expected, and how they are compared with those that were made."""
 
     match: MatchMode = MatchMode.CONTAINS
+    """How the expected calls are compared with those that were made."""
     calls: Annotated[tuple[ExpectedCall, ...] | None, BeforeValidator(_not_none)] = None
+    """The calls that are expected."""
 
     SHORT_FORM: ClassVar[str] = f"'{NO_CALL}'"
 
@@ -242,8 +253,10 @@ class ToolCallsExpectation(CallsExpectation):
     """Either ``calls`` or one of the alternatives of ``any_of``; beside them, or alone, what is
     ``forbidden``."""
 
-    any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form)], ...] | None = None
+    any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
+    """Alternatives, each with match and calls, or none: one of them must hold."""
     forbidden: tuple[ForbiddenCall, ...] = ()
+    """Calls that must not be made."""
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
@@ -300,31 +313,49 @@ with warnings.catch_warnings():
 
     class OutputExpectation(Value):
         contains: Needles = ()
+        """Texts of the answer, found as whole words and numbers; refund* takes any ending."""
         any_of: Needles = ()
+        """Texts of which the answer contains at least one."""
         not_contains: PlainNeedles = ()
+        """Texts that the agent must not say, not even inside a word."""
         matches: Patterns | None = None
+        """Regular expressions that are found in the answer, without case."""
         json_schema: dict[str, Any] = {}
+        """JSON Schema that the answer, which is JSON, must fit."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
+        """Paths into the answer, which is JSON, with their values: {"items[0].price": 9.5}."""
         cites: Needles = ()
+        """Texts of the answer that the result of an earlier tool call must contain, too."""
 
 
 class Limits(Value):
     """Upper bounds, of the whole conversation or (at a turn) of that turn; the agent's side only."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
+    """Most replies of the agent: rounds of tool calls, plus one for the answer."""
     tool_calls: Annotated[Count, Field(ge=0)] | None = None
+    """Most tool calls."""
     tokens: Annotated[Count, Field(ge=0)] | None = None
+    """Most tokens, in and out."""
     latency_ms: Annotated[Number, Field(ge=0)] | None = None
+    """Milliseconds from the user's message to the final answer, at most."""
 
 
 class Expectation(Value):
-    tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form)] = None
+    tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form), _OR_NONE] = None
+    """The calls that are expected or forbidden; none: no tool may be called."""
     output: OutputExpectation | None = None
+    """What the agent's answer must and must not contain."""
     agents: Texts = ()
+    """The agents of a multi-agent system that speak, in order."""
     criteria: Texts = ()
+    """Sentences that a judge decides one by one: pass, fail or not clear."""
     limits: Limits | None = None
+    """Upper bounds of steps, tool calls, tokens and latency."""
     python: Texts = ()
+    """Functions that check the conversation: file.py:function, from this file's folder."""
     allow_empty: bool | None = None
+    """Whether an empty answer is accepted."""
 
     @property
     def is_vacuous(self) -> bool:
@@ -343,15 +374,18 @@ class ScriptedTurn(Value):
     """A turn whose user message is written down."""
 
     user: Text
+    """The user's message."""
     expect: Expectation = Expectation()
+    """What is expected of this turn."""
 
     SHORT_FORM: ClassVar[str] = "a text"
 
 
 class SimulatedTurns(Value):
-    """A stretch of at most ``simulate`` turns by the simulated user."""
+    """A stretch of turns by the simulated user."""
 
     simulate: Annotated[Count, Field(ge=1)]
+    """Number of turns, at most, that the simulated user goes on for."""
 
 
 def _turn(value: Any) -> Any:
@@ -368,6 +402,7 @@ TurnEntry: TypeAlias = Annotated[
     Annotated[ScriptedTurn, Tag("scripted")] | Annotated[SimulatedTurns, Tag("simulated")],
     Discriminator(_turn_kind),
     BeforeValidator(_turn),
+    OrWritten(type=["string", "number", "boolean"]),
 ]
 
 
@@ -382,10 +417,12 @@ def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
 
 
 class ToolStep(Value):
-    """One answer of a mocked tool: ``returns`` any value, or ``error`` a message."""
+    """One answer of a mocked tool: one of its keys."""
 
     returns: Any = None
+    """The result: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
+    """Message of the error that the call returns."""
 
     @model_validator(mode="after")
     def _one_of(self) -> ToolStep:
@@ -402,20 +439,28 @@ class Tool(Value):
     """A tool of the scenario's world: what the agent sees of it, and how it answers.
 
     At most one of ``returns``, ``error``, ``sequence`` and ``python`` says how it answers; none of
-    them is an error unless ``unmocked_tools`` says what is to happen. ``reads``: it only looks things up;
-    ``writes``: it changes something; ``destructive``: what it does cannot be taken back (it writes, too).
-    Checks in code go by these marks.
+    them is an error unless ``unmocked_tools`` says what is to happen. Checks in code go by the marks; what is
+    ``destructive`` writes, too.
     """
 
     description: str | None = None
+    """What the tool does, as the agent reads it."""
     parameters: dict[str, Any] | None = None
+    """JSON Schema of its arguments, of type object; a call that breaks it gets an error."""
     returns: Any = None
+    """The result of every call: any value; ${args.NAME} is an argument of the call."""
     error: Text | None = None
+    """Message of the error that every call returns."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
+    """Results of the first call, the second and so on; the last one repeats."""
     python: str | None = None
+    """Function that answers the calls: file.py:function, from this file's folder."""
     reads: bool = False
+    """Whether it only looks things up."""
     writes: bool = False
+    """Whether it changes something."""
     destructive: bool = False
+    """Whether what it does cannot be undone, so that it needs the user's yes."""
     base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -447,12 +492,14 @@ ShareBelow: TypeAlias = dict[Number, Annotated[Number, Field(ge=0, lt=1)]]
 
 
 class ThresholdRule(Value):
-    """Bounds on the scores of a metric. ``at_least``: their mean. ``min``: each of them. ``share_below``:
-    by score, the largest share of them that may be lower. At least one is given."""
+    """Bounds on the scores of a metric. At least one is given."""
 
     at_least: Number | None = None
+    """Lowest acceptable mean of the scores, or share."""
     min: Number | None = None
+    """Lowest acceptable single score."""
     share_below: Annotated[ShareBelow, BeforeValidator(numbers_once), Field(min_length=1)] | None = None
+    """By score, the largest share of scores that may be lower: {2: 0.1}."""
 
     @model_validator(mode="after")
     def _says_something(self) -> ThresholdRule:
@@ -490,10 +537,12 @@ def short_form(rule: ThresholdRule) -> ThresholdEntry:
 
 
 class EpochRange(Value):
-    """Between ``min`` and ``max`` epochs: a scenario ends as soon as its gate is decided."""
+    """A scenario ends as soon as its gate is decided."""
 
     min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
+    """Fewest conversations."""
     max: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
+    """Most conversations; a gate that is decided ends them sooner."""
 
     @model_validator(mode="after")
     def _in_order(self) -> EpochRange:
@@ -513,11 +562,12 @@ Epochs: TypeAlias = Annotated[
 
 
 class Belief(Value):
-    """What the user believes, true or not, and what it takes to give it up: the agent's word (``loosely``), a
-    reason (``normally``), nothing that is said (``firmly``)."""
+    """What the user believes, true or not, and what it takes to give it up."""
 
     belief: Text
+    """What the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
+    """What gives it up: loosely, the agent's word; normally, a reason; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -558,7 +608,9 @@ class CaseSpec(Value):
         Field(union_mode="left_to_right"),
         BeforeValidator(_tool_names),
     ] = None
+    """Names of the tools that must be called; none: no tool may be called."""
     expected_output_contains: Needles | None = None
+    """Texts that the answer must contain, found as whole words and numbers."""
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -588,22 +640,39 @@ class ScenarioFields(Value):
     """The keys that scenarios and test cases share."""
 
     id: Text = ""
+    """Name in selections and reports, unique among all files; default: made from name."""
     name: Text = ""
+    """What the scenario is about, as reports show it."""
     category: Category = Category.CAPABILITY
+    """Which table of the report it is in."""
     tags: Texts = ()
+    """Labels to select it by with --tag."""
     agent: str | None = None
+    """Name of the agent that plays it, if not the configuration's."""
     profile: Text = ""
+    """What the simulated user is like."""
     goal: Text = ""
+    """What the simulated user wants to achieve; a judge decides whether it was reached."""
     goal_outcome: Literal["reached", "refused"] = "reached"
+    """How the goal should end: reached, or refused by the agent."""
     knowledge: Texts = ()
+    """Facts that the simulated user knows."""
     facts: Texts = ()
-    beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief)]] = ()
+    """True statements for the judge alone."""
+    beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), OrWritten(type="string")]] = ()
+    """What the simulated user believes, true or not."""
     tools: dict[str, Tool] = {}
+    """The tools of this scenario by name: what the agent sees of each, and how it answers."""
     expect: Expectation = Expectation()
+    """What is expected of the whole conversation."""
     epochs: Epochs | None = None
+    """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
+    """Most turns of the simulated user."""
     thresholds: Thresholds = {}
+    """Lowest acceptable values by metric; null removes one of the configuration."""
     checks: Literal["none"] | None = None
+    """none: confirms that nothing but an unbroken, non-empty answer is checked."""
 
 
 def _rows(value: Any) -> Any:
@@ -616,8 +685,11 @@ class RowsSpec(Value):
     """What makes many scenarios of one: every row of ``rows`` with every combination of ``matrix``."""
 
     rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
+    """A list of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario each."""
     matrix: dict[str, tuple[Any, ...]] = {}
+    """By name, a list of values: one scenario for each combination."""
     types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
+    """By column of a CSV file, what its cells are; text is the default."""
 
 
 class Scenario(ScenarioFields):
@@ -632,6 +704,8 @@ class Scenario(ScenarioFields):
     """
 
     turns: tuple[TurnEntry, ...] | None = None
+    """User messages in order: a text, {user, expect}, or {simulate: N}. Without it the conversation is
+    simulated."""
     case: CaseSpec | None = None
     policy: str = ""
     source: str = ""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError
 
 
@@ -11,6 +11,17 @@ class Value(BaseModel):
 
     # Built when first used: most commands use few of the models.
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+
+
+class OrWritten:
+    """What an author may write instead, as JSON Schema, where a validator takes more than the type says."""
+
+    def __init__(self, **short: Any) -> None:
+        self.short = short
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        long = handler(core_schema)
+        return {"anyOf": [self.short, long]} if handler.mode == "validation" else long
 
 
 ValueT = TypeVar("ValueT", bound=Value)
@@ -70,9 +81,11 @@ def _number(value: Any) -> Any:
     return value
 
 
-Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
-Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-ListOf: TypeAlias = Annotated[tuple[Item, ...], BeforeValidator(_texts)]
+_SCALAR = OrWritten(type=["number", "boolean"])
+_ONE = OrWritten(type=["string", "number", "boolean"])
+Text: TypeAlias = Annotated[str, BeforeValidator(_text), _SCALAR]
+Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_texts), _ONE]
+ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_texts), _ONE]
 """Of texts of a kind; one stands for a list of one."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]

@@ -40,7 +40,7 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found
     for role, model in (models if isinstance(models, Mapping) else {}).items():
         yield from _model_problems(model, mark, ("models", role))
     reporters = value.get("reporters")
-    for index, item in enumerate(reporters if isinstance(reporters, list) else ()):
+    for index, item in enumerate(reporters if isinstance(reporters, list) else [reporters]):
         yield from _reporter_problems(item, mark.find(("reporters", index)), known.reporters)
     yield from _gate_problems(value.get("gates"), mark, known.gates)
 

@@ -68,14 +68,17 @@ _LINED_BELOW = frozenset(
 )
 
 
-class _Case(CaseSpec):
+class CaseKeys(CaseSpec):
     """The keys of the short form that a scenario does not have."""
 
     input: Text
+    """The user's message."""
 
 
 _CASE_FIELDS: Mapping[str, Any] = {
-    name: field.annotation for model in (ScenarioFields, _Case) for name, field in model.model_fields.items()
+    name: field.annotation
+    for model in (ScenarioFields, CaseKeys)
+    for name, field in model.model_fields.items()
 }
 
 
@@ -306,7 +309,7 @@ class _FileLoader:
         except AuthorError as error:
             self.problems += error.problems
             return
-        known = known_keys(_Case) | known_keys(ScenarioFields)
+        known = known_keys(CaseKeys) | known_keys(ScenarioFields)
         if unknown := [name for name in table.columns if name not in known] if table.is_text else []:
             self.problems += (unknown_key(name, known, table.mark) for name in unknown)
             return
@@ -360,7 +363,7 @@ class _FileLoader:
         place = mark.find(("id",) if made.id else ("name",)).place
         return _Loaded(scenario, place) if len(self.problems) == before else None
 
-    def _filled_in(self, made: Scenario, entry: Entry, case: _Case | None) -> dict[str, Any]:
+    def _filled_in(self, made: Scenario, entry: Entry, case: CaseKeys | None) -> dict[str, Any]:
         """What the author did not write: defaults, the short form's long form, places."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),
@@ -411,11 +414,11 @@ class _FileLoader:
         if not any(not_finite(written, mark)):  # which the whole scenario's validation tells
             self.problems += expectation_problems(written, mark, self._rules)
 
-    def _take_case(self, value: dict[str, Any], mark: Mark) -> _Case | None:
+    def _take_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
         """Takes the keys of the short form out of ``value``."""
         self._refuse(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
         spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
-        case, problems = validate(_Case, spec, mark, kind="case")
+        case, problems = validate(CaseKeys, spec, mark, kind="case")
         self.problems += problems
         expected = mark.find(("expected_tools",))
         self.problems += blank_problems(spec.get("expected_tools"), expected, "a tool name must not be empty")

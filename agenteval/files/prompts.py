@@ -68,6 +68,7 @@ _FILES = {
     USER_REVIEW: "user/review.md",
     **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
 }
+PROMPT_FILES = tuple(_FILES.values())
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
 """What a custom metric cannot be called: reports and thresholds know these names already."""
 NOT_ENOUGH = "not enough to judge"

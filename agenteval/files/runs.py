@@ -46,6 +46,17 @@ def find_run(name: str, root: Path) -> Path:
     raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
 
 
+def home_of(root: Path) -> Path:
+    """The folder for all that agenteval writes in a project. Git ignores it, but for the schemas that the
+    first lines of files name: whoever opens these elsewhere needs them, too. Raises ``OSError``."""
+    home = root / ".agenteval"
+    home.mkdir(parents=True, exist_ok=True)
+    ignore = home / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n!*.schema.json\n", encoding="utf-8")
+    return home
+
+
 def runs_under(root: Path) -> tuple[Path, ...]:
     """The folders of all runs that have a journal, in the order in which they began."""
     home = root / ".agenteval" / "runs"

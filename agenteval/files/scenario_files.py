@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path, PurePath
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
@@ -39,9 +40,14 @@ def find_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) 
     return _distinct(path for path in sorted(found) if not _is_excluded(path, root, exclude))
 
 
+def fixed_part(pattern: str) -> str:
+    """The folder, or file, below which all is that a pattern matches."""
+    return str(Path(*takewhile(lambda part: not _MAGIC.search(part), Path(pattern).parts)))
+
+
 def _matching(root: Path, pattern: str) -> Iterator[Path]:
     parts = Path(pattern).parts
-    fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    fixed = len(Path(fixed_part(pattern)).parts)
     base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
     if fixed == len(parts):
         if base.is_dir():

@@ -18,7 +18,7 @@ from agenteval.files.yaml_source import Document, Mark
 Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
-_NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
+NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "scenario": tuple(
         f"{at}expect.{key}"
         for at in ("", "turns.*.")
@@ -140,7 +140,7 @@ def not_built_in(value: Any, kind: str) -> Iterator[NotBuilt]:
 
 
 def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
-    for pattern in _NEVER_EMPTY.get(kind, ()):
+    for pattern in NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
             name = ".".join(part for part in loc if isinstance(part, str))
             problem = Problem(f"{name}: it has no value", "write a value, or remove the key")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -86,10 +86,15 @@ def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, Custom]
     return [(spec_of_custom(custom), custom) for custom in loaded]
 
 
+def labels_of(known: Iterable[MetricSpec]) -> set[str]:
+    """The labels that metrics and detectors can give."""
+    labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
+    return labels | {label for spec in known for label in spec.labels}
+
+
 def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
     """A severity for a label that nothing can give would be read by nobody."""
-    labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
-    labels |= {label for spec in known.values() for label in spec.labels}
+    labels = labels_of(known.values())
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [
         Problem(

@@ -316,7 +316,8 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
          "o.csv:3: category: expected one of capability, efficiency, robustness, got 'capablity' — did you"
          " mean 'capability'?"),
         (ENTRY.replace("checks: none", "types: {id: integer}") % "[{id: 1}]", {},
-         "s.yaml:5:3: types: is for the columns of a CSV file; other values have types of their own — remove types:"),
+         "s.yaml:5:3: types: is for the columns of a CSV file; other values have types of their own —"
+         " remove types:"),
         (ENTRY.replace("checks: none", "types: {qti: integer}") % "orders.csv", {"orders_csv": ORDERS},
          "s.yaml:5:11: types: the rows have no column 'qti' — did you mean 'qty'?"),
         (ENTRY.replace("checks: none", "types: {qty: integer}") % "orders.csv", {"orders_csv": ORDERS},
@@ -357,8 +358,8 @@ def test_each_row_with_a_mistake_is_named(suite: Suite) -> None:
         ENTRY.replace("checks: none", "category: '${row.c}'") % "o.csv", o_csv=f"id,c\n{rows}"
     )
     assert found == [
-        "o.csv:2: category: expected one of capability, efficiency, robustness, got 'x' (also in line 3, 5, 6,"
-        " 8)"
+        "o.csv:2: category: expected one of capability, efficiency, robustness, got 'x'"
+        " (also in line 3, 5, 6, 8)"
     ]
 
 

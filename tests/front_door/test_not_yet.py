@@ -223,7 +223,7 @@ def test_a_reporter_that_is_not_built(project: Project, name: str) -> None:
 
 
 OF_THE_COMMAND_LINE = {
-    *("schema", "import x", "shrink x y", "label x", "judge check x", "judge noise x", "merge x"),
+    *("import x", "shrink x y", "label x", "judge check x", "judge noise x", "merge x"),
     *("run --record-tools f", "run --watch", "run --shard 1/2", "run --backend ray", "run --open"),
     *(
         f"{command} {option} x"

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Discriminator, Tag
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
-from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
+from agenteval.adapters.agents.observing import OR_HOW, ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in, keeps
 from agenteval.adapters.agents.request_template import names_in
@@ -46,16 +46,17 @@ def _form(command: Any) -> str:
 
 
 class CommandOptions(Value):
-    """What an author writes of an agent that is a command, beside what is asked of every agent. ``command``:
-    the program and its arguments, or how a text program is run. ``keep``: a process plays one conversation
-    after another."""
+    """What an author writes of an agent that is a command, beside what is asked of every agent."""
 
     command: Annotated[
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[RunOptions, Tag(_PRINTING)],
         Discriminator(_form),
     ] = ()
+    """Program and its arguments, which speaks JSON lines; {run: […]} prints its answer as text."""
     keep: bool | None = None
-    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by)] = None
+    """Whether a process plays one conversation after the other."""
+    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by), OR_HOW] = None
+    """otlp: the spans that the agent exports show its calls."""
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:

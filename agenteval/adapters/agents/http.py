@@ -16,7 +16,7 @@ from agenteval.adapters.agents.a2a import A2aApi
 from agenteval.adapters.agents.http_api import Api, ApiName, Ask, Later, api_at
 from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
-from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
+from agenteval.adapters.agents.observing import OR_HOW, ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.polling import PollOptions
 from agenteval.adapters.agents.reply_paths import ReplyPaths
 from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
@@ -72,17 +72,29 @@ class HttpOptions(Value):
     """What an author writes of an agent behind a URL, beside what is asked of every agent."""
 
     endpoint: str | None = None
+    """Complete address, such as http://localhost:3000/v1/chat/completions."""
     headers: dict[str, Text] = {}
+    """Headers of each request."""
     api: ApiName | None = None
+    """API that the agent speaks; without it the address tells."""
     body: dict[str, Any] = {}
+    """Keys merged into each request; body.messages go before the conversation."""
     request: dict[str, Any] | None = None
+    """Request of any other JSON API, with ${message} and other names in it."""
     reply: ReplyPaths | None = None
+    """Dotted paths into the reply of such an API."""
     poll: PollOptions | None = None
+    """How an answer that takes several requests is followed."""
     streaming: bool = False
+    """Whether replies are streamed as server-sent events."""
     send_tools: bool = True
+    """Whether requests hold the scenario's tools that have parameters."""
     observed_messages: str | None = None
+    """Path in the reply of the messages of an agent that runs its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by)] = None
+    """Seconds that one request may wait for retries and pauses in all."""
+    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by), OR_HOW] = None
+    """otlp: the spans that the agent exports show its calls."""
 
     @property
     def form(self) -> str:

@@ -8,16 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from agenteval.core.errors import Mistake
-from agenteval.core.value import Count, Number, Value
+from agenteval.core.value import Count, Number, OrWritten, Value
 
 
 class ObserveOptions(Value):
-    """How spans come. ``port``: where the receiver listens, on this machine alone; ``wait_s``: how long a
-    reply's spans are waited for."""
+    """How spans come."""
 
     how: Literal["otlp"] = "otlp"
+    """How spans come: otlp."""
     port: Annotated[Count, Field(ge=0, le=65535)] = 4318
+    """Port of this machine at which spans are received."""
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
+    """Seconds that a reply's spans are waited for."""
 
 
 _FITS = {"http": ("otlp",), "python": ("openai",), "command": ("otlp",)}
@@ -38,6 +40,9 @@ def how_observed(written: Any) -> Any:
 def observed_by(written: Any) -> Any:
     """``otlp`` alone stands for a mapping."""
     return {"how": written} if isinstance(written, str) else written
+
+
+OR_HOW = OrWritten(enum=["otlp"])
 
 
 def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:

@@ -27,16 +27,21 @@ _WORDS = ("error", "message", "detail", "reason")
 
 
 class PollOptions(Value):
-    """How a job is followed. ``job``: the path of its id or URL in the first reply; ``url``: where to ask,
-    with ``${job}`` in it, and relative to the endpoint. Without both the reply's ``Location`` says where.
-    ``status``: the path of its state, one of ``done``, one of ``failed``, or anything else until then."""
+    """How a job is followed. Without ``job`` and ``url`` the reply's ``Location`` says where to ask. Its
+    state is one of ``done``, one of ``failed``, or anything else until then."""
 
     status: Text | None = None
+    """Path of the job's state in a reply."""
     job: Text | None = None
+    """Path of the job's id or URL in the first reply."""
     url: Text | None = None
+    """Where to ask for the job, with ${job} in it; relative to the endpoint."""
     done: ListOf[Text] = DONE
+    """States of a job that has finished."""
     failed: ListOf[Text] = FAILED
+    """States of a job that has failed."""
     every_s: Annotated[Number, Field(gt=0)] = 1.0
+    """Seconds between two requests."""
 
 
 class Job:

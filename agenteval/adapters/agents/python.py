@@ -389,24 +389,27 @@ _EXAMPLE = "target: my_agent.py:agent"
 
 
 class ObjectOptions(Value):
-    """A target with what it needs besides. ``deps`` makes the dependencies of one conversation with an object
-    of a framework."""
+    """A target with what it needs besides."""
 
     object: Text
+    """file.py:attribute or package.module:attribute of the framework's object."""
     deps: Text | None = None
+    """Function that makes the dependencies of one conversation: file.py:function."""
 
 
 class PythonOptions(Value):
-    """What an author writes of an agent in Python, beside what is asked of every agent. ``interpreter``: the
-    one that it runs in, if not this; ``keep``: whether a process of it plays one conversation after another.
-    ``intercept``: by tool, the function of the agent's that the scenario answers for.
-    """
+    """What an author writes of an agent in Python, beside what is asked of every agent."""
 
     target: str | ObjectOptions | None = None
+    """file.py:attribute or package.module:attribute; {object, deps} for a framework's object."""
     intercept: dict[str, Text] = {}
+    """By tool, the function of the agent that the scenario answers for: file.py:function."""
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
+    """Python interpreter that the target runs in, if not this one."""
     keep: bool | None = None
+    """Whether a process of the interpreter plays one conversation after the other."""
     observe: Any = None
+    """openai is accepted and changes nothing: model clients are listened to anyway."""
 
     @property
     def named(self) -> str:

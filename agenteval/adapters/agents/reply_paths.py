@@ -43,22 +43,30 @@ class SessionPlace(Value):
     """Where a server gives its session, if that is not in the body."""
 
     header: Text | None = None
+    """Name of the header that holds the session."""
     cookie: Text | None = None
+    """Name of the cookie that holds the session."""
 
 
 class ReplyPaths(Value):
-    """Dotted paths into a reply. ``delta``: of pieces of text, beside the complete ``text`` in a stream.
-    ``done`` and ``error``: what marks the last event and a failure, a path to something true, or paths with
-    their values."""
+    """Dotted paths into a reply. ``delta`` may stand beside the complete ``text`` of a stream."""
 
     text: Text | None = None
+    """Path of the answer's text."""
     delta: Text | None = None
+    """Path of a piece of the text, in a stream."""
     tool_calls: Text | None = None
+    """Path of the tool calls that the scenario is to answer."""
     messages: Text | None = None
+    """Path of the messages of an agent that runs its own tools."""
     session: Text | SessionPlace | None = None
+    """Path of the session, or the header or cookie that holds it."""
     usage: Text | None = None
+    """Path of the token usage."""
     error: Text | dict[str, Any] | None = None
+    """What marks a failure: a path to something true, or paths with their values."""
     done: Text | dict[str, Any] | None = None
+    """What marks the last event of a stream: a path to something true, or paths with their values."""
 
 
 class Document(NamedTuple):

@@ -50,10 +50,10 @@ _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXE
 
 
 class RunOptions(Value):
-    """A program that prints its answer. ``run``: the program and its arguments, with the names in
-    ``RUN_NAMES`` that each turn fills."""
+    """A program that prints its answer. Each turn fills the names in ``RUN_NAMES``."""
 
     run: tuple[Text, ...]
+    """Program and its arguments; ${message}, ${session} and ${messages_file} are filled in each turn."""
 
     EXAMPLE: ClassVar[str] = '{run: [./bot, "${message}"]}'
 

@@ -145,13 +145,10 @@ def new_id() -> str:
 
 def new_folder(root: Path, name: str) -> Path:
     """The folder of the run ``name``."""
-    home = root / ".agenteval"
-    folder = home / "runs" / name
+    folder = root / ".agenteval" / "runs" / name
     try:
+        runs.home_of(root)
         folder.mkdir(parents=True, mode=0o700)
-        ignore = home / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
     except OSError as error:
         what = f"cannot make the folder of the run, {folder}: {error.strerror}"
         raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None

@@ -14,8 +14,10 @@ from typing import Literal
 
 import anyio
 
+from agenteval.cli.commands import schema
 from agenteval.cli.commands.prepare import Request, prepare
 from agenteval.cli.commands.validate import close_agents
+from agenteval.cli.editor_schemas import Kind
 from agenteval.cli.known import KNOWN
 from agenteval.cli.new_project import texts
 from agenteval.cli.new_project.choosing import Choice, Questions, choose
@@ -133,18 +135,15 @@ def _config_text(choice: Choice) -> str:
 
 def _save(path: Path, text: str, root: Path, mode: Literal["x", "w"]) -> None:
     """Write a file; ``w``: over one that this command has written. Raises ``OSError`` and ``AuthorError``."""
-    kind = {root / CONFIG: "config", root / FIRST: "scenario"}.get(path)
+    kinds: dict[Path, Kind] = {root / CONFIG: "config", root / FIRST: "scenario"}
+    kind = kinds.get(path)
     text = (_schema_line(kind, path, root) if kind else "") + text
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
-def _schema_line(kind: str, file: Path, root: Path) -> str:
+def _schema_line(kind: Kind, file: Path, root: Path) -> str:
     """The first line of a YAML file, by which an editor finds its schema; the schema is written, too."""
-    try:
-        from agenteval.cli.commands import schema  # type: ignore[attr-defined]
-    except ImportError:
-        return ""
     path = schema.place_of(kind, root)
     schema.write(kind, path)
     return f"{schema.editor_line(path, file)}\n"

@@ -153,7 +153,7 @@ def deliver(name: str, text: str, path: Path | None) -> None:
     if path is None:
         print_out(text, form, colors=_wants_color())
         return
-    _replace(path, outgoing(text, form))
+    write_file(path, outgoing(text, form))
     say(f"{name} report: {_shown(path)}")
 
 
@@ -215,7 +215,7 @@ def page(text: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _replace(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
     """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
     (it may hold conversations), unless the file that it replaces was open to others. What is not a file (a
     device, a pipe) is written into."""

@@ -76,6 +76,8 @@ class RunGate(Generic[Settings]):
 
     name: str
     """The key under ``gates``; also that of its rows."""
+    help: str
+    """What an editor shows of the key, in a line."""
     settings: type[Settings]
     """What an author writes under the key. Its ``EXAMPLE`` is shown to who writes something else."""
     rows: Callable[[Settings, Evidence], Iterable[GateRow]]

@@ -40,7 +40,9 @@ class NoRegressionGate(Value):
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
+    """Drop of the mean success rate that is still no regression."""
     scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
+    """Drop of one scenario's success rate that is still no regression."""
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, Epochs]) -> dict[str, tuple[Pairing, Pair]]:
@@ -187,6 +189,7 @@ def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
 
 NO_REGRESSION = RunGate(
     "no_regression",
+    "How far success rates may fall against --baseline.",
     NoRegressionGate,
     _rows,
     _chances,

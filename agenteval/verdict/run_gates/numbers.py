@@ -16,7 +16,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.sample_report import ScenarioReport, p95_is_highest, spread_of
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
-from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
+from agenteval.verdict.effort import MEASURES, UNITS, Measured, lacking, shown
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
 from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate, nothing_before
 from agenteval.verdict.statistics import Outcome
@@ -36,16 +36,20 @@ _PAIRED = "no_worse_than"
 
 
 class NumberGate(Value):
-    """The most that conversations may take: on average (``mean``), the median and 95th percentile (``p50``,
-    ``p95``, nearest rank), each of them (``max``); and how many times as much as in the baseline."""
+    """The most that conversations may take; percentiles by nearest rank."""
 
     EXAMPLE: ClassVar[str] = "{mean: 1500}"
 
     mean: Annotated[Number, Field(ge=0)] | None = None
+    """Highest acceptable mean."""
     p50: Annotated[Number, Field(ge=0)] | None = None
+    """Highest acceptable median."""
     p95: Annotated[Number, Field(ge=0)] | None = None
+    """Highest acceptable 95th percentile."""
     max: Annotated[Number, Field(ge=0)] | None = None
+    """Highest acceptable value of any conversation."""
     no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
+    """Highest acceptable ratio to the baseline; 1.2: a fifth more."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
@@ -286,6 +290,7 @@ def _unapplied(gate: NumberGate, *, repeats: bool) -> str:
 def _gate(name: str) -> RunGate[NumberGate]:
     return RunGate(
         name,
+        f"Highest acceptable {name} of conversations{UNITS.get(name, '').replace(' ', ', in ')}.",
         NumberGate,
         lambda settings, seen: _rows(name, settings, seen),
         lambda settings, ahead: _chances(name, settings, ahead),

@@ -31,8 +31,11 @@ class PassHatKGate(Value):
     EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
 
     k: Annotated[Count, Field(ge=1)]
+    """Number of epochs in a row that succeed."""
     at_least: Annotated[Number, Field(gt=0, le=1)]
+    """Lowest acceptable chance of that."""
     over: Literal["scenario", "suite"] = "scenario"
+    """scenario: holds for each; suite: for their mean."""
 
 
 def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
@@ -96,6 +99,7 @@ def _unapplied(gate: PassHatKGate, *, repeats: bool) -> str:
 
 PASS_HAT_K = RunGate(
     "pass_hat_k",
+    "The chance that k epochs in a row succeed.",
     PassHatKGate,
     _rows,
     _chances,

@@ -32,8 +32,11 @@ class PassRateGate(Value):
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
+    """Success rate from which a scenario is good: red is then improbable."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
+    """Success rate below which a scenario is bad: green is then improbable."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
+    """How sure a verdict is; 0.95: wrong in at most 5 of 100 runs."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PassRateGate:
@@ -141,5 +144,11 @@ def _unapplied(gate: PassRateGate, *, repeats: bool) -> str:
 
 
 PASS_RATE = RunGate(
-    "pass_rate", PassRateGate, _rows, _chances, unapplied=_unapplied, decides_each=lambda _: True
+    "pass_rate",
+    "The true success rate of each scenario, from repeated runs.",
+    PassRateGate,
+    _rows,
+    _chances,
+    unapplied=_unapplied,
+    decides_each=lambda _: True,
 )

@@ -14,7 +14,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Category, Scenario
 from agenteval.core.score import Verdict
-from agenteval.core.value import Number, Value
+from agenteval.core.value import Number, OrWritten, Value
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
 from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
 from agenteval.verdict.thresholds import is_lost
@@ -27,8 +27,10 @@ class ShareGate(Value):
     """The least share: a number, or ``{at_least: …}``."""
 
     EXAMPLE: ClassVar[str] = "0.9"
+    SHORT: ClassVar[OrWritten] = OrWritten(type="number", exclusiveMinimum=0, maximum=1)
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
+    """Lowest acceptable share."""
 
     @model_validator(mode="before")
     @classmethod
@@ -176,6 +178,7 @@ _SHARES = {
 def _gate(name: str) -> RunGate[ShareGate]:
     return RunGate(
         name,
+        f"Lowest acceptable share, over all {_SHARES[name].whose}: a number, or {{at_least: …}}.",
         ShareGate,
         lambda settings, seen: _rows(name, settings, seen),
         lambda _, ahead: _chances(name, ahead),

@@ -1,0 +1,273 @@
+"""The two schemas that editors read: of a scenario file, and of the configuration. Each name comes from the
+object that has it: models, adapters, gates, metrics, reporters, detectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel
+
+from agenteval.cli.known import KNOWN
+from agenteval.core.config import KIND_BY_KEY, AgentConfig, Config, ProfileSelection
+from agenteval.core.providers import PROVIDERS
+from agenteval.core.scenario import RowsSpec, Scenario
+from agenteval.files.editor_schema import (
+    Definitions,
+    Schema,
+    any_of,
+    definitions_of,
+    laid_over,
+    ref,
+    refuse_null,
+)
+from agenteval.files.loading import CaseKeys
+from agenteval.files.profiles import KEY as PROFILES
+from agenteval.files.prompts import PROMPT_FILES
+from agenteval.files.validation import NEVER_EMPTY
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.judging import labels_of
+from agenteval.scoring.metrics import built_in
+from agenteval.verdict.run_gates import RUN_GATES
+from agenteval.verdict.run_gates.gate import RunGate
+
+Kind: TypeAlias = Literal["scenario", "config"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MADE_BY = "Written by `agenteval schema`, which overwrites it."
+_ROW = r"\$\{row\."
+_VARIABLE = r"\$\{"
+_NULL: Schema = {"type": "null"}
+_ANY_TEXT: Schema = {"type": "string"}
+_NO_TYPE = [None, ""]
+"""What an agent's type may be where the other keys say it."""
+_QUIET = {"doNotSuggest": True}
+"""An editor has the key from elsewhere."""
+
+
+def schema_of(kind: Kind) -> Schema:
+    """The schema of a scenario file, or of ``agenteval.yaml``."""
+    top, definitions = _config() if kind == "config" else _scenario_file()
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$comment": MADE_BY,
+        **top,
+        "definitions": _reachable(top, definitions),
+    }
+
+
+def _reachable(top: Schema, definitions: Definitions) -> Definitions:
+    found: Definitions = {}
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            name = str(value.get("$ref", "")).rpartition("/")[2]
+            if name in definitions and name not in found:
+                found[name] = definitions[name]
+                look(definitions[name])
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            look(each)
+
+    look(top)
+    return dict(sorted(found.items()))
+
+
+def _closed(properties: Mapping[str, Any]) -> Schema:
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False}
+
+
+def _if(condition: Schema, then: Schema, otherwise: Schema) -> Schema:
+    return {"if": condition, "then": then, "else": otherwise}
+
+
+def _any_key(*names: str) -> Schema:
+    required = [{"required": [name]} for name in names]
+    return required[0] if len(required) == 1 else {"anyOf": required}
+
+
+# ── scenario files ───────────────────────────────────────────────────────────────────────────────
+
+_DEFAULTS = "Keys for every entry of this file: mappings are merged deeply, everything else is replaced."
+_LISTS = {
+    "scenarios": "The scenarios of this file.",
+    "cases": "Test cases, one input each; or a CSV or JSONL file of them.",
+}
+
+
+def _scenario_file() -> tuple[Schema, Definitions]:
+    made = definitions_of((Scenario, CaseKeys, RowsSpec), _ROW)
+    keys = made["Scenario"]["properties"]
+    keys |= made["RowsSpec"]["properties"]
+    _key_by(made, "Threshold", keys["thresholds"], _metrics())
+    for kind, name in (("scenario", "Scenario"), ("case", "CaseKeys")):
+        for path in NEVER_EMPTY[kind]:
+            refuse_null(made, name, path.split("."))
+    case_keys = {**keys, **made["CaseKeys"]["properties"]}
+    defaults = made["Defaults"] = _closed(case_keys)
+    made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
+    over = {key: laid_over(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
+    for name in over.values():
+        # Null takes away a check of the defaults, and nothing else.
+        made[name]["properties"]["expect"] |= ref(laid_over("Expectation", made, suffix="OrNull", nulls=True))
+    made["Defaults"] = made[laid_over("Defaults", made, suffix="OverDefaults")] if defaults else {}
+    named, begun = _any_key("name", "id"), _any_key("turns", "goal")
+    made["Scenario"]["allOf"] = [named, begun]
+    made["Case"] |= {"required": ["input"], "allOf": [named]}
+    made["Entries"], made["EntriesOverDefaults"] = _lists(_ENTRIES), _lists(over)
+    for name in _ENTRIES.values():
+        # A file that has nothing yet may become any of them.
+        own = {**made[name]["properties"], **_lists(_ENTRIES)["properties"]}
+        made[f"Only{name}"] = made[name] | _closed(own)
+    return {
+        "title": "A scenario file of agenteval",
+        "type": "object",
+        **_if(
+            _any_key(*_ENTRIES),
+            _if(_any_key("defaults"), ref("EntriesOverDefaults"), ref("Entries")),
+            _if(_any_key("input"), ref("OnlyCase"), ref("OnlyScenario")),
+        ),
+    }, made
+
+
+_ENTRIES = {"scenarios": "Scenario", "cases": "Case"}
+
+
+def _lists(entries: Mapping[str, str]) -> Schema:
+    lists: Schema = {
+        key: {"description": _LISTS[key], "type": "array", "items": ref(name)}
+        for key, name in entries.items()
+    }
+    lists["cases"]["type"] = ["array", "string"]
+    return _closed({**lists, "defaults": {"description": _DEFAULTS, **ref("Defaults")}})
+
+
+def _metrics() -> list[str]:
+    return [spec.name for spec in built_in()]
+
+
+def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
+    """Have an editor propose the usual keys of a ``mapping``; ``of`` names what stands there."""
+    made[of] = mapping["additionalProperties"]
+    mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
+
+
+# ── the configuration ────────────────────────────────────────────────────────────────────────────
+
+
+def _config() -> tuple[Schema, Definitions]:
+    adapters = {kind: adapter.options for kind, adapter in KNOWN.agents.shipped.items()}
+    gates = [gate.settings for gate in RUN_GATES]
+    made = definitions_of([Config, AgentConfig, ProfileSelection, *gates, *adapters.values()], _VARIABLE)
+    keys = made["Config"]["properties"]
+    made["GatesConfig"] = _closed({gate.name: _gate(gate) for gate in RUN_GATES})
+    made["ModelConfig"]["properties"]["model"] |= _model_name()
+    made["ModelsConfig"]["properties"] |= _models(made["ModelsConfig"]["properties"])
+    made["ReporterChoice"]["properties"]["name"] |= _choice(KNOWN.reporters.names())
+    keys |= {
+        "metrics": _described(keys["metrics"], _list_of(any_of([_choice(_metrics()), _ANY_TEXT]), "all")),
+        "detectors": _described(keys["detectors"], any_of([_list_of(_choice(DETECTORS), "all"), _NULL])),
+        "reporters": _described(keys["reporters"], _reporters(KNOWN.reporters.names())),
+    }
+    _key_by(made, "Threshold", keys["thresholds"], _metrics())
+    _key_by(made, "Severity", keys["severities"], sorted(labels_of(built_in())))
+    _key_by(made, "PromptFile", keys["prompts"], PROMPT_FILES)
+    keys["prompts"]["additionalProperties"] = False
+    closed = _agents(made, adapters)
+    own = {key: each for key, each in keys.items() if key != PROFILES}
+    agents = {**keys["agents"], "additionalProperties": ref("AnyAgent")}
+    made["Profile"] = _closed({**own, "agent": _described(keys["agent"], ref("AnyAgent")), "agents": agents})
+    made["Profile"] = made[laid_over("Profile", made, suffix="OrNull", nulls=True)]
+    made["Profile"]["properties"] |= made["ProfileSelection"]["properties"]
+    keys[PROFILES]["additionalProperties"] = any_of([ref("Profile"), _NULL])
+    top = {**made["Config"], "title": "The configuration of agenteval", "allOf": [closed, _without_custom()]}
+    return top, made
+
+
+def _gate(gate: RunGate[Any]) -> Schema:
+    short = getattr(gate.settings, "SHORT", None)
+    forms = [*([short.short] if short else ()), ref(gate.settings.__name__)]
+    return {"description": gate.help, **any_of(forms)}
+
+
+def _described(by: Schema, schema: Schema) -> Schema:
+    return {"description": by["description"], **schema} if "description" in by else schema
+
+
+def _choice(names: Iterable[str], *others: str) -> Schema:
+    """``others``: expressions for what is taken, and not proposed."""
+    return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
+
+
+def _list_of(item: Schema, *instead: str) -> Schema:
+    """A list, or one item alone; or a word."""
+    return any_of([{"enum": list(instead)}, item, {"type": "array", "items": item}])
+
+
+def _reporters(names: Iterable[str]) -> Schema:
+    with_path = {"type": "string", "pattern": rf"^\s*({_one_of(names)})\s*(=|$)|{_VARIABLE}"}
+    named: Schema = {"anyOf": [{"enum": list(names)}, with_path]}
+    return any_of([named, {"type": "array", "items": any_of([named, ref("ReporterChoice")])}])
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return "|".join(names)
+
+
+def _model_name() -> Schema:
+    providers = PROVIDERS.names()
+    return {
+        "type": "string",
+        "pattern": rf"^({_one_of(providers)})/.*\S|{_VARIABLE}",
+        "patternErrorMessage": f"Expected PROVIDER/MODEL, with one of {', '.join(providers)}.",
+    }
+
+
+def _models(roles: Mapping[str, Schema]) -> Schema:
+    """Each role takes PROVIDER/MODEL alone, too."""
+    forms = [_model_name(), ref("ModelConfig"), _NULL]
+    return {role: _described(each, any_of(forms)) for role, each in roles.items()}
+
+
+def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
+    """Write the definitions of agents, and return the rule of those that are laid over another one: they have
+    the keys of an agent, unless that one is of another package's kind."""
+    common = made["AgentConfig"]["properties"]
+    common["type"] = _described(common["type"], any_of([_choice(KNOWN.agents.names(), "^$"), _NULL]))
+    options = {kind: made[model.__name__]["properties"] for kind, model in adapters.items()}
+    every = {**common, **{key: each for own in options.values() for key, each in own.items()}}
+    each: Schema = {**_closed(every), **_any_key(*KIND_BY_KEY, "type")}
+    for key, kind in KIND_BY_KEY.items():
+        is_kind = {"properties": {"type": {"const": kind}}, "required": ["type"]}
+        is_by_key = {"properties": {"type": {"enum": _NO_TYPE}}, "required": [key]}
+        made[f"Agent_{kind}"] = {**_closed({**common, **options[kind]}), **_any_key(key, "options")}
+        each = _if({"anyOf": [is_kind, is_by_key]}, ref(f"Agent_{kind}"), each)
+    others = {"properties": {"type": {"not": {"enum": [*adapters, *_NO_TYPE]}}}, "required": ["type"]}
+    made["AgentConfig"] = {"type": "object", **_if(others, {"properties": common}, each)}
+    made["AnyAgent"] = {"type": "object", "properties": every}
+    over = laid_over("AnyAgent", made, suffix="OverAgent")
+    made["Config"]["properties"]["compare"]["items"] = {**made[over], "required": ["name"]}
+    keys = _if(others, {}, {"propertyNames": {"enum": list(every)}})
+    layered: Schema = {"compare": {"items": keys, **_QUIET}}
+    within = {"agent": keys | _QUIET, "agents": {"additionalProperties": keys, **_QUIET}, **layered}
+    profile = {"additionalProperties": {"properties": within}, **_QUIET}
+    return _if(
+        {"properties": {"agent": others}, "required": ["agent"]},
+        {},
+        {"properties": {**layered, PROFILES: profile}},
+    )
+
+
+def _without_custom() -> Schema:
+    """What metrics and labels may be called where no metric or prompt of the author's own brings others."""
+    metrics = {"propertyNames": {"enum": _metrics()}}
+    return _if(
+        _any_key("custom_metrics", "prompts"),
+        {},
+        {
+            "properties": {
+                "metrics": _list_of(_choice(_metrics()), "all") | _QUIET,
+                "thresholds": metrics | _QUIET,
+                "severities": {"propertyNames": {"enum": sorted(labels_of(built_in()))}, **_QUIET},
+            }
+        },
+    )

@@ -1,0 +1,319 @@
+"""Models as JSON Schema for an editor: what an author may write, each key with its line of help.
+
+Draft-07, which the YAML language server and ``check-jsonschema`` both read in full.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from agenteval.core.expressions import expression
+
+Schema: TypeAlias = dict[str, Any]
+Definitions: TypeAlias = dict[str, Schema]
+
+_IN_REFERENCE = "#/definitions/"
+_WHOLE = r"^\s*[-+]?[0-9]+\s*$"
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+_TRUTH = "^(" + "|".join(
+    "".join(f"[{c}{c.upper()}]" for c in word)
+    for word in ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f")
+) + "|[01])$"  # fmt: skip
+"""Texts that pydantic takes for a number or a truth value. JavaScript's expressions have no ``(?i)``."""
+
+
+_UPPER = expression("([A-Z])")
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": _IN_REFERENCE + name}
+
+
+def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
+    """The models and all that they are made of, by class name. ``reference``: an expression for texts that
+    may stand for any number, truth value or choice, since something is put in later."""
+    generator = type("_Generator", (_EditorSchema,), {"reference": reference})
+    _, made = models_json_schema(
+        [(model, "validation") for model in models],
+        ref_template=_IN_REFERENCE + "{model}",
+        schema_generator=generator,
+    )
+    found = made["$defs"]
+    choices = {_IN_REFERENCE + name: each for name, each in found.items() if _is_choice(each)}
+    return {name: _simplified(each, choices) for name, each in found.items() if not _is_choice(each)}
+
+
+def _is_nothing(default: Any) -> bool:
+    return default is None or default in ("", [], {}) or isinstance(default, dict | list)
+
+
+def _yaml(value: Any) -> str:
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def _is_choice(schema: Schema) -> bool:
+    return "enum" in schema.get("anyOf", ({},))[0]
+
+
+class _EditorSchema(GenerateJsonSchema):
+    reference = ""
+
+    def _or_text(self, schema: Schema, pattern: str, meant: str) -> Schema:
+        text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": meant}
+        return {"anyOf": [schema, text]}
+
+    def int_schema(self, schema: Any) -> Schema:
+        return self._or_text(super().int_schema(schema), _WHOLE, "Expected a whole number.")
+
+    def float_schema(self, schema: Any) -> Schema:
+        return self._or_text(super().float_schema(schema), _NUMBER, "Expected a number.")
+
+    def bool_schema(self, schema: Any) -> Schema:
+        made = {"type": ["boolean", "integer"], "minimum": 0, "maximum": 1}
+        return self._or_text(made, _TRUTH, "Expected true or false.")
+
+    def literal_schema(self, schema: Any) -> Schema:
+        return self._choice(schema["expected"])
+
+    def enum_schema(self, schema: Any) -> Schema:
+        return self._choice([member.value for member in schema["members"]])
+
+    def _choice(self, values: Sequence[str]) -> Schema:
+        return {"anyOf": [{"enum": list(values)}, {"type": "string", "pattern": self.reference}]}
+
+    def model_schema(self, schema: Any) -> Schema:
+        made = super().model_schema(schema)
+        model = schema["cls"]
+        for name in getattr(model, "INTERNAL", ()):
+            made["properties"].pop(name, None)
+        for name, line in help_of(model).items():
+            if each := made["properties"].get(name):
+                default = each.pop("default", None)
+                each["description"] = line if _is_nothing(default) else f"{line} Default: {_yaml(default)}."
+        made.pop("description", None)
+        return made | {"title": _UPPER.sub(r" \1", model.__name__).strip().capitalize()}
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+# ── help ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def help_of(model: type[BaseModel]) -> dict[str, str]:
+    """The docstring beneath each field of a model, those of its parents included."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        found |= _help_in(each.__module__).get(each.__qualname__, {}) if issubclass(each, BaseModel) else {}
+    return found
+
+
+@cache
+def _help_in(module: str) -> dict[str, dict[str, str]]:
+    """By class, as the module's source has them. Without a source there is no help, and all else holds."""
+    with suppress(OSError, TypeError):
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+        return {
+            node.name: dict(_documented(node.body))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef)
+        }
+    return {}
+
+
+def _documented(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for field, below in pairwise(body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(line))):
+                yield name, " ".join(line.split())
+
+
+# ── fewer words for the same ─────────────────────────────────────────────────────────────────────
+
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""What pydantic calls the bounds of a number that a validator of ours looks at first."""
+
+
+def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
+    """``choices``: definitions that stand better where they are referred to."""
+    if isinstance(schema, list):
+        return [_simplified(each, choices) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: Schema = {}
+    for key, value in schema.items():
+        if key == "properties":
+            made[key] = {name: _simplified(each, choices) for name, each in value.items()}
+        elif key == "$ref" and value in choices:
+            made["anyOf"] = choices[str(value)]["anyOf"]
+        elif key != "discriminator":
+            made[_BOUNDS.get(key) or key] = _simplified(value, choices)
+    alternatives = made.pop("anyOf", None) or made.pop("oneOf", None)
+    return made if alternatives is None else any_of(alternatives, made)
+
+
+def any_of(alternatives: Iterable[Schema], around: Mapping[str, Any] = {}) -> Schema:
+    """One of these. Those that say nothing of each other's types become one: an editor then has one message
+    for a mistake and not one for each. ``around``: keywords beside; bounds belong to the numbers."""
+    merged: list[Schema] = []
+    flat = list(_flat(alternatives))
+    takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
+    apart = "array" if any("enum" in each for each in flat) else ""
+    for each in flat:
+        if not (takes_any_text and each.get("type") == "string" and "pattern" in each):
+            _merge(merged, each, apart)
+    outer = dict(around)
+    bounds = {key: outer.pop(key) for key in _BOUNDS.values() if key in outer}
+    return _by_shape([each | bounds if "type" in each else each for each in merged]) | outer
+
+
+def _by_shape(schemas: list[Schema]) -> Schema:
+    """Mappings and lists apart, so that a mistake within one is not said to be of the wrong type. An editor
+    begins the first of the types."""
+    for shape in ("object", "array"):
+        here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
+        if 0 < len(here) < len(schemas):
+            rest = [each for each in schemas if each not in here]
+            types = [name for each in rest for name in _types(each) or ["string"]]
+            is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
+            others = _by_shape(rest)
+            if len(rest) == 1:  # its type is said by the whole, and would be a second message
+                others = {key: each for key, each in others.items() if key != "type"}
+            types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
+            return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _flat(alternatives: Iterable[Schema]) -> Iterator[Schema]:
+    for each in alternatives:
+        if set(each) == {"anyOf"}:
+            yield from _flat(each["anyOf"])
+        elif set(each) == {"type", "if", "then", "else"} and set(each["if"]) == {"type"}:
+            types = [name for name in each["type"] if name != each["if"]["type"]]
+            is_whole = {"type", "anyOf", "enum"} & set(each["else"])
+            yield from _flat((each["then"], each["else"] if is_whole else _typed(types) | each["else"]))
+        else:
+            yield each
+
+
+def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
+    """Add one, to another where neither says anything of the other's types. ``apart``: a type that stays."""
+    if each in merged:
+        return
+    for other in merged:
+        if set(each) == set(other) == {"enum"}:
+            other["enum"] += [value for value in each["enum"] if value not in other["enum"]]
+            return
+        if "type" in each and "type" in other and "enum" not in {*each, *other}:
+            mine, theirs = _types(each), _types(other)
+            if apart in (*mine, *theirs) or set(mine) & set(theirs):
+                continue
+            if not set(each) & set(other) - {"type", "description"}:
+                other |= each | _typed((*theirs, *mine))
+                return
+    merged.append(dict(each))
+
+
+def _typed(types: Iterable[str]) -> Schema:
+    named = sorted(types, key="string".__ne__)
+    return {"type": named[0] if len(named) == 1 else named} if named else {}
+
+
+def _types(schema: Schema) -> list[str]:
+    found = schema.get("type", [])
+    return [found] if isinstance(found, str) else found
+
+
+# ── null, where it would be a check that never holds anything ─────────────────────────────────────
+
+
+def refuse_null(definitions: Definitions, name: str, path: Sequence[str]) -> None:
+    """Take null from what is at a ``path`` in ``name``; ``*`` stands for any key or item."""
+    *around, last = path
+    owners = [definitions[name]]
+    for key in around:
+        owners = [found for owner in owners for found in _values(owner, key, definitions)]
+    for owner in owners:
+        for key in owner.get("properties", ()):
+            if last in (key, "*"):
+                owner["properties"][key] = _without_null(owner["properties"][key])
+
+
+def _values(schema: Schema, key: str, definitions: Definitions) -> Iterator[Schema]:
+    below = schema.get("items") if key == "*" else schema.get("properties", {}).get(key)
+    yield from _resolved(below or {}, definitions)
+
+
+def _resolved(schema: Schema, definitions: Definitions) -> Iterator[Schema]:
+    """The schema, and each that it leaves the choice of."""
+    yield definitions[schema["$ref"].removeprefix(_IN_REFERENCE)] if "$ref" in schema else schema
+    for each in (*schema.get("anyOf", ()), *(schema[key] for key in ("then", "else") if key in schema)):
+        yield from _resolved(each, definitions)
+
+
+def _without_null(schema: Schema) -> Schema:
+    form = {key: each for key, each in schema.items() if key in ("type", "anyOf", "if", "then", "else")}
+    around = {key: each for key, each in schema.items() if key not in form}
+    parts = list(_flat([form]))
+    if parts == [form]:
+        return around | _typed(each for each in _types(form) if each != "null")
+    return any_of([_without_null(each) for each in parts if each != {"type": "null"}], around)
+
+
+# ── what is laid over something else ─────────────────────────────────────────────────────────────
+
+
+def laid_over(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
+    """The name of a definition that takes a part of what ``name`` takes: it is merged over another value of
+    that kind, so nothing is missing in it. ``nulls``: null takes away what is there. Lists are replaced, and
+    are whole."""
+    made = f"{name}{suffix}"
+    if made not in definitions:
+        definitions[made] = {}  # it may hold itself
+        definitions[made] = _laid_over(definitions[name], definitions, nulls, suffix)
+    return made
+
+
+def _laid_over(schema: Schema, definitions: Definitions, nulls: bool, suffix: str) -> Schema:
+    def below(each: Any) -> Any:
+        return _laid_over(each, definitions, nulls, suffix) if isinstance(each, dict) else each
+
+    def value(each: Any) -> Any:
+        if not nulls or not isinstance(each, dict) or not each:
+            return below(each)
+        each = below(each)
+        told = {key: each[key] for key in ("description", "default") if key in each}
+        return any_of([{k: v for k, v in each.items() if k not in told}, {"type": "null"}], told)
+
+    made: Schema = {}
+    for key, each in schema.items():
+        if key == "$ref":
+            part = str(each).removeprefix(_IN_REFERENCE)
+            made |= ref(laid_over(part, definitions, nulls=nulls, suffix=suffix))
+        elif key == "properties":
+            made[key] = {name: value(part) for name, part in each.items()}
+        elif key == "additionalProperties":
+            made[key] = value(each)
+        elif key == "anyOf":
+            made[key] = [below(part) for part in each]
+        elif key in ("then", "else"):
+            made[key] = below(each)
+        elif key != "required":
+            made[key] = each
+    return made
