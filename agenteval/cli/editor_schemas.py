@@ -103,13 +103,13 @@ def _scenario_file() -> tuple[Schema, Definitions]:
         for path in NEVER_EMPTY[kind]:
             refuse_null(made, name, path.split("."))
     case_keys = {**keys, **made["CaseKeys"]["properties"]}
-    defaults = made["Defaults"] = _closed(case_keys)
+    made["Defaults"] = _closed(case_keys)
     made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
     over = {key: laid_over(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
     for name in over.values():
         # Null takes away a check of the defaults, and nothing else.
         made[name]["properties"]["expect"] |= ref(laid_over("Expectation", made, suffix="OrNull", nulls=True))
-    made["Defaults"] = made[laid_over("Defaults", made, suffix="OverDefaults")] if defaults else {}
+    made["Defaults"] = made[laid_over("Defaults", made, suffix="OverDefaults")]
     named, begun = _any_key("name", "id"), _any_key("turns", "goal")
     made["Scenario"]["allOf"] = [named, begun]
     made["Case"] |= {"required": ["input"], "allOf": [named]}
@@ -204,20 +204,16 @@ def _list_of(item: Schema, *instead: str) -> Schema:
 
 
 def _reporters(names: Iterable[str]) -> Schema:
-    with_path = {"type": "string", "pattern": rf"^\s*({_one_of(names)})\s*(=|$)|{_VARIABLE}"}
+    with_path = {"type": "string", "pattern": rf"^\s*({'|'.join(names)})\s*(=|$)|{_VARIABLE}"}
     named: Schema = {"anyOf": [{"enum": list(names)}, with_path]}
     return any_of([named, {"type": "array", "items": any_of([named, ref("ReporterChoice")])}])
-
-
-def _one_of(names: Iterable[str]) -> str:
-    return "|".join(names)
 
 
 def _model_name() -> Schema:
     providers = PROVIDERS.names()
     return {
         "type": "string",
-        "pattern": rf"^({_one_of(providers)})/.*\S|{_VARIABLE}",
+        "pattern": rf"^({'|'.join(providers)})/.*\S|{_VARIABLE}",
         "patternErrorMessage": f"Expected PROVIDER/MODEL, with one of {', '.join(providers)}.",
     }
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from agenteval.core.expressions import expression
+from agenteval.files.yaml_scalars import canonical_text
 
 Schema: TypeAlias = dict[str, Any]
 Definitions: TypeAlias = dict[str, Schema]
@@ -51,20 +52,6 @@ def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definit
     found = made["$defs"]
     choices = {_IN_REFERENCE + name: each for name, each in found.items() if _is_choice(each)}
     return {name: _simplified(each, choices) for name, each in found.items() if not _is_choice(each)}
-
-
-def _is_nothing(default: Any) -> bool:
-    return default is None or default in ("", [], {}) or isinstance(default, dict | list)
-
-
-def _yaml(value: Any) -> str:
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
 
 
 def _is_choice(schema: Schema) -> bool:
@@ -104,8 +91,10 @@ class _EditorSchema(GenerateJsonSchema):
             made["properties"].pop(name, None)
         for name, line in help_of(model).items():
             if each := made["properties"].get(name):
+                # Not as `default`: an editor would write it into the file.
                 default = each.pop("default", None)
-                each["description"] = line if _is_nothing(default) else f"{line} Default: {_yaml(default)}."
+                is_shown = default != "" and isinstance(default, str | int | float)
+                each["description"] = f"{line} Default: {canonical_text(default)}." if is_shown else line
         made.pop("description", None)
         return made | {"title": _UPPER.sub(r" \1", model.__name__).strip().capitalize()}
 
@@ -218,7 +207,7 @@ def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
         return
     for other in merged:
         if set(each) == set(other) == {"enum"}:
-            other["enum"] += [value for value in each["enum"] if value not in other["enum"]]
+            other["enum"] = list(dict.fromkeys([*other["enum"], *each["enum"]]))
             return
         if "type" in each and "type" in other and "enum" not in {*each, *other}:
             mine, theirs = _types(each), _types(other)
@@ -298,8 +287,8 @@ def _laid_over(schema: Schema, definitions: Definitions, nulls: bool, suffix: st
         if not nulls or not isinstance(each, dict) or not each:
             return below(each)
         each = below(each)
-        told = {key: each[key] for key in ("description", "default") if key in each}
-        return any_of([{k: v for k, v in each.items() if k not in told}, {"type": "null"}], told)
+        around = {key: each[key] for key in ("description",) if key in each}
+        return any_of([{k: v for k, v in each.items() if k not in around}, {"type": "null"}], around)
 
     made: Schema = {}
     for key, each in schema.items():

@@ -236,6 +236,7 @@ _CONFIG_MISTAKES = {
     "a threshold of no metric": ("thresholds: {helpfullness: 3}\n", "thresholds", 2),
     "an unknown severity": ("fail_on_severity: hgih\n", "fail_on_severity", 2),
     "a severity of no label": ("severities: {wrong tol: low}\n", "severities", 2),
+    "a severity that is none": ("severities: {wrong tool: none}\n", "severities.wrong tool", 2),
     "an unknown detector": ("detectors: [leek]\n", "detectors.0", 2),
     "an unknown reporter": ("reporters: [jsn]\n", "reporters.0", 2),
     "an unknown reporter alone": ("reporters: jsn\n", "reporters", 2),

@@ -12,6 +12,7 @@ import pytest
 from agenteval.cli.commands.schema import write
 from agenteval.cli.editor_schemas import KINDS
 from tests.front_door.test_schema import CONFIGURATIONS, MISTAKES, SCENARIOS, Wrong
+from tests.support.kit import Project
 from tests.support.language_server import LanguageServer
 
 COMMAND = shutil.which("yaml-language-server")
@@ -32,6 +33,19 @@ def servers() -> Iterator[dict[str, LanguageServer]]:
         yield started
         for server in started.values():
             server.close()
+
+
+def test_the_line_that_the_command_prints_is_all_it_takes(project: Project) -> None:
+    assert COMMAND
+    project.config()
+    printed = project.call("schema").out.splitlines()
+    for name, folder in (("agenteval.yaml", project.root), ("scenarios/*.yaml", project.root / "scenarios")):
+        (line,) = [
+            each.partition("  ")[2].strip() for each in map(str.strip, printed) if each.startswith(name)
+        ]
+        server = LanguageServer(COMMAND, None, folder)
+        assert server.mistakes(f"{line}\nepochs: many\n")[0] == (2, "Expected a whole number.")
+        server.close()
 
 
 def test_shipped_files_are_right(servers: dict[str, LanguageServer]) -> None:

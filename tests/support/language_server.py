@@ -17,15 +17,17 @@ CURSOR = "¦"
 
 
 class LanguageServer:
-    """``schema``: what all files are completed and checked by."""
+    """``schema``: what all files are completed and checked by, if they name none. ``folder``: where
+    they are."""
 
-    def __init__(self, command: str, schema: Path) -> None:
+    def __init__(self, command: str, schema: Path | None, folder: Path = Path("/suite")) -> None:
+        self._folder = folder
         self._settings = {
             "validate": True,
             "completion": True,
             "hover": True,
             "schemaStore": {"enable": False},
-            "schemas": {schema.as_uri(): ["*.yaml"]},
+            "schemas": {schema.as_uri(): ["*.yaml"]} if schema else {},
         }
         self._process = subprocess.Popen([command, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ids = count(1)
@@ -69,7 +71,7 @@ class LanguageServer:
         return self._ask(f"textDocument/{method}", asked)
 
     def _open(self, text: str) -> str:
-        uri = f"file:///suite/{next(self._ids)}.yaml"
+        uri = (self._folder / f"{next(self._ids)}.yaml").as_uri()
         document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
         self._send("textDocument/didOpen", {"textDocument": document})
         return uri
