@@ -188,6 +188,15 @@ def test_a_framework_object_in_a_package_with_an_environment_of_its_own(project:
     assert "- run: .venv/bin/pip install -r requirements.txt\n" in steps
 
 
+def test_the_graph_that_langgraph_json_names(project: Project) -> None:
+    project.write("src/shop/graph.py", GRAPH.replace(".words", "words"))
+    project.write("src/shop/app.py", "from .graph import graph\n\nchosen = graph\n")
+    project.write("langgraph.json", '{"graphs": {"shop": "./src/shop/app.py:chosen", "odd": 3}}')
+    done = init(project, "--no-try")
+    assert config_of(project) == {"target": "src/shop/app.py:chosen"}, done.all
+    assert "also found: src/shop/graph.py:graph" in done.out
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 @pytest.mark.parametrize("package", ["only_there", "json"])
 def test_an_environment_is_named_where_it_is_needed(project: Project, package: str) -> None:

@@ -49,7 +49,7 @@ def _printed(words: list[str], typed: str, root: Path) -> bytes:
 def node_program(root: Path) -> list[str]:
     """The words that start the program of a Node project; none where there is no such project, or where it
     is a web service."""
-    package = _package(root)
+    package = json_object(root / "package.json")
     if not _SERVICES.isdisjoint(package.get("dependencies") or ()):
         return []
     scripts, programs = package.get("scripts"), package.get("bin")
@@ -63,9 +63,10 @@ def node_program(root: Path) -> list[str]:
     return words
 
 
-def _package(root: Path) -> dict[str, Any]:
+def json_object(path: Path) -> dict[str, Any]:
+    """What a file of the project's tools says; nothing if there is none."""
     try:
-        found = json.loads(read_file(root / "package.json"))
+        found = json.loads(read_file(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -20,6 +20,7 @@ from agenteval.agentside.targets.deciding import (
     SESSION_NAMES,
     TEXT_NAMES,
 )
+from agenteval.cli.new_project.programs import json_object
 from agenteval.files.plain_files import read_file
 
 MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
@@ -74,10 +75,21 @@ def find_python_agents(root: Path) -> PythonFiles:
     own = {part for path in paths for part in (path.stem, *path.relative_to(root).parts[:-1])}
     modules = [each for path in paths if (each := _parsed(path, root, own)) is not None]
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
-    agents = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
+    found = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
+    agents = list({each.target: each for each in (*_declared(root), *found)}.values())
     imported = {name for module in modules for name in module.packages}
     missing = sorted(each for each in imported - own - sys.stdlib_module_names if not _is_here(each))
     return PythonFiles(tuple(agents), tuple(missing))
+
+
+def _declared(root: Path) -> Iterator[PythonAgent]:
+    """The graphs that a project names for LangGraph's own tools, in ``langgraph.json``."""
+    graphs = json_object(root / "langgraph.json").get("graphs")
+    for entry in graphs.values() if isinstance(graphs, dict) else ():
+        target = entry.get("path") if isinstance(entry, dict) else entry
+        file, _, name = target.rpartition(":") if isinstance(target, str) else ("", "", "")
+        if file.endswith(".py") and (root / file).is_file():
+            yield PythonAgent(f"{Path(os.path.normpath(file)).as_posix()}:{name}", "LangGraph", True)
 
 
 def own_interpreter(root: Path, top: Path) -> str:
