@@ -113,6 +113,9 @@ def decide(report: Report) -> Decision:
         )
     if report.run.command[:1] == ("score",):
         gates = tuple(_of_records(row, report, samples) for row in gates)
+    elif report.finished and report.finished.outcome == "fail_fast":  # which is gone on with by nothing
+        again = "the same run without --fail-fast"
+        gates = tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in gates)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -205,6 +206,21 @@ def test_after_the_first_failure_nothing_more_is_begun(project: Project) -> None
     assert done.code == 1
     assert asked(project) == []
     assert events(project)[-1]["outcome"] == "fail_fast"
+
+
+def test_what_the_first_failure_stopped_is_decided_by_a_run_without_it(project: Project) -> None:
+    project.agent("def agent(messages): return messages[-1]['content']")
+    project.config("agent_concurrency: 1")
+    rows = ", ".join(f"{{n: {number}}}" for number in range(1, 8))
+    project.scenarios(
+        f"scenarios: [{{id: 'a-${{row.n}}', rows: [{rows}], turns: ['say ${{row.n}}'],"
+        " expect: {output: {contains: ['1']}}}]\n"
+    )
+    done = project.call("run", "--fail-fast")
+    assert done.code == 1
+    assert "never ran" in done.out
+    assert re.search(r"to decide: +the same run without --fail-fast", done.out)
+    assert "--resume" not in done.out, "it would start nothing more"
 
 
 def test_the_baseline_is_that_of_the_beginning(project: Project) -> None:
