@@ -153,6 +153,61 @@ def test_a_number_stays_as_it_was_written_where_text_is_asked_for(suite: Suite) 
     assert (turn.user, turn.expect.output.contains, other.user) == ("1.50", ("1.50",), "2.0")
 
 
+MORE = '{"l": [12, 13], "p": 1e5, "t": {"forbidden": [{"name": "x"}]}}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"o_csv": f'id,n,more\na,1.50,"{MORE.replace(chr(34), chr(34) * 2)}"\n'},
+        {"o_jsonl": f'{{"id": "a", "n": 1.50, "more": {MORE}}}'},
+        {"o_yaml": f"- {{id: a, n: 1.50, more: {MORE}}}"},
+    ],
+)
+def test_values_within_values_stay_as_they_were_written(suite: Suite, data: dict[str, Any]) -> None:
+    (name,) = (".".join(each.rsplit("_", 1)) for each in data)
+    types = "types: {n: number, more: json}" if name.endswith(".csv") else ""
+    (scenario,) = suite.load(
+        f"""
+        scenarios:
+          - id: "a-${{row.id}}"
+            rows: {name}
+            {types}
+            turns: ["${{row.n}}", "${{row.more.p}} and ${{row.more.l.1}}", "${{row.more.p}}"]
+            expect:
+              tool_calls: "${{row.more.t}}"
+              output: {{not_contains: "${{row.more.l}}"}}
+        """,
+        **data,
+    )
+    turns: Any = scenario.turns
+    assert [turn.user for turn in turns] == ["1.50", "1e5 and 13", "1e5"]
+    assert scenario.expect.output
+    assert scenario.expect.output.not_contains == ("12", "13")
+    assert scenario.expect.tool_calls
+    assert scenario.expect.tool_calls.forbidden[0].name == "x"
+
+
+def test_a_case_of_json_lines_has_its_numbers_as_they_were_written(suite: Suite) -> None:
+    (case,) = suite.load(
+        "cases: c.jsonl", c_jsonl='{"id": 1.50, "input": 1e5, "expected_output_contains": [2.0, "x"]}'
+    )
+    assert (case.id, said(case)) == ("1.50", "1e5")
+    assert case.case
+    assert case.case.keywords == ("2.0", "x")
+
+
+def test_signs_that_look_alike_are_one_name(suite: Suite) -> None:
+    (scenario,) = suite.load(
+        SUITE.replace("row.id}?", "row.gr\u00f6\u00dfe}?"), orders_csv="\ufeffid,gro\u0308\u00dfe\n1,XL\n"
+    )
+    assert said(scenario) == "Where is XL?"
+
+
+def test_the_line_that_excel_writes_above_the_names(suite: Suite) -> None:
+    assert ids(suite.load(SUITE, orders_csv="sep=;\r\nid;status\r\nA-1;open\r\n;\r\n")) == ["status-A-1"]
+
+
 def test_names_of_tools_may_come_of_a_row(suite: Suite) -> None:
     text = """
         scenarios:
@@ -333,6 +388,37 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         ('scenarios: [{id: a, turns: ["${row.id}"], checks: none}]', {},
          "s.yaml:1:29: '${row.id}' stands for a value of a row, and there is no rows: or matrix: — add rows:,"
          " or $${ for the literal characters"),
+        *((ENTRY.replace("turns: [hi]", f"turns: ['{text}']") % "[{id: 1}]", {},
+           f"s.yaml:4:11: '{text}' stands for nothing here — write ${{row.NAME}}, or $${{ for the literal"
+           " characters") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
+        (ENTRY.replace("hi", '"${row.o.c}"') % "[{id: 1, o: {a: 1, b: 2}}]", {},
+         "s.yaml:4:11: '${row.o.c}': no row has it — 'o' holds a, b"),
+        (ENTRY.replace("checks: none", 'expect: {output: {contains: "${row.d} days"}}') % "o.csv",
+         {"o_csv": "id,d\n1,5\n2,\n"},
+         "o.csv:3: '${row.d}' is empty in this row, and stands within a text — give it a value"),
+        (ENTRY.replace("checks: none", 'expect: {output: {contains: ["${row.d}"]}}') % "o.csv",
+         {"o_csv": "id,d\n1,5\n2,\n"},
+         "o.csv:3: expect.output.contains: an empty text is in every answer — write the text to look for"),
+        (ENTRY % "o.csv", {"o_csv": 'id,d\n1, "x"\n'},
+         "o.csv:2: a blank stands before the quote of column 2 — remove the blank"),
+        (ENTRY % "o.csv", {"o_csv": "id,d,\n1,x,\n2,x,y\n"},
+         "o.csv:3: column 3 has a value here and no name — name it in the first line"),
+        (ENTRY % "o.csv", {"o_csv": 'id,d\n1,"a\\"b"\n'},
+         "o.csv:2: not CSV: ',' expected after '\"' — close the quote; a quote within a quoted text is"
+         ' written twice ("")'),
+        (ENTRY % "o.jsonl", {"o_jsonl": "[" * 5000}, "o.jsonl:1: not JSON: it is nested too deeply"),
+        (ENTRY.replace("checks: none", "types: {d: json}") % "o.csv",
+         {"o_csv": 'id,d\n1,"{""a"":1,""a"":2}"\n'},
+         "o.csv:2: d: expected JSON (types:), got '{\"a\":1,\"a\":2}' (the key \"a\" occurs twice)"),
+        ("scenarios: [{id: m, matrix: {}, turns: [a], checks: none}]", {},
+         "s.yaml:1:21: matrix: it has no value — write {name: [values]}"),
+        ("scenarios: [{id: m, matrix: {c: a}, turns: [a], checks: none}]", {},
+         "s.yaml:1:30: matrix.c: expected a list, got 'a'"),
+        ("scenarios: [{id: m, matrix: {a: [1, '1']}, turns: [a], checks: none}]", {},
+         "s.yaml:1:14: two rows of this make the id 'm-1' — give one of them a different id"),
+        (ENTRY.replace("checks: none", "goal: '${row.g}'").replace("turns: [hi]", "max_turns: 2") % "o.csv",
+         {"o_csv": "id,g\n1,win\n2,\n"},
+         "s.yaml:2:3: the scenario has neither turns nor a goal (of the row at o.csv:3) — add goal:"),
         ("cases: c.csv", {"c_csv": "id,inptu\n1,x\n"},
          "c.csv:1: unknown key 'inptu' — did you mean 'input'?"),
         ("cases: c.csv", {"c_csv": "id,input,turns\n1,x,y\n"},
