@@ -20,7 +20,6 @@ from agenteval.files.scenario_files import CONFIG_NAMES, find_files
 KEPT = ".agenteval/completion.json"
 _KEPT_FOR_S = 600
 """Not everything that names come from has a file of its own that could be looked at."""
-_DATA = (".csv", ".jsonl")
 
 Options = Mapping[str, Any]
 """What the line says already, by the names of parameters."""
@@ -135,13 +134,12 @@ def _kept() -> dict[str, Any] | None:
 
 
 def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
-    """Size and time of each file of the suite, of data beside them, and of configurations from here up."""
+    """Size and time of each file of the suite, of its tables, and of configurations from here up."""
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
     known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
     found = find_files(root, patterns["include"], patterns["exclude"])
-    beside = {file for folder in {path.parent for path in found} for file in folder.iterdir()}
-    known += [*found, *sorted(file for file in beside if file.suffix in _DATA)]
+    known += [*found, *map(Path, patterns["tables"])]
     stats = [(str(path), path.stat()) for path in known if path.is_file()]
     return [[path, stat.st_mtime_ns, stat.st_size] for path, stat in stats]
 
@@ -165,7 +163,9 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
         "profiles": _profiles(Path(config.source)) if config.source else [],
     }
     if is_whole:
-        _keep(suite, Path(config.root), {"include": [*config.include], "exclude": [*config.exclude]})
+        tables = {os.path.abspath(each.row.rpartition(":")[0]) for each in found if each.row}
+        patterns = {"include": [*config.include], "exclude": [*config.exclude], "tables": sorted(tables)}
+        _keep(suite, Path(config.root), patterns)
     return suite
 
 

@@ -100,6 +100,13 @@ def test_what_is_kept_is_no_older_than_the_files(suite: Project) -> None:
     assert proposed(suite, "run -s b") == ["b-of-what-is-kept"]
     suite.scenarios("scenarios: [{id: brand-new, turns: [a], checks: none}]", "scenarios/new.yaml")
     assert proposed(suite, "run -s b") == ["brand-new", "book-morning"]
+    suite.write("data/rows.csv", "id\nbread\n")
+    suite.scenarios(
+        "{id: '${row.id}', rows: ../data/rows.csv, turns: [a], checks: none}", "scenarios/new.yaml"
+    )
+    assert proposed(suite, "run -s br") == ["bread"]
+    suite.write("data/rows.csv", "id\nbrie\nbroth\n")
+    assert proposed(suite, "run -s br") == ["brie", "broth"]
     (suite.root / "scenarios" / "new.yaml").unlink()
     assert proposed(suite, "run -s b") == ["book-morning"]
     for damaged in ("", "[]", "{", '{"read_at": "x"}', json.dumps({**first, "patterns": None})):
