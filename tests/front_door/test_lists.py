@@ -79,6 +79,7 @@ def test_list_as_json(suite: Project) -> None:
     assert first == {
         "run": "scenarios/suite.yaml::book", "id": "book", "name": "Books a slot",
         "file": "scenarios/suite.yaml", "line": 3, "category": "capability", "tags": ["quick"], "agent": None,
+        "row": None,
         "simulated": False,
     }  # fmt: skip
     assert second["category"] == "robustness"
