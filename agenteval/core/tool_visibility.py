@@ -83,16 +83,16 @@ _WAYS_TO_SHOW_CALLS = (
     "let it show them (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
 )
 NO_CALL_SEEN = (
-    f"no call of the agent was seen in this run: {_WAYS_TO_SHOW_CALLS}; write agent: {{calls: all}} only if"
+    f"no call of the agent was seen in this run — {_WAYS_TO_SHOW_CALLS}; write agent: {{calls: all}} only if"
     " it asks agenteval for every tool, and runs none of its own"
 )
 NOT_OF_THE_LOG = (
-    "neither a tool call nor the agent's tools are in the log: write agent: {calls: all} into the"
+    "neither a tool call nor the agent's tools are in the log — write agent: {calls: all} into the"
     " configuration if the log would hold them"
 )
 DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
 OWN_TOOLS = (
-    "with unmocked_tools: passthrough the agent also runs tools of its own, and nothing shows those calls:"
+    "with unmocked_tools: passthrough the agent also runs tools of its own, and nothing shows those calls —"
     f" {_WAYS_TO_SHOW_CALLS}"
 )
 
@@ -151,7 +151,7 @@ def settled(
     unplaced = unplaced_text(turns)
     if visibility is ToolVisibility.ALL and not unplaced:
         return tuple(_decided(item) for item in items if not getattr(item, "unless_all_seen", False))
-    reason = f"not fully seen: {unplaced} ({why.unplaced})" if unplaced else f"not decided: {why.unseen}"
+    reason = f"not fully seen: {unplaced} — {why.unplaced}" if unplaced else f"not decided: {why.unseen}"
     kept = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
     return tuple(_left_open(item, reason) for item in kept)
 

@@ -109,7 +109,7 @@ def _reply_of(value: Any) -> AgentReply:
         if value and all(isinstance(each, Mapping) and _PIECES.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
             raise AgentError(
-                f"the agent gave {len(value)} mappings with '{key}', which are no messages; let it yield the"
+                f"the agent gave {len(value)} mappings with '{key}', which are no messages — let it yield the"
                 " pieces of its text themselves, or messages with role and content",
                 kind="protocol",
             )

@@ -98,13 +98,13 @@ def message_remedy(value: Any) -> str:
     """What is accepted as a message, and what to write instead of ``value``."""
     accepted = "a mapping or an object with role and content (or tool_calls) as its fields"
     if isinstance(value, str):
-        return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}, or return one text"
+        return f"expected {accepted} — write {{'role': 'assistant', 'content': …}}, or return one text"
     if is_like_message(value):
         return (
             f"expected {accepted}; this object has no fields (its attributes are slots, properties or of its"
-            " class), so write {'role': m.role, 'content': m.content}, or make it a dataclass"
+            " class) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
         )
-    return f"expected {accepted}; write {{'role': 'assistant', 'content': …}}"
+    return f"expected {accepted} — write {{'role': 'assistant', 'content': …}}"
 
 
 def _with_fields(value: Any) -> Any:

@@ -116,9 +116,10 @@ def open_checks(
         if confirmed.rank >= plan.fail_on.rank:
             at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
             tool = tool_cited(finding, trajectory)
+            remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
             detail = (
-                f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}. If the call"
-                f" is right, expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
+                f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}"
+                f" — if the call is right, {remedy}"
             )
             where = scenario.where("tools")
             yield Check(name=finding.detector, passed=None, detail=detail, where=where, turn=finding.turn)

@@ -33,8 +33,8 @@ _EXAMPLE = "command: [node, bot.js]"
 _PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 _PRINTS = (
-    "the answers of a text program show no calls (write mcp: true if it finds its tools at an MCP server,"
-    " observe: otlp if it exports spans, calls: all if agenteval is its only way to tools)"
+    "the answers of a text program show no calls — write mcp: true if it finds its tools at an MCP server,"
+    " observe: otlp if it exports spans, calls: all if agenteval is its only way to tools"
 )
 
 

@@ -546,7 +546,7 @@ def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibilit
     named = ", ".join(missing[:_MOST_NAMED]) + (" …" if len(missing) > _MOST_NAMED else "")
     why = f"`intercept` does not name every tool of the suite ({named}): calls of the others may be unseen"
     remedy = "add them to intercept, or write agent: {calls: all} if it has no other way to its tools"
-    return KnownVisibility(calls=ToolVisibility.PARTLY, why=f"{why}; {remedy}")
+    return KnownVisibility(calls=ToolVisibility.PARTLY, why=f"{why} — {remedy}")
 
 
 _MOST_NAMED = 5

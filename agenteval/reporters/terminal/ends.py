@@ -16,6 +16,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.blocks import IN_FULL
 from agenteval.reporters.terminal.cells import cut, style_of, unbroken, whole
 from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.words.failure import (
@@ -47,11 +48,15 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
     stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
-    names, remedies = selectors(report), set[str]()
+    names = selectors(report)
     gates = run_gates(decision)
     decided = decisive(report, decision)
     together = folded_failures(group for group in decided if not group[0].never_ran)
     rows = rows_of(report.scenarios)
+    above = (
+        [] if options.quiet else [group[0] for group, *_ in together[:IN_FULL]]
+    )  # whole, each in its block
+    remedies = {_remedy(failure) for failure in above}
     for gate in gates:
         yield from _of_gate(gate, options)
     for first, *others in together[: MOST - len(gates)]:
@@ -101,9 +106,13 @@ def _of_scenario(
     of = f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
     rows = f"{listed.rows}; " if listed.rows else ""
     what, _ = split_advice(first.violations[0], rows + of + gist(first.violations[0]))
-    remedy = next((remedy for _, remedy in advised_lines(first.violations[0]) if remedy), "")
+    remedy = _remedy(first)
     yield from _line(listed.verdict, name, (what, remedy), options, is_new=remedy not in remedies)
     remedies.add(remedy)
+
+
+def _remedy(failure: Failure) -> str:
+    return next((remedy for _, remedy in advised_lines(failure.violations[0]) if remedy), "")
 
 
 def _deciding(group: Sequence[Failure], report: Report) -> Failure:

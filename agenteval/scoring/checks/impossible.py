@@ -111,10 +111,10 @@ def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
     if near := get_close_matches(call.name, scenario.tools, n=1, cutoff=cutoff):
-        return f"declares no such tool: did you mean '{near[0]}'?"
+        return f"declares no such tool — did you mean '{near[0]}'?"
     if other_tools is None:
         return ""
-    return "declares no such tool: add it under tools:, unless the agent has it itself"
+    return "declares no such tool — add it under tools:, unless the agent has it itself"
 
 
 def _excluded(call: ExpectedCall, scenario: Scenario) -> str:

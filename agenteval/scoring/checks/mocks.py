@@ -31,4 +31,4 @@ def unanswered_mocks(tools: Mapping[str, Tool], turn: Turn) -> Outcome | None:
     what = (
         f"the mock of '{calls[0].name}' did not answer {shown(calls[0], 120)}{more}: the agent's own code did"
     )
-    return Outcome(None, f"{what}; {_REMEDY.format(name=calls[0].name)}")
+    return Outcome(None, f"{what} — {_REMEDY.format(name=calls[0].name)}")

@@ -27,7 +27,7 @@ async def ask(targets: Sequence[str], seen: Seen) -> Sequence[Outcome]:
 
 async def _ask(target: str, seen: Seen) -> Outcome:
     if not seen.base:
-        detail = "not run, because a journal contains no code: name its scenarios with --scenarios"
+        detail = "not run, because a journal contains no code — name its scenarios with --scenarios"
         return Outcome(None, f"{target}: {detail}")
     try:
         function = _function(target, seen.base, None)
