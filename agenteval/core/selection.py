@@ -18,7 +18,7 @@ DEFAULT_EPOCHS = 3
 """Conversations per simulated scenario; a wholly scripted one runs once unless a number is written."""
 
 _EXAMPLE = """\
-write to agenteval.yaml
+let agenteval init find it, or write to agenteval.yaml
   agent:
     name: my-agent
     target: my_agent.py:agent     # a Python function; or endpoint: http://localhost:8000/v1/chat/completions"""

@@ -254,7 +254,7 @@ class _Filling:
             if _is_of_row(match):
                 value = self._within_text(match, mark, path)
                 return value.replace("${", "$${") if is_template else value
-            if not is_template:
+            if path[:1] != ("tools",):  # where it is read once more, and refused
                 what = f"'{match[0][:40]}' stands for nothing here"
                 self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
             return match[0]

@@ -52,7 +52,10 @@ QUIET_S = 0.1
 """So long a command is left alone after a conversation, at least: a line that comes later cannot be told from
 one of the next."""
 _SHOWN = 200
-_RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
+_RULE = (
+    "standard output is for one JSON object a line, one for each request; log to standard error. A program"
+    ' that prints its answer as text is named by command: {run: [PROGRAM, "${message}"]}'
+)
 _WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
 _KEPT = " (the process is kept: the line may belong to a conversation before)"
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
@@ -427,7 +430,9 @@ class Dialogue:
 
     def _ended(self, ended: Ended) -> str:
         what = f"{self._program.who} {ended}{self._process.quoted_log()}"
-        return f"{what} — {_WHOLE}" if self._has_answered and ended.code == 0 else what
+        if ended.code != 0:
+            return what
+        return f"{what} — {_WHOLE if self._has_answered else _RULE}"
 
 
 class _Calls:

@@ -53,10 +53,8 @@ def failure_list(report: Report, decision: Decision, options: ReportOptions) -> 
     decided = decisive(report, decision)
     together = folded_failures(group for group in decided if not group[0].never_ran)
     rows = rows_of(report.scenarios)
-    above = (
-        [] if options.quiet else [group[0] for group, *_ in together[:IN_FULL]]
-    )  # whole, each in its block
-    remedies = {_remedy(failure) for failure in above}
+    blocks = [] if options.quiet else together[:IN_FULL]  # in which it stands already
+    remedies = {_remedy(group[0]) for group, *_ in blocks}
     for gate in gates:
         yield from _of_gate(gate, options)
     for first, *others in together[: MOST - len(gates)]:

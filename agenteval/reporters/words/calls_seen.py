@@ -27,7 +27,10 @@ def before_a_run(known: KnownVisibility | None, *, lists_tools: bool = False) ->
         case ToolVisibility.DECLARED_UNSEEN, _:
             return "calls: unseen, as the configuration says: the agent's word is taken for what it did"
         case _:
-            return known.why or "its calls are not seen (calls: all overrules it)"
+            return (
+                known.why
+                or "its calls are not seen (calls: all overrules it, if agenteval is its only way to tools)"
+            )
 
 
 def calls_seen(report: Report) -> dict[str, str]:
