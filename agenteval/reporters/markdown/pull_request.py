@@ -19,7 +19,7 @@ from agenteval.reporters.markdown.judges import judging_notes
 from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
-from agenteval.reporters.words.rows import Written, written
+from agenteval.reporters.words.rows import broken_rules, written
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
@@ -108,17 +108,19 @@ def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
         for name, outcomes in scenarios.items()
     }
     changes = _changes(before, after)
-    reasons = {(each[0].agent, each[0].scenario): _first(each) for each in decisive(report, decision)}
+    groups = {(each[0].agent, each[0].scenario): each for each in decisive(report, decision)}
     several = len({scenario.agent for scenario in report.scenarios}) > 1
-    alike: dict[tuple[str, Written], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[Row]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
         old, new, change = before.get(key), after[key], changes.get(key)
         if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
-            row = Row(kind, name, _rate(old), _rate(new), reasons.get(key, ""), _sure(change, old, new))
-            alike.setdefault((kind, written(scenario)), []).append(row)
+            group = groups.get(key, ())
+            why = _first(group) if group else ""
+            row = Row(kind, name, _rate(old), _rate(new), why, _sure(change, old, new))
+            alike.setdefault((kind, written(scenario), broken_rules(group)), []).append(row)
     for first, *others in alike.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
         yield first._replace(name=first.name + more, rows=1 + len(others))

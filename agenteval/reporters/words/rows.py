@@ -33,9 +33,13 @@ def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[list[tuple[Fa
     """The rows of one scenario that broke the same rules, together, in the order of their first."""
     alike: dict[object, list[tuple[Failure, ...]]] = {}
     for group in groups:
-        rules = frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
-        alike.setdefault((written(group[0].of), group[0].verdict, rules), []).append(group)
+        alike.setdefault((written(group[0].of), group[0].verdict, broken_rules(group)), []).append(group)
     return list(alike.values())
+
+
+def broken_rules(group: Iterable[Failure]) -> frozenset[tuple[bool, str, int | None]]:
+    """Whether of the whole scenario, by name, and in which turn."""
+    return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
 def count_text(groups: Sequence[object], of: int) -> str:
