@@ -558,7 +558,7 @@ FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen o
 DOES = {
     PLAIN: (
         "each message by itself, without a session, as `request` says; its calls are not seen"
-        " (calls: all overrules it)"
+        " (calls: all overrules it, if agenteval is its only way to tools)"
     ),
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
         f"each message, with a session of our own, as `request` says; it reports calls at t; {FOUND_OUT}"
@@ -571,7 +571,7 @@ DOES = {
         "each message by itself, without a session, as `request` says, as a job; calls: unseen, as the"
         " configuration says: the agent's word is taken for what it did"
     ),
-    "api: a2a": "each message in one context, by A2A; its calls are not seen (calls: all overrules it)",
+    "api: a2a": "each message in one context, by A2A; its calls are not seen (calls: all overrules it, if agenteval is its only way to tools)",
     "api: responses": f"the conversation, by the Responses API; {FOUND_OUT}",
 }
 
