@@ -712,6 +712,14 @@ def test_the_workflow_is_that_of_the_branch_and_the_python_of_the_project(projec
     assert "nodejs npm" in job["before_script"][0]
 
 
+def test_the_workflow_of_a_worktree_is_that_of_its_own_branch(project: Project) -> None:
+    project.write("bot.py", ECHO)
+    project.write("around/worktrees/one/HEAD", "ref: refs/heads/one\n")
+    project.write(".git", "gitdir: around/worktrees/one\n")
+    init(project, "--no-try")
+    assert "push: {branches: [one]}\n" in (project.root / WORKFLOW).read_text("utf-8")
+
+
 def test_a_folder_of_a_repository_at_gitlab(project: Project) -> None:
     (project.root / ".git").mkdir()
     project.write("my bots/bot.py", ECHO)
@@ -768,7 +776,8 @@ def test_an_agent_beside_a_configuration_is_not_dropped_silently(project: Projec
     done = init(project, "--agent", "other.py:answer")
     assert done.code == 2
     assert "agenteval.yaml: init overwrites no configuration: --agent other.py:answer" in done.err
-    assert done.err.endswith(" one more under agents: agent: {target: 'other.py:answer'}\n")
+    assert "change it there to agent: {target: 'other.py:answer'}, or add one under agents\n" in done.err
+    assert "no such file: 'othr.py'" in init(project, "--agent", "othr.py:answer").err
 
 
 MISSPELT = {
@@ -788,9 +797,10 @@ def test_an_agent_that_is_not_there_writes_nothing(project: Project, agent: str)
     project.write("shop.py", f"{ECHO}\n\ndef other():\n    inner = 1\n    return inner\n")
     project.write("bot", "")
     done = init(project, "--agent", agent)
-    assert (done.code, set(files_of(project))) == (2, {"shop.py", "bot"})
+    assert done.code == 2
     assert MISSPELT[agent] in done.err
-    assert not (project.root / ".agenteval").exists()
+    assert init(project, "new", "--agent", agent).code == 2
+    assert {path.name for path in project.root.iterdir()} == {"shop.py", "bot"}
 
 
 HIDDEN = ["from words import *", "try:\n    from words import answer\nexcept ImportError:\n    answer = None"]

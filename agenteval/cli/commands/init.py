@@ -89,9 +89,11 @@ def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
     """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
     agent."""
     keys = choose(agent, source.parent, top, Questions(assumes_yes=True)).keys
-    line = "the agent" if source.name == config_file.PYPROJECT else texts.line_of(keys)
+    line = "" if source.name == config_file.PYPROJECT else f" to {texts.line_of(keys)}"
     what = f"init overwrites no configuration: --agent {agent} would not be written"
-    return AuthorError(Problem(what, f"write there, or one more under agents: {line}", Place(_shown(source))))
+    return AuthorError(
+        Problem(what, f"change it there{line}, or add one under agents", Place(_shown(source)))
+    )
 
 
 def _config(source: Path) -> Config:
@@ -103,10 +105,8 @@ def _config(source: Path) -> Config:
 
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AuthorError(Problem(f"{name} is no folder, and cannot be made one: {error.strerror}")) from None
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise AuthorError(Problem(f"{name} is no folder", "name one; it is made if it is not there"))
     return folder
 
 

@@ -141,7 +141,7 @@ def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Ch
     if server := python.server or node_server(root):
         ports = local_ports(root)
         answering = [_of_endpoint(each) for each in local_endpoints(ports)]
-        found = answering + found
+        found = (answering + found)[:_MOST_LISTED]
         if not (answering or any(each.is_object for each in found)):
             silent = _silent(server, ports, found)
             if not questions.are_asked:
