@@ -121,7 +121,8 @@ def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> st
 
 
 def _flow(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True).strip()[1:-1]
+    flow = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True, sort_keys=False)
+    return flow.strip()[1:-1]
 
 
 def line_of(agent: Mapping[str, Any]) -> str:
