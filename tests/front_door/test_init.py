@@ -15,7 +15,16 @@ import yaml
 
 from tests.support import toy_framework
 from tests.support.kit import Done, Project, environment, failed_checks
-from tests.support.local_servers import LocalServer, Request, answer, chat, respond, respond_json
+from tests.support.local_servers import (
+    LocalServer,
+    Request,
+    answer,
+    chat,
+    closed_port,
+    completion,
+    respond,
+    respond_json,
+)
 from tests.support.patience import HANG_S
 
 WORKFLOW = ".github/workflows/agenteval.yml"
@@ -49,7 +58,14 @@ def test_a_function_is_found_and_played(project: Project) -> None:
     ]
     assert "PASSED: 1 scenario passed" in done.out
     assert "You asked: Hello! What can you help me with?" in done.out
-    assert done.out.endswith("agent: shop/bot.py:answer, a function of question\nnext: agenteval run\n")
+    order = ("agent: shop/bot.py:answer, a function of question\n", "wrote agenteval.yaml", "PASSED", "next:")
+    assert sorted(order, key=done.out.index) == list(order)
+    assert done.out.startswith(order[0])
+    assert done.out.endswith("\nnext: agenteval run\n")
+    first = (project.root / "scenarios/first.yaml").read_text(encoding="utf-8")
+    assert "latency_ms: 30000" in first
+    assert "`intercept`" in first  # its calls are not seen without it
+    assert "tool_calls:" not in first
     assert project.call("run").code == 0
     project.write("shop/bot.py", BROKEN)
     assert project.call("run").code == 1
@@ -61,6 +77,7 @@ def test_an_agent_that_fails_gives_its_exit_code_and_the_files_stand(project: Pr
     assert done.code == 1
     assert "agent_error: TypeError" in done.out
     assert "The files stand." in done.out
+    assert "If that is the wrong agent: it is named at agenteval.yaml:2\n" in done.out
     assert config_of(project) == {"target": "bot.py:answer"}
 
 
@@ -345,6 +362,103 @@ def test_a_description_that_cannot_be_read_is_none(project: Project) -> None:
     assert "no description of the API was found" in done.out
 
 
+SERVING = {
+    "app/main.py": "from fastapi import FastAPI\n",
+    "server.py": "from http.server import BaseHTTPRequestHandler\n",
+    "web.py": "import aiohttp.web\n",
+    "package.json": '{"dependencies": {"express": "5"}, "main": "bot.js"}\n',
+}
+NAMED = {
+    "serve.sh": 'exec uvicorn app:app --port "${PORT:-%d}"\n',
+    "README.md": "curl localhost:%d/chat\n",
+    "run.py": "uvicorn.run(app, port=%d)\n",
+    "Dockerfile": "EXPOSE %d\n",
+}
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_a_service_that_answers_comes_before_its_functions(project: Project, place: str) -> None:
+    project.write("app/llm.py", ECHO)
+    project.write("app/main.py", SERVING["app/main.py"])
+    with service(CHAT, {"data": {"answer": "Hello."}, "took": 0.1}) as server:
+        project.write(place, NAMED[place] % server.port)
+        done = init(project)
+        assert done.code == 0, done.all
+    assert config_of(project)["endpoint"] == f"http://localhost:{server.port}/chat"
+    assert "also found: app/llm.py:answer" in done.out
+    lines = (project.root / WORKFLOW).read_text("utf-8").splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if "# here start the service" in line)
+    assert f"the workflow has to start the service: write how at {WORKFLOW}:{number}\n" in done.out
+    assert ("./serve.sh &" in lines[number - 1]) == (place == "serve.sh")
+
+
+@pytest.mark.parametrize("file", SERVING)
+def test_a_service_that_is_off_writes_nothing(project: Project, file: str) -> None:
+    project.write("llm.py", ECHO)
+    project.write(file, SERVING[file])
+    project.write("Makefile", f"serve:\n\tserve --port {(port := closed_port())}\n")
+    before = files_of(project)
+    for arguments in (["--yes"], []):
+        done = project.call("init", *arguments)
+        assert (done.code, files_of(project)) == (2, before), done.all
+        assert f"this project is a service ({file} " in done.err
+        assert f"no agent answers on localhost:{port} — start it and run init again" in done.err
+        assert done.err.endswith(f"--agent http://localhost:{port}/PATH or llm.py:answer\n")
+    assert init(project, "--agent", "llm.py:answer").code == 0
+
+
+def test_where_no_service_is_written_nothing_is_looked_for(project: Project) -> None:
+    with service(CHAT, {}) as server:
+        project.write("README.md", f"The shop's database: localhost:{server.port}\n")
+        init(project, "--no-try")
+    assert config_of(project) == {"target": "my_agent.py:agent"}
+    assert server.requests == []
+
+
+def test_an_object_of_a_service_that_is_off_is_taken(project: Project) -> None:
+    project.write("graph.py", GRAPH)
+    project.write("app.py", f"from fastapi import FastAPI\nPORT = {closed_port()}\n")
+    done = init(project, "--no-try")
+    assert config_of(project) == {"target": "graph.py:graph"}, done.all
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1", "/docs", "/openapi.json"])
+def test_what_has_models_has_chat_completions(project: Project, path: str) -> None:
+    def serve(request: Request) -> Any:
+        if request.method == "GET":
+            has_models = request.path == "/v1/models"
+            return respond_json({"data": []} if has_models else {}, status=200 if has_models else 404)
+        return respond_json(completion("Hello."))
+
+    with LocalServer(answer(serve)) as server:
+        done = init(project, "--agent", f"127.0.0.1:{server.port}{path}")
+    assert (done.code, config_of(project)) == (0, {"endpoint": server.url}), done.all
+    assert "tool_calls:" in (project.root / "scenarios/first.yaml").read_text("utf-8")
+
+
+def test_an_address_at_which_nothing_says_what_it_is(project: Project) -> None:
+    done = init(project, "--agent", f"localhost:{closed_port()}/docs")
+    assert (done.code, files_of(project)) == (2, {})
+    assert "says where it takes a message — start it, or write the URL of that route" in done.err
+
+
+def test_calls_that_a_reply_reports_are_read(project: Project) -> None:
+    call = {"properties": {"name": TEXT, "arguments": {"type": "object"}, "result": {}}}
+    reply = {
+        "properties": {
+            "reply": TEXT,
+            "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/Call"}},
+        }
+    }
+    description = described({"/chat": takes(ASKED, reply)}, Call=call)
+    made = [{"name": "get_menu", "arguments": {}, "result": ["pizza"]}]
+    with service(description, {"reply": "Hello.", "tool_calls": made}) as server:
+        done = init(project, "--agent", server.address)
+        assert done.code == 0, done.all
+        assert config_of(project)["reply"] == {"text": "reply", "messages": "tool_calls"}
+        assert "get_menu()" in done.out
+
+
 def test_chat_completions_need_nothing_but_the_address(project: Project) -> None:
     with LocalServer(chat("Hello.")) as server:
         done = init(project, "--agent", server.url)
@@ -416,14 +530,26 @@ def test_how_a_program_is_asked_is_found_by_trying(project: Project, form: str) 
 def test_without_a_trial_a_comment_says_how_else_a_program_is_asked(project: Project) -> None:
     project.write("package.json", '{"scripts": {"start": "node src/bot.js --fast"}}')
     project.write("src/bot.js", "")
-    project.call("init", "--yes", "--no-try", "--ci", "none")
+    done = init(project, "--no-try", "--ci", "none")
     words = ["node", "src/bot.js", "--fast"]
     assert config_of(project) == asked(words, "argument")
+    assert f"how {shlex.join(words)} is asked is a guess: see the comments in agenteval.yaml\n" in done.out
     text = (project.root / "agenteval.yaml").read_text("utf-8")
     others = [
         yaml.safe_load(line.rpartition(": command: ")[2]) for line in text.splitlines() if "# or, if" in line
     ]
     assert others == [words, {"run": words}]
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm here")
+def test_what_npm_prints_is_no_answer(project: Project) -> None:
+    project.write("package.json", '{"name": "bot", "scripts": {"start": "node bot.js"}}')
+    project.write("bot.js", NODE["argument"])
+    done = init(project, "--agent", "npm start", "--ci", "none")
+    words = ["npm", "-s", "start", "--"]
+    assert (done.code, config_of(project)) == (0, asked(words, "argument")), done.all
+    project.write("bot.js", "")
+    assert project.call("run").code == 1
 
 
 # ── nothing there, something there ───────────────────────────────────────────────────────────────
@@ -462,6 +588,28 @@ def test_a_second_init_changes_nothing(project: Project) -> None:
     assert (done.code, files_of(project)) == (0, before)
     assert "wrote" not in done.out
     assert "nothing to write: everything is there" in done.out
+    written = [*SCHEMAS, *(name for name in before if name != "bot.py")]
+    assert all(f"{name} exists, left as it is\n" in done.out for name in written)
+
+
+SCHEMAS = (".agenteval/config.schema.json", ".agenteval/scenario.schema.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have other permissions there")
+def test_a_schema_that_is_missing_is_written_again_as_others_may_read_it(project: Project) -> None:
+    project.write("bot.py", ECHO)
+    first = init(project)
+    for name in SCHEMAS:
+        assert f"wrote {name}\n" in first.out
+        mode = (project.root / name).stat().st_mode
+        assert mode == (project.root / "agenteval.yaml").stat().st_mode
+        (project.root / name).unlink()
+        again = init(project)
+        assert f"wrote {name}\n" in again.out
+        assert (project.root / name).stat().st_mode == mode
+        (project.root / name).unlink()
+        assert project.call("schema").code == 0
+        assert (project.root / name).stat().st_mode == mode
 
 
 OWN = {
@@ -541,9 +689,35 @@ def test_the_workflow_installs_what_the_project_needs(project: Project, name: st
     job = yaml.safe_load((project.root / WORKFLOW).read_text("utf-8"))["jobs"]["agenteval"]
     *installs, run = [step["run"] for step in job["steps"] if "run" in step]
     assert installs == INSTALLED[name]
-    command = "agenteval run --report github --report junit=.agenteval/junit.xml"
+    command = "agenteval run --report github"
     assert run == (f"uv run --no-sync {command}" if name == "uv.lock" else command)
     assert "actions/checkout@v6" in [step.get("uses") for step in job["steps"]]
+
+
+def test_the_workflow_is_that_of_the_branch_and_the_python_of_the_project(project: Project) -> None:
+    project.write("bot.py", ECHO)
+    project.write(".git/HEAD", "ref: refs/heads/release/2\n")
+    project.write(".venv/pyvenv.cfg", "home = /usr\nversion = 3.13.2\n")
+    init(project, "--no-try")
+    workflow = yaml.safe_load((project.root / WORKFLOW).read_text("utf-8"))
+    job = workflow["jobs"]["agenteval"]
+    assert workflow[True]["push"] == {"branches": ["release/2"]}
+    assert job["timeout-minutes"] == 15
+    assert job["steps"][1]["with"] == {"python-version": "3.13"}
+    project.write(".python-version", "3.11.9\n")
+    project.write("package.json", "{}")
+    init(project, "--ci", "gitlab")
+    job = yaml.safe_load((project.root / "agenteval.gitlab-ci.yml").read_text("utf-8"))["agenteval"]
+    assert job["image"] == "python:3.11"
+    assert "nodejs npm" in job["before_script"][0]
+
+
+def test_the_workflow_of_a_worktree_is_that_of_its_own_branch(project: Project) -> None:
+    project.write("bot.py", ECHO)
+    project.write("around/worktrees/one/HEAD", "ref: refs/heads/one\n")
+    project.write(".git", "gitdir: around/worktrees/one\n")
+    init(project, "--no-try")
+    assert "push: {branches: [one]}\n" in (project.root / WORKFLOW).read_text("utf-8")
 
 
 def test_a_folder_of_a_repository_at_gitlab(project: Project) -> None:
@@ -598,15 +772,46 @@ def test_wrong_use_is_refused_in_words(project: Project, arguments: list[str], m
 
 def test_an_agent_beside_a_configuration_is_not_dropped_silently(project: Project) -> None:
     project.write("agenteval.yaml", OWN["agenteval.yaml"])
+    project.write("other.py", ECHO)
     done = init(project, "--agent", "other.py:answer")
     assert done.code == 2
     assert "agenteval.yaml: init overwrites no configuration: --agent other.py:answer" in done.err
+    assert "change it there to agent: {target: 'other.py:answer'}, or add one under agents\n" in done.err
+    assert "no such file: 'othr.py'" in init(project, "--agent", "othr.py:answer").err
 
 
-def test_a_target_that_is_not_there_is_named_by_the_loader(project: Project) -> None:
-    done = init(project, "--agent", "shop.py:agent")
+MISSPELT = {
+    "shp.py:agent": "no such file: 'shp.py' — did you mean 'shop.py'?",
+    "shp.py": "no such file: 'shp.py' — did you mean 'shop.py'?",
+    "shop.py:anser": "shop.py has no 'anser' at its top level — did you mean 'answer'?",
+    "shop.py:inner": "shop.py has no 'inner' at its top level",
+    "no-such-program": "no such program: 'no-such-program'",
+    "bot": "no such program: 'bot' — write ./bot",
+    f"{shlex.quote(sys.executable)} -u shp.py": "no such file: 'shp.py' — did you mean 'shop.py'?",
+    "http://localhost:99999/chat": "http://localhost:99999/chat is no URL",
+}
+
+
+@pytest.mark.parametrize("agent", MISSPELT)
+def test_an_agent_that_is_not_there_writes_nothing(project: Project, agent: str) -> None:
+    project.write("shop.py", f"{ECHO}\n\ndef other():\n    inner = 1\n    return inner\n")
+    project.write("bot", "")
+    done = init(project, "--agent", agent)
     assert done.code == 2
-    assert "no such file: 'shop.py'" in done.err
+    assert MISSPELT[agent] in done.err
+    assert init(project, "new", "--agent", agent).code == 2
+    assert {path.name for path in project.root.iterdir()} == {"shop.py", "bot"}
+
+
+HIDDEN = ["from words import *", "try:\n    from words import answer\nexcept ImportError:\n    answer = None"]
+
+
+@pytest.mark.parametrize("code", HIDDEN)
+def test_a_name_that_a_file_may_have_is_left_to_its_loading(project: Project, code: str) -> None:
+    project.write("shop.py", f"{code}\n")
+    project.write("words.py", "def answer(messages):\n    return 'Hello.'\n")
+    done = init(project, "--agent", "shop.py:answer")
+    assert (done.code, config_of(project)) == (0, {"target": "shop.py:answer"}), done.all
 
 
 def test_a_folder_that_is_not_there_is_made(project: Project) -> None:
@@ -686,6 +891,7 @@ class TestOnATerminal:
         project.write("package.json", '{"main": "bot.js"}')
         project.write("bot.js", "")
         code, screen = self.answered(project, "1\n4\nn\nn\n")
+        assert "  1  I do not know: try them" in screen
         assert (code, config_of(project)) == (0, asked(["node", "bot.js"], "input")), screen
 
     def test_the_keys_of_an_api_that_nothing_describes_are_asked(self, project: Project) -> None:
@@ -694,6 +900,43 @@ class TestOnATerminal:
         assert code == 0, screen
         assert config_of(project)["request"] == {"q": "${message}"}
         assert config_of(project)["reply"] == {"text": "answer"}
+
+    def test_a_question_is_asked_again_until_there_is_an_answer(self, project: Project) -> None:
+        project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")
+        code, screen = self.answered(project, "7\nhello world\n1\nmaybe\nn\nn\n")
+        assert (code, config_of(project)) == (0, {"target": "bot.py:answer"}), screen
+        assert "there is no 7 — write a number from 1 to 2" in screen
+        assert "no such program: 'hello'" in screen
+        assert "'maybe' is neither — write y or n" in screen
+        assert not (project.root / ".github").exists()
+
+    @pytest.mark.parametrize(
+        ("typed", "last"),
+        [("7\n9\n0\n", "there is no 0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps' is neither")],
+    )
+    def test_after_three_answers_that_are_none_nothing_is_written(
+        self, project: Project, typed: str, last: str
+    ) -> None:
+        project.write("bot.py", ECHO)
+        code, screen = self.answered(project, typed)
+        assert (code, list(files_of(project))) == (2, ["bot.py"]), screen
+        assert last in screen
+
+    def test_a_form_that_is_none_is_asked_again(self, project: Project) -> None:
+        project.write("package.json", '{"main": "bot.js"}')
+        project.write("bot.js", "")
+        code, screen = self.answered(project, "1\njson\n2\nn\nn\n")
+        assert (code, config_of(project)) == (0, asked(["node", "bot.js"], "json")), screen
+        assert "'json' is none of them — write a number from 1 to 4" in screen
+
+    def test_the_agent_of_a_service_that_is_off_is_asked(self, project: Project) -> None:
+        project.write("app/llm.py", ECHO)
+        project.write("app/main.py", "from fastapi import FastAPI\n")
+        project.write("serve.sh", f"uvicorn app.main:app --port {closed_port()}\n")
+        code, screen = self.answered(project, "\n1\nn\nn\n")
+        assert (code, config_of(project)) == (0, {"target": "app/llm.py:answer"}), screen
+        assert "no agent answers on localhost:" in screen
+        assert "the agent has no name" in screen  # Enter takes nothing
 
     @pytest.mark.parametrize("typed", ["", "1\n", "1\ny\n"])
     def test_the_end_of_the_answers_writes_nothing(self, project: Project, typed: str) -> None:

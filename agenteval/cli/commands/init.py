@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ from agenteval.cli.way_out import print_out, say
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem
 from agenteval.files import config_file, named_scenarios
+from agenteval.files.plain_files import read_file
+from agenteval.files.runs import home_of
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
@@ -56,7 +58,9 @@ def init(request: InitRequest) -> int:
     root = source.parent if source else root
     top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
     questions = Questions(assumes_yes=request.assumes_yes)
-    config = _config(source, request.agent) if source else None
+    if source and request.agent is not None:
+        raise _one_more(source, request.agent, top)
+    config = _config(source) if source else None
     if config:
         choice = Choice(dict(config.agent.own) if config.agent else {})
     else:
@@ -64,27 +68,36 @@ def init(request: InitRequest) -> int:
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
     files = dict(_files(root, top, choice, ci, config))
     new = [path for path in files if not os.path.lexists(path)]
-    workflow = list(files)[-1] if request.ci is None else None
-    if workflow in new and not questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n"):
-        del files[workflow]
+    workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
+    if workflow and workflow in new and request.ci is None:
+        question = f"Write a CI workflow, {_shown(workflow)}? y or n"
+        files = files if questions.agree(question) else {p: files[p] for p in files if p != workflow}
     is_tried = not {root / CONFIG, root / FIRST}.isdisjoint(new)
     plays = request.plays and is_tried
     if plays:
         question = "Play one conversation with the agent now? y or n"
         plays = questions.agree(question, unasked=request.assumes_yes)
+    if choice.label:
+        print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
-    _say_what_next(root, choice, code, written)
+    _say_what_next(root, choice, code, written, workflow if workflow in written else None)
     return code
 
 
-def _config(source: Path, agent: str | None) -> Config:
-    """The configuration that is there. Raises ``AuthorError`` if it is broken, or if an agent was named."""
-    if agent is not None:
-        what = f"init overwrites no configuration: --agent {agent} would not be written"
-        raise AuthorError(
-            Problem(what, "write the agent there, or one more under agents:", Place(_shown(source)))
-        )
+def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
+    """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
+    agent."""
+    keys = choose(agent, source.parent, top, Questions(assumes_yes=True)).keys
+    line = "" if source.name == config_file.PYPROJECT else f" to {texts.line_of(keys)}"
+    what = f"init overwrites no configuration: --agent {agent} would not be written"
+    return AuthorError(
+        Problem(what, f"change it there{line}, or add one under agents", Place(_shown(source)))
+    )
+
+
+def _config(source: Path) -> Config:
+    """The configuration that is there. Raises ``AuthorError`` if it is broken."""
     config = config_file.load_config(source, KNOWN, environ=os.environ, flags={}).config
     print_out(f"{_shown(source)} exists, left as it is")
     return config
@@ -92,10 +105,8 @@ def _config(source: Path, agent: str | None) -> Config:
 
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AuthorError(Problem(f"{name} is no folder, and cannot be made one: {error.strerror}")) from None
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise AuthorError(Problem(f"{name} is no folder", "name one; it is made if it is not there"))
     return folder
 
 
@@ -118,35 +129,45 @@ def _files(
 ) -> Iterator[tuple[Path, str]]:
     """What has to be there: each file with its text."""
     if config is None:
-        yield root / CONFIG, _config_text(choice)
+        yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
         yield root / texts.STARTER_FILE, texts.STARTER
+    has_first = os.path.lexists(root / FIRST)
     is_default = config is None or config.where("include") == "default"
-    if is_default and not (config and named_scenarios.asked_for((), config, root).files):
-        yield root / FIRST, texts.STARTER_SCENARIO if choice.is_starter else texts.scenario_text()
+    if has_first or (is_default and not (config and named_scenarios.asked_for((), config, root).files)):
+        yield root / FIRST, _first_text(root, choice)
     if ci != "none":
         file, text_of = _WORKFLOWS[ci]
         yield top / file, text_of(root, top, choice.keys)
+    news: dict[Kind, bool] = {"config": config is None, "scenario": not has_first}
+    for kind, is_new in news.items():
+        path = root / (CONFIG if kind == "config" else FIRST)
+        line = _schema_line(kind, path, root).encode()
+        if is_new or (path.is_file() and read_file(path).startswith(line)):
+            yield schema.place_of(kind, root), schema.text_of(kind)
 
 
-def _config_text(choice: Choice) -> str:
-    return texts.config_text(choice.keys, choice.note, choice.words)
+def _config_text(root: Path, choice: Choice) -> str:
+    text = texts.config_text(choice.keys, choice.note, choice.words)
+    return _schema_line("config", root / CONFIG, root) + text
 
 
-def _save(path: Path, text: str, root: Path, mode: Literal["x", "w"]) -> None:
-    """Write a file; ``w``: over one that this command has written. Raises ``OSError`` and ``AuthorError``."""
-    kinds: dict[Path, Kind] = {root / CONFIG: "config", root / FIRST: "scenario"}
-    kind = kinds.get(path)
-    text = (_schema_line(kind, path, root) if kind else "") + text
+def _first_text(root: Path, choice: Choice, tools: Sequence[str] = ()) -> str:
+    text = texts.scenario_text(tools, shows_calls=choice.shows_calls, is_python="target" in choice.keys)
+    return _schema_line("scenario", root / FIRST, root) + (
+        texts.STARTER_SCENARIO if choice.is_starter else text
+    )
+
+
+def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
+    """Write a file; ``w``: over one that this command has written. Raises ``OSError``."""
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
 def _schema_line(kind: Kind, file: Path, root: Path) -> str:
-    """The first line of a YAML file, by which an editor finds its schema; the schema is written, too."""
-    path = schema.place_of(kind, root)
-    schema.write(kind, path)
-    return f"{schema.editor_line(path, file)}\n"
+    """The first line of a YAML file, by which an editor finds its schema."""
+    return f"{schema.editor_line(schema.place_of(kind, root), file)}\n"
 
 
 def _write(files: dict[Path, str], root: Path) -> set[Path]:
@@ -158,7 +179,9 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _save(path, text, root, "x")
+            if path.name.endswith(".schema.json"):
+                home_of(root)
+            _save(path, text, "x")
         except OSError as error:
             what = f"{_shown(path)} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what, "run init again once it can; what is there stays")) from None
@@ -174,18 +197,20 @@ def _try(config: Path, choice: Choice, written: set[Path], *, plays: bool) -> in
     """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
     root = config.parent
     if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
-        _mock_tools(config)
+        _mock_tools(config, choice)
     if not (plays and (root / FIRST).is_file()):
+        if choice.words and root / CONFIG in written:
+            print_out(f"how {choice.label} is asked is a guess: see the comments in {_shown(config)}")
         return _agenteval(root, "validate")
     if choice.words:
-        _find_form(root, choice)
+        _find_form(root, choice, written)
     code = _agenteval(root, "run", FIRST)
     if code in (0, 1):
         _agenteval(root, "show")
     return code
 
 
-def _mock_tools(config: Path) -> None:
+def _mock_tools(config: Path, choice: Choice) -> None:
     """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
     first = config.parent / FIRST
     try:
@@ -197,16 +222,16 @@ def _mock_tools(config: Path) -> None:
     have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
     if names:
-        _save(first, texts.scenario_text(names), config.parent, "w")
+        _save(first, _first_text(config.parent, choice._replace(is_object=True), names), "w")
 
 
-def _find_form(root: Path, choice: Choice) -> None:
+def _find_form(root: Path, choice: Choice, written: set[Path]) -> None:
     """Write the configuration anew with the way in which the program is asked, if trying shows it."""
     words = list(choice.words)
     say(f"trying how {choice.label} is asked")
     keys = {**command_of(words, "json"), "timeout_s": _WAIT_S}
     try:
-        _save(root / CONFIG, _config_text(choice._replace(keys=keys)), root, "w")
+        _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
         is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
         form = "json" if is_json else form_that_is_heard(words, root)
         unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
@@ -214,7 +239,9 @@ def _find_form(root: Path, choice: Choice) -> None:
         if form:
             choice = choice._replace(keys=command_of(words, form), words=())
     finally:
-        _save(root / CONFIG, _config_text(choice), root, "w")
+        _save(root / CONFIG, _config_text(root, choice), "w")
+        if root / FIRST in written:
+            _save(root / FIRST, _first_text(root, choice), "w")
 
 
 def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
@@ -225,15 +252,25 @@ def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
     return done.returncode
 
 
-def _say_what_next(root: Path, choice: Choice, code: int, written: set[Path]) -> None:
-    lines = [f"agent: {choice.label}"] if choice.label else []
-    lines += [f"also found: {each}" for each in choice.others]
-    lines += [f"look at {CONFIG}: {choice.note}"] if choice.note else []
-    if any(path.name == _WORKFLOWS["gitlab"][0] for path in written):
+def _say_what_next(root: Path, choice: Choice, code: int, written: set[Path], workflow: Path | None) -> None:
+    """``workflow``: that which was written."""
+    lines = [f"look at {CONFIG}: {choice.note}"] if choice.note else []
+    if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
+    if workflow and (line := _line_with(texts.SERVICE_HINT, workflow)):
+        lines.append(f"the workflow has to start the service: write how at {_shown(workflow)}:{line}")
+    if code and root / CONFIG in written:
+        line = _line_with("agent:", root / CONFIG)
+        lines.append(f"If that is the wrong agent: it is named at {_shown(root / CONFIG)}:{line}")
     if code:
         lines.append("The files stand. What is wrong is shown above; once it is mended:")
     elif not written:
         lines.append("nothing to write: everything is there")
     change = "" if root == Path.cwd() else f"cd {shlex.quote(_shown(root))} && "
     print_out("\n".join([*lines, f"next: {change}agenteval run"]))
+
+
+def _line_with(text: str, path: Path) -> int:
+    """The number of the first line that begins so; 0: none."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if line.lstrip().startswith(text)), 0)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agenteval.cli.commands.output import write_file
 from agenteval.cli.editor_schemas import KINDS, MADE_BY, Kind, schema_of
 from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import print_out, say_mistake
@@ -59,7 +58,8 @@ def write(kind: Kind, path: Path) -> None:
             raise AuthorError(Problem(what, "remove it, or choose another place with --out"))
         if path.parent.name == ".agenteval":
             home_of(path.parent.parent)
-        write_file(path, text_of(kind))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text_of(kind), encoding="utf-8", newline="\n")
     except OSError as error:
         raise AuthorError(Problem(f"{path} cannot be written: {error.strerror or error}")) from error
 

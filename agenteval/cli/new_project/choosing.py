@@ -6,34 +6,60 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import typer
 
-from agenteval.cli.new_project.endpoints import Endpoint, endpoint_of, local_endpoints
-from agenteval.cli.new_project.programs import FORMS, command_of, node_program
-from agenteval.cli.new_project.python_agents import PythonAgent, find_python_agents, own_interpreter
+from agenteval.cli.new_project.endpoints import Endpoint, endpoint_of, local_endpoints, local_ports
+from agenteval.cli.new_project.programs import (
+    FORMS,
+    command_of,
+    no_such_file,
+    node_program,
+    node_server,
+    program_of,
+)
+from agenteval.cli.new_project.python_agents import (
+    PythonAgent,
+    find_python_agents,
+    names_in,
+    own_interpreter,
+)
 from agenteval.cli.new_project.texts import STARTER_FILE
 from agenteval.cli.way_out import say
-from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
 
 _TARGET = re.compile(r"(.+\.py|[^\W\d][\w.]*):[^\W\d][\w.]*")
-_MOST_LISTED = 9
+_HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/\S*)?")
+_MOST_LISTED, _TRIES = 9, 3
 _AS_WRITTEN = "FILE.py:NAME, a URL or a command"
 
 
+T = TypeVar("T")
+
+
 class Questions:
-    """Asked on a terminal. Under ``--yes``, or where nobody can answer, the default is taken."""
+    """Asked on a terminal, again where an answer is none. Under ``--yes``, or where nobody can answer, the
+    default is taken."""
 
     def __init__(self, *, assumes_yes: bool) -> None:
         self.are_asked = not assumes_yes and sys.stdin is not None and sys.stdin.isatty()
 
-    def ask(self, question: str, default: str) -> str:
+    def ask(self, question: str, default: str, read: Callable[[str], T]) -> T:
+        """What ``read`` makes of the answer. Raises its ``AuthorError`` if it refused several."""
+        for _ in range(_TRIES - 1 if self.are_asked else 0):
+            try:
+                return read(self._answer(question, default))
+            except AuthorError as error:
+                say(str(error))
+        return read(self._answer(question, default))
+
+    def _answer(self, question: str, default: str) -> str:
         if not self.are_asked:
             return default
-        say(f"{question} [{default}]")
+        say(f"{question} [{default}]" if default else question)
         try:
             answer = sys.stdin.readline()
         except (KeyboardInterrupt, UnicodeDecodeError):
@@ -43,16 +69,32 @@ class Questions:
             raise typer.Exit(130)
         return answer.strip() or default
 
-    def choose(self, question: str, options: Sequence[str]) -> int | str:
-        """The index of the option whose number is the answer; any other answer as it is."""
+    def choose(self, question: str, options: Sequence[T], read: Callable[[str], T], default: str = "1") -> T:
+        """The option whose number is the answer; any other answer as ``read`` understands it."""
         for number, option in enumerate(options, 1):
             if self.are_asked:
                 say(f"  {number}  {option}")
-        answer = self.ask(question, "1")
-        return int(answer) - 1 if answer in map(str, range(1, len(options) + 1)) else answer
+        numbered = {str(number): option for number, option in enumerate(options, 1)}
+
+        def chosen(answer: str) -> T:
+            if answer.isdigit() and answer not in numbered:
+                raise AuthorError(Problem(f"there is no {answer}", f"write {_numbers(options)}"))
+            return numbered[answer] if answer in numbered else read(answer)
+
+        return self.ask(question, default, chosen)
 
     def agree(self, question: str, *, unasked: bool = True) -> bool:
-        return self.ask(question, "y").lower().startswith("y") if self.are_asked else unasked
+        return self.ask(question, "y", _yes_or_no) if self.are_asked else unasked
+
+
+def _numbers(options: Sequence[object]) -> str:
+    return f"a number from 1 to {len(options)}" if options else _AS_WRITTEN
+
+
+def _yes_or_no(answer: str) -> bool:
+    if answer.lower() not in ("y", "yes", "n", "no"):
+        raise AuthorError(Problem(f"'{answer}' is neither", "write y or n"))
+    return answer.lower().startswith("y")
 
 
 class Choice(NamedTuple):
@@ -68,32 +110,74 @@ class Choice(NamedTuple):
     others: tuple[str, ...] = ()
     """What else was found."""
     is_starter: bool = False
+    is_object: bool = False
+    """One of a framework."""
+    is_open: bool = False
+    """Nothing says which keys request and reply have."""
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def shows_calls(self) -> bool:
+        """Whether its calls are seen as it is written here (docs/agents.md, "Which calls are seen")."""
+        is_known = "endpoint" in self.keys and "messages" in self.keys.get("reply", ("messages",))
+        return self.is_object or is_known or isinstance(self.keys.get("command"), list)
 
 
 def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Choice:
-    """The agent as its author wrote it; else what is found in the project's files, else on this machine, else
-    one to begin with. Raises ``AuthorError``."""
+    """The agent as its author wrote it; else what is found: of a service what answers, else what its files
+    show; else one to begin with. Raises ``AuthorError``."""
+
+    def named(answer: str) -> Choice:
+        return _named(answer, root, top)
+
     if agent is not None:
-        return _named(agent, root, top, questions)
+        return _completed(named(agent), questions)
     python = find_python_agents(root)
     found = [_of_python(each, root, top, python.missing) for each in python.agents]
     found += [_of_words(words)] if (words := node_program(root)) else []
-    found = (found or [_of_endpoint(each) for each in local_endpoints()])[:_MOST_LISTED]
-    if not found:
-        return _starter(root, top, questions)
-    chosen = questions.choose(
-        f"Which is the agent? A number, or {_AS_WRITTEN}", [each.label for each in found]
+    default = "1"
+    if server := python.server or node_server(root):
+        ports = local_ports(root)
+        answering = [_of_endpoint(each) for each in local_endpoints(ports)]
+        found = (answering + found)[:_MOST_LISTED]
+        if not (answering or any(each.is_object for each in found)):
+            silent = _silent(server, ports, found)
+            if not questions.are_asked:
+                raise silent
+            say(str(silent))
+            default = ""
+    if not found and default:
+        return _completed(_starter(root, questions, named), questions)
+    found = found[:_MOST_LISTED]
+    which = f"Which is the agent? {'A number, or ' if found else ''}{_AS_WRITTEN}"
+    chosen = questions.choose(which, found, named, default)
+    others = () if questions.are_asked else tuple(each.label for each in found if each is not chosen)
+    return _completed(chosen, questions)._replace(others=others)
+
+
+def _silent(server: str, ports: Sequence[int], found: Sequence[Choice]) -> AuthorError:
+    where = ", ".join(f"localhost:{port}" for port in ports)
+    names = " or ".join(
+        [f"http://localhost:{ports[0]}/PATH", *(str(each.keys.get("target", each)) for each in found)]
     )
-    if isinstance(chosen, str):
-        return _named(chosen, root, top, questions)
-    others = () if questions.are_asked else tuple(each.label for each in found if each is not found[chosen])
-    return _with_form(found[chosen], questions)._replace(others=others)
+    return AuthorError(
+        Problem(
+            f"this project is a service ({server}), and no agent answers on {where}",
+            f"start it and run init again, or name the agent: --agent {names}",
+        )
+    )
 
 
-def _named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
+def _named(agent: str, root: Path, top: Path) -> Choice:
+    """What its author wrote. Raises ``AuthorError`` if there is no such thing."""
+    if _HOST_AND_PORT.fullmatch(agent):
+        agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
-        return _of_endpoint(_with_paths(endpoint_of(agent), questions))
+        return _of_endpoint(endpoint_of(agent))
     if _TARGET.fullmatch(agent) or (agent.endswith(".py") and (root / agent).is_file()):
+        _check_target(agent, root)
         python, path = find_python_agents(root), os.path.normpath(agent).replace(os.sep, "/")
         known = [each for each in python.agents if path in (each.target, each.target.rpartition(":")[0])]
         if not known and not _TARGET.fullmatch(agent):
@@ -112,7 +196,19 @@ def _named(agent: str, root: Path, top: Path, questions: Questions) -> Choice:
         ) from None
     if not words:
         raise AuthorError(Problem("the agent has no name", f"write {_AS_WRITTEN}"))
-    return _with_form(_of_words(words), questions)
+    return _of_words(program_of(words, root))
+
+
+def _check_target(target: str, root: Path) -> None:
+    """Raises ``AuthorError`` where a file, or the name in it, is not there. A module may be anywhere."""
+    file, _, name = target.rpartition(":")
+    if not file.endswith(".py"):
+        return
+    if not (root / file).is_file():
+        raise no_such_file(Path(file), root)
+    names, name = names_in(root / file), name.partition(".")[0]
+    if names is not None and name not in names:
+        raise AuthorError(Problem(f"{file} has no '{name}' at its top level", did_you_mean(name, names)))
 
 
 def _of_python(agent: PythonAgent, root: Path, top: Path, missing: Sequence[str]) -> Choice:
@@ -121,43 +217,52 @@ def _of_python(agent: PythonAgent, root: Path, top: Path, missing: Sequence[str]
     if (agent.is_object or missing) and (interpreter := own_interpreter(root, top)):
         keys["interpreter"] = interpreter
     kind = f", {agent.kind}" if agent.kind else ""
-    return Choice(keys, f"{agent.target}{kind}")
+    return Choice(keys, f"{agent.target}{kind}", is_object=agent.is_object)
 
 
 def _of_endpoint(endpoint: Endpoint) -> Choice:
-    return Choice(endpoint.keys, endpoint.url, endpoint.unknown)
+    return Choice(endpoint.keys, endpoint.url, endpoint.unknown, is_open=not endpoint.is_agent)
 
 
 def _of_words(words: list[str]) -> Choice:
     return Choice(command_of(words, "argument"), shlex.join(words), words=tuple(words))
 
 
-def _with_paths(endpoint: Endpoint, questions: Questions) -> Endpoint:
-    """With the author's word for what no description says."""
-    if endpoint.is_agent or not questions.are_asked:
-        return endpoint
-    request, reply = endpoint.keys["request"], endpoint.keys["reply"]
+def _completed(choice: Choice, questions: Questions) -> Choice:
+    """With its author's word for what nothing else says."""
+    if not questions.are_asked:
+        return choice
+    return _with_form(choice, questions) if choice.words else _with_paths(choice, questions)
+
+
+def _with_paths(choice: Choice, questions: Questions) -> Choice:
+    if not choice.is_open:
+        return choice
+    request, reply = choice.keys["request"], choice.keys["reply"]
     message = next(iter(request))
-    key = questions.ask("Which key of the request holds the message?", message)
-    path = questions.ask("Which key of the reply holds the answer?", reply["text"])
+    key = questions.ask("Which key of the request holds the message?", message, str)
+    path = questions.ask("Which key of the reply holds the answer?", reply["text"], str)
     request = {key if each == message else each: value for each, value in request.items()}
-    keys = {**endpoint.keys, "request": request, "reply": {**reply, "text": path}}
-    return Endpoint(keys, endpoint.unknown if len(request) > 1 else "")
+    keys = {**choice.keys, "request": request, "reply": {**reply, "text": path}}
+    return choice._replace(keys=keys, note=choice.note if len(request) > 1 else "")
 
 
 def _with_form(choice: Choice, questions: Questions) -> Choice:
-    if not (choice.words and questions.are_asked):
-        return choice
-    options = ["nobody knows: it is tried", *FORMS.values()]
-    chosen = questions.choose(f"How is {choice.label} asked? A number", options)
-    form = ["", *FORMS][chosen] if isinstance(chosen, int) else ""
+    def none(answer: str) -> str:
+        raise AuthorError(Problem(f"'{answer}' is none of them", f"write {_numbers(options)}"))
+
+    options = ["I do not know: try them", *FORMS.values()]
+    chosen = questions.choose(f"How is {choice.label} asked? A number", options, none)
+    form = ["", *FORMS][options.index(chosen)]
     return choice._replace(keys=command_of(list(choice.words), form), words=()) if form else choice
 
 
-def _starter(root: Path, top: Path, questions: Questions) -> Choice:
-    answer = questions.ask(f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with", "new")
-    if answer != "new":
-        return _named(answer, root, top, questions)
+def _starter(root: Path, questions: Questions, named: Callable[[str], Choice]) -> Choice:
+    question = f"No agent was found. Write {_AS_WRITTEN}, or new for one to begin with"
+    return questions.ask(question, "new", lambda answer: _new(root) if answer == "new" else named(answer))
+
+
+def _new(root: Path) -> Choice:
     if os.path.lexists(root / STARTER_FILE):
         what = f"no agent was found, and {STARTER_FILE} is there, in which nothing looks like one"
         raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))

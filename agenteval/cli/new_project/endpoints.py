@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from agenteval.agentside.targets.deciding import LIST_NAMES, SESSION_NAMES, TEXT_NAMES
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.files.plain_files import read_file
 
-PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
-"""Where services usually listen while they are developed."""
+_USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
+"""Where services listen while they are developed, if their projects do not say."""
+_OLLAMA = 11434
+"""A model that a project may name, and no agent."""
+_FILES = (
+    *("*.sh", "Procfile", "Makefile", "Dockerfile", "docker-compose*.y*ml", "README*", "*.py"),
+    "package.json",
+)
+_PORT = re.compile(
+    r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d{2,5})\b|(?:\bport\b|\bexpose\b)[^\d\n]{0,24}(\d{2,5})\b",
+    re.IGNORECASE,
+)
 
 _TIMEOUT_S, _MAX_BYTES = 1.5, 5_000_000
 _KNOWN_APIS = ("/chat/completions", "/v1/responses", "/v1/messages")
+_TOPS = ("/v1", "/docs", "/openapi.json")
+"""Addresses of a service that are no agent's: it is looked for at their host."""
 _ANSWERS = ("answer", "reply", "response", "output", "text", "message", "content", "result")
 _MESSAGES = TEXT_NAMES | {"content", "msg", "prompt_text"}
 _SESSIONS = SESSION_NAMES | {"session", "thread", "conversation"}
@@ -38,28 +54,66 @@ class Endpoint(NamedTuple):
         return str(self.keys["endpoint"])
 
 
-def local_endpoints() -> Iterator[Endpoint]:
+def local_ports(root: Path) -> list[int]:
+    """Where a project's service listens, as its files at the top name it; else the usual places: something
+    else may answer there."""
+    ports: dict[int, None] = {}
+    for path in (each for pattern in _FILES for each in sorted(root.glob(pattern))):
+        try:
+            text = read_file(path, _MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        ports.update({int(one or other): None for one, other in _PORT.findall(text)})
+    return [port for port in ports if port < 65_536 and port != _OLLAMA] or list(_USUAL_PORTS)
+
+
+def local_endpoints(ports: Iterable[int]) -> Iterator[Endpoint]:
     """The services on this machine whose description fits an agent, or that have chat completions."""
-    for port in PORTS:
-        base = f"http://localhost:{port}"
-        found = [each for each in _described(base) if each.is_agent]
-        yield from found
-        if not found and _get(url := f"{base}/v1/chat/completions")[0] in _NEEDS_NO_CHAT:
-            yield Endpoint({"endpoint": url})
+    for port in ports:
+        yield from _agents_at(f"http://localhost:{port}")
+
+
+def _agents_at(base: str) -> Iterator[Endpoint]:
+    found = [each for each in _described(base) if each.is_agent]
+    yield from found
+    url = f"{base}/v1/chat/completions"
+    if not found and (_get(url)[0] in _NEEDS_NO_CHAT or _has_models(f"{base}/v1/models")):
+        yield Endpoint({"endpoint": url})
+
+
+def _has_models(url: str) -> bool:
+    status, body = _get(url)
+    try:
+        return status == 200 and isinstance(json.loads(body)["data"], list)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def endpoint_of(url: str) -> Endpoint:
-    """The agent at an address: its description's, if it has one; else the plainest request and reply."""
-    parts = urlsplit(url)
+    """The agent at an address: its description's, if it has one; else the plainest request and reply. Raises
+    ``AuthorError`` where the address can be no agent's."""
+    try:
+        parts = urlsplit(url)
+        has_host = "${" in parts.netloc or (bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        has_host = False
+    if not has_host:
+        raise AuthorError(Problem(f"{url} is no URL", "write http://HOST:PORT/PATH"))
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     own: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
         own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
         return Endpoint(own)
+    is_top = parts.path.rstrip("/") in ("", *_TOPS)
+    if is_top and (found := next(_agents_at(base), None)):
+        return found._replace(keys={**own, **found.keys})
     described = list(_described(base))
-    if parts.path in ("", "/") and described:
+    if is_top and described:
         return described[0]._replace(keys={**own, **described[0].keys})
+    if is_top and parts.path.rstrip("/"):
+        what = f"nothing at {base} says where it takes a message"
+        raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     for each in described:
         if urlsplit(each.url).path == parts.path:
             return each._replace(keys={**each.keys, **own})
@@ -99,6 +153,9 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
     session = next((key for key in gives.get("properties", {}) if key in _SESSIONS and key in request), "")
     if session:
         keys["reply"]["session"] = session
+    lists = (name for name, each in gives.get("properties", {}).items() if _holds_calls(each, document))
+    if calls := next(lists, ""):
+        keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
     note = f"the description of the API does not say what {', '.join(names)} should be" if names else ""
     return Endpoint(keys, note, is_agent=bool(text))
@@ -145,6 +202,12 @@ def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: in
         if each.get("properties") and depth and (path := _answer_in(each, document, depth - 1)):
             return f"{name}.{path}"
     return ""
+
+
+def _holds_calls(schema: Any, document: Mapping[str, Any]) -> bool:
+    """Whether it is a list of what was called, with what came of it."""
+    items = _resolved(_resolved(schema, document).get("items") or {}, document).get("properties", {})
+    return "name" in items and not {"result", "output"}.isdisjoint(items)
 
 
 def _schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:

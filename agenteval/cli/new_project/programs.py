@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from agenteval.adapters.agents.process import search_path
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.files.plain_files import read_file
 
 FORMS = {
@@ -21,6 +24,30 @@ _MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
 _SERVICES = frozenset(
     ("express", "fastify", "koa", "hono", "@hono/node-server", "@hapi/hapi", "next", "@nestjs/core")
 )
+
+_SCRIPTS = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".php", ".pl", ".sh"))
+
+
+def program_of(words: list[str], root: Path) -> list[str]:
+    """The words that start a program which is there. npm's own lines are no answer: it is kept quiet. Raises
+    ``AuthorError`` where there is no such program, or no such script as its first argument."""
+    program, *rest = words
+    if search_path(program, str(root), os.environ) is None:
+        if program.endswith(".py") and not (root / program).exists():
+            raise no_such_file(Path(program), root)
+        remedy = f"write ./{program}" if (root / program).is_file() else "is it installed, and spelt so?"
+        raise AuthorError(Problem(f"no such program: '{program}'", remedy))
+    script = Path(next((each for each in rest if not each.startswith("-")), ""))
+    if script.suffix in _SCRIPTS and not (root / script).exists():
+        raise no_such_file(script, root)
+    if program != "npm":
+        return words
+    return [program, *(["-s"] if "-s" not in rest else []), *rest, *(["--"] if "--" not in rest else [])]
+
+
+def no_such_file(path: Path, root: Path) -> AuthorError:
+    there = [each.relative_to(root).as_posix() for each in (root / path).parent.glob(f"*{path.suffix}")]
+    return AuthorError(Problem(f"no such file: '{path}'", did_you_mean(path.as_posix(), there)))
 
 
 def command_of(words: list[str], form: str) -> dict[str, Any]:
@@ -46,11 +73,18 @@ def _printed(words: list[str], typed: str, root: Path) -> bytes:
     return done.stdout
 
 
+def node_server(root: Path) -> str:
+    """By what a Node project is a service; empty if it is none."""
+    known = json_object(root / "package.json").get("dependencies")
+    found = sorted(_SERVICES.intersection(known if isinstance(known, dict) else ()))
+    return f"package.json depends on {found[0]}" if found else ""
+
+
 def node_program(root: Path) -> list[str]:
     """The words that start the program of a Node project; none where there is no such project, or where it
     is a web service."""
     package = json_object(root / "package.json")
-    if not _SERVICES.isdisjoint(package.get("dependencies") or ()):
+    if node_server(root):
         return []
     scripts, programs = package.get("scripts"), package.get("bin")
     start = str(scripts.get("start") or "") if isinstance(scripts, dict) else ""

@@ -44,6 +44,10 @@ OBJECTS = {
     "autogen_agentchat": ("AutoGen", "AssistantAgent RoundRobinGroupChat SelectorGroupChat"),
     "crewai": ("CrewAI", "Agent"),
 }
+_WEB_SERVERS = (
+    *("fastapi", "flask", "starlette", "django", "aiohttp.web", "sanic", "litestar", "quart", "tornado"),
+    *("http.server", "socketserver"),
+)
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
 _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
 """Parameters that are for what a user said, whatever their function is called."""
@@ -63,10 +67,11 @@ class PythonAgent(NamedTuple):
 
 class PythonFiles(NamedTuple):
     """``agents``: the likeliest first. ``missing``: packages that the project imports and that agenteval's
-    own environment does not have."""
+    own environment does not have. ``server``: by which file the project is a service; empty if it is none."""
 
     agents: tuple[PythonAgent, ...]
     missing: tuple[str, ...]
+    server: str
 
 
 def find_python_agents(root: Path) -> PythonFiles:
@@ -77,9 +82,35 @@ def find_python_agents(root: Path) -> PythonFiles:
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
     found = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
     agents = list({each.target: each for each in (*_declared(root), *found)}.values())
-    imported = {name for module in modules for name in module.packages}
-    missing = sorted(each for each in imported - own - sys.stdlib_module_names if not _is_here(each))
-    return PythonFiles(tuple(agents), tuple(missing))
+    packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
+    missing = sorted(each for each in packages - own - sys.stdlib_module_names if not _is_here(each))
+    serving = (
+        f"{module.path} imports {server}"
+        for module in modules
+        for server in _WEB_SERVERS
+        if server.partition(".")[0] not in own
+        and any(f"{name}.".startswith(f"{server}.") for name in module.imports)
+    )
+    return PythonFiles(tuple(agents), tuple(missing), next(serving, ""))
+
+
+def names_in(path: Path) -> set[str] | None:
+    """The names that the top level of a file binds, by its syntax; ``None`` where that does not say."""
+    tree = _tree(path)
+    names: set[str] = set()
+    todo: list[ast.AST] = [tree] if tree else []
+    while todo:
+        match todo.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+                names.update((each.asname or each.name).partition(".")[0] for each in imported)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Name(id="globals" | "exec" as name):
+                names.add(name)
+            case node:
+                todo.extend(ast.iter_child_nodes(node))
+    is_open = not {"*", "__getattr__", "globals", "exec"}.isdisjoint(names)
+    return None if tree is None or is_open else names
 
 
 def _declared(root: Path) -> Iterator[PythonAgent]:
@@ -140,20 +171,24 @@ class _Module(NamedTuple):
     path: str
     tree: ast.Module
     names: dict[str, str]
-    packages: frozenset[str]
+    imports: frozenset[str]
 
 
-def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
+def _tree(path: Path) -> ast.Module | None:
     try:
         data = read_file(path, MAX_FILE_BYTES + 1)
         with warnings.catch_warnings(action="ignore"):  # of the author's code, which is only looked at
-            tree = ast.parse(data) if len(data) <= MAX_FILE_BYTES else None
+            return ast.parse(data) if len(data) <= MAX_FILE_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
+    tree = _tree(path)
     if tree is None:
         return None
     names: dict[str, str] = {}
-    packages = set()
+    imports = set()
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
@@ -161,13 +196,13 @@ def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
             dotted, name = each.name, each.asname or each.name
             if isinstance(node, ast.ImportFrom):
                 dotted = f"{'.' * node.level}{node.module or ''}.{dotted}"
-            elif not each.asname:
+            imports.add(dotted)
+            if isinstance(node, ast.Import) and not each.asname:
                 dotted = name = dotted.partition(".")[0]
             head = dotted.partition(".")[0]
             # A folder of the project may be named as a framework is.
             names[name] = f".{dotted}" if head in own else dotted
-            packages.update([head] if head else [])
-    return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(packages))
+    return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
 
 
 def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgent]:

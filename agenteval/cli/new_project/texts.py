@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,26 +53,31 @@ scenarios:
       - user: Hello! What can you help me with?
         # What has to come of a message is written below it, for example:
         # expect:
-        #   tool_calls: {{calls: [{{name: get_order, args: {{id: ORD-42}}}}]}}
-        #   output: {{contains: [order]}}
+{calls}        #   output: {{contains: [order]}}
     expect:
-      limits: {{latency_ms: 60000}}
+      limits: {{latency_ms: 30000}}
+"""
+_CALLS = "        #   tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}\n"
+_UNSEEN = """\
+        #   (its calls of plain functions are seen once `intercept` names them: docs/agents.md,
+        #   "Which calls are seen")
 """
 METRICS = "metrics: []   # no judges yet: only checks in code, so no model is needed\n"
 
 WORKFLOW = """\
 name: agenteval
 on:
-  push: {{branches: [main]}}
+  push: {{branches: {branches}}}
   pull_request:
 permissions: {{contents: read}}
 jobs:
   agenteval:
     runs-on: ubuntu-latest
+    timeout-minutes: 15
 {folder}{env}    steps:
       - uses: actions/checkout@v6
       - uses: actions/setup-python@v6
-        with: {{python-version: "3.12"}}
+        with: {{python-version: "{python}"}}
 {node}{steps}"""
 WORKFLOW_ENV = """\
     env: {AGENT_API_KEY: "${{ secrets.AGENT_API_KEY }}"}
@@ -83,19 +89,25 @@ NODE = """\
       - uses: actions/setup-node@v6
         with: {node-version: "22"}
 """
-SERVICE_HINT = "# here start the service that is tested, for example: python -m my_service &"
+SERVICE_HINT = "# here start the service that is tested, for example:"
+_AGENTEVAL = "install agenteval-runner   # while the package index lacks it: the path of its checkout"
+_GITLAB_NODE = """\
+  before_script:
+    - apt-get update && apt-get install -y --no-install-recommends nodejs npm
+"""
 GITLAB = """\
 agenteval:
-  image: python:3.12
+  image: python:{python}
   rules:
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
     - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
-  script:
+{node}  script:
 {steps}  artifacts:
     when: always
     reports: {{junit: {junit}}}
 """
 _JUNIT = ".agenteval/junit.xml"
+_VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
 
 
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
@@ -109,23 +121,31 @@ def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> st
 
 
 def _flow(value: Any) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True).strip()[1:-1]
+    flow = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True, sort_keys=False)
+    return flow.strip()[1:-1]
 
 
-def scenario_text(tools: Sequence[str] = ()) -> str:
+def line_of(agent: Mapping[str, Any]) -> str:
+    """The agent as one line of the configuration."""
+    return _flow({"agent": dict(agent)})
+
+
+def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
     """The first scenario of an agent of the author's, which has these tools."""
     lines = [f"      {_flow([name])}: {{returns: {{}}}}\n" for name in tools]
     head = "    tools:   # they answer in place of the agent's own: write what they return\n"
-    return SCENARIO.format(tools="".join([head, *lines]) if lines else "")
+    calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
+    return SCENARIO.format(tools="".join([head, *lines]) if lines else "", calls=calls)
 
 
 def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
     """A workflow of GitHub. ``top``: the folder of the repository."""
     where = Path(os.path.relpath(root, top)).as_posix()
     folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow([where])}}}}}\n"
-    run = f"run --report github --report junit={_JUNIT}"
-    steps = [*_installing(root, agent), f"{_prefix(root, agent)}agenteval {run}"]
+    steps = [*_installing(root, agent), f"{_prefix(root, agent)}agenteval run --report github"]
     return WORKFLOW.format(
+        branches=_flow([[_branch(top)]]),
+        python=_python_version(root, top),
         folder=folder,
         env=WORKFLOW_ENV if "headers" in agent else WORKFLOW_ENV_HINT,
         node=NODE if (root / "package.json").exists() else "",
@@ -140,7 +160,38 @@ def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
     run = f"{_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
     steps = [*change, *_installing(root, agent), run]
     lines = "".join(f"    {s}\n" if s[0] == "#" else f"    - {s}\n" for s in steps)
-    return GITLAB.format(steps=lines, junit=_flow([_JUNIT if where == "." else f"{where}/{_JUNIT}"]))
+    node = _GITLAB_NODE if (root / "package.json").exists() else ""
+    python = _python_version(root, top)
+    return GITLAB.format(
+        python=python, node=node, steps=lines, junit=_flow([_JUNIT if where == "." else f"{where}/{_JUNIT}"])
+    )
+
+
+def _branch(top: Path) -> str:
+    """The branch that is checked out; of a worktree its own."""
+    git = top / ".git"
+    if git.is_file():
+        git = top / _text(git).removeprefix("gitdir:").strip()
+    head = _text(git / "HEAD").strip()
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else "main"
+
+
+def _python_version(root: Path, top: Path) -> str:
+    """That of the project, as it says itself, or as its environment has it."""
+    for folder in (root, top):
+        if found := re.match(r"3\.\d+", _text(folder / ".python-version")):
+            return found[0]
+    for folder in (root / ".venv", root / "venv", top / ".venv", top / "venv"):
+        if found := _VERSION.search(_text(folder / "pyvenv.cfg")):
+            return found[1]
+    return "3.12"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_file(path, 1_000_000).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _prefix(root: Path, agent: Mapping[str, Any]) -> str:
@@ -166,12 +217,10 @@ def _installing(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
     if (root / "package.json").exists():
         yield "npm ci" if (root / "package-lock.json").exists() else "npm install"
     if "endpoint" in agent and "headers" not in agent:
-        yield SERVICE_HINT
-    yield f"{pip if has_uv else 'pip'} install agenteval-runner"
+        start = "./serve.sh" if (root / "serve.sh").exists() else "python -m my_service"
+        yield f"{SERVICE_HINT} {start} &"
+    yield f"{pip if has_uv else 'pip'} {_AGENTEVAL}"
 
 
 def _is_installable(path: Path) -> bool:
-    try:
-        return b"[project]" in read_file(path)
-    except OSError:
-        return False
+    return "[project]" in _text(path)
