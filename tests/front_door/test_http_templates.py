@@ -572,8 +572,8 @@ DOES = {
         " configuration says: the agent's word is taken for what it did"
     ),
     "api: a2a": (
-        "each message in one context, by A2A; its calls are not seen (calls: all overrules it, if agenteval is"
-        " its only way to tools)"
+        "each message in one context, by A2A; its calls are not seen (calls: all overrules it, if agenteval"
+        " is its only way to tools)"
     ),
     "api: responses": f"the conversation, by the Responses API; {FOUND_OUT}",
 }
