@@ -139,6 +139,27 @@ def test_names_with_blanks_and_of_any_script(project: Project) -> None:
     assert (done.code, config_of(project)) == (0, {"target": "my bots/zoë's.py:answer"}), done.all
 
 
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "{endpoint: 'http://localhost:9/v1/chat/completions'}",
+        "{endpoint: 'http://localhost:9/chat', request: {m: '${message}'}, reply: {text: r}}",
+        "{command: [python3, bot.py]}",
+        "{command: {run: [python3, bot.py, '${message}']}}",
+        "{target: 'bot.py:answer', intercept: {}}",
+    ],
+)
+def test_what_is_missing_beside_a_configuration_of_any_kind(project: Project, agent: str) -> None:
+    project.write("bot.py", ECHO)
+    project.write("agenteval.yaml", f"agent: {agent}\nmetrics: []\n")
+    before = (project.root / "agenteval.yaml").read_bytes()
+    done = init(project, "--no-try")
+    assert (project.root / "scenarios/first.yaml").is_file(), done.all
+    assert (project.root / WORKFLOW).is_file()
+    assert "a defect in agenteval" not in done.all
+    assert (project.root / "agenteval.yaml").read_bytes() == before
+
+
 @pytest.mark.parametrize("written", ["bot.py:second", "./bot.py"])
 def test_an_agent_that_its_author_names(project: Project, written: str) -> None:
     project.write("bot.py", "def second(x):\n    return x[0]['content']\n\n\n" + ECHO)

@@ -62,7 +62,8 @@ def init(request: InitRequest) -> int:
         raise _one_more(source, request.agent, top)
     config = _config(source) if source else None
     if config:
-        choice = Choice(dict(config.agent.own) if config.agent else {})
+        own = config.agent.own if config.agent else {}
+        choice = Choice({key: value for key, value in own.items() if value is not None})
     else:
         choice = choose(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")

@@ -111,7 +111,7 @@ def endpoint_of(url: str) -> Endpoint:
     described = list(_described(base))
     if is_top and described:
         return described[0]._replace(keys={**own, **described[0].keys})
-    if is_top and parts.path.rstrip("/"):
+    if is_top and parts.path != "/":  # where an agent may take its messages
         what = f"nothing at {base} says where it takes a message"
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     for each in described:

@@ -14,7 +14,7 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.files.plain_files import read_file
 
 FORMS = {
-    "json": "it reads and writes JSON lines, as written for agenteval",
+    "json": "it reads and writes JSON lines",
     "argument": "it gets the message as an argument, and prints its answer",
     "input": "it reads the message from standard input, and prints its answer",
 }
