@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.json_text import STRICT_AS_WRITTEN, WrittenNumber
+from agenteval.core.plurals import plural
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark, decode, parse
 
@@ -107,7 +108,9 @@ def _from_csv(data: bytes, path: str) -> Table:
 def _wrong_with(cells: Sequence[str], columns: Sequence[str]) -> tuple[str, str] | None:
     """What is wrong with a row, and what to do; ``None``: nothing."""
     if len(cells) != len(columns):
-        what = f"the row has {len(cells)} cells, the first line names {len(columns)} columns"
+        what = (
+            f"the row has {plural(len(cells), 'cell')}, the first line names {plural(len(columns), 'column')}"
+        )
         return what, "put a text with a comma, a quote or a line break between double quotes"
     for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
         if not name and cell.strip():

@@ -330,7 +330,7 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
         (ENTRY % "orders.csv", {"orders_csv": "id,status\n"},
          "orders.csv: the file holds no row — add one, or remove what names it"),
         (ENTRY % "orders.csv", {"orders_csv": "id,a\n1,2\n3\n"},
-         "orders.csv:3: the row has 1 cells, the first line names 2 columns — put a text with a comma, a"
+         "orders.csv:3: the row has 1 cell, the first line names 2 columns — put a text with a comma, a"
          " quote or a line break between double quotes"),
         (ENTRY % "orders.csv", {"orders_csv": 'id,a\n"1\n2",3\n4,"5\n'},
          "orders.csv:4: not CSV: a double quote that is opened in this row is not closed by the end of the"
