@@ -264,7 +264,7 @@ class _Filling:
     def _within_text(self, match: re.Match[str], mark: Mark, path: tuple[str, ...]) -> str:
         value, at = self._value(match, mark)
         text = as_text(value, at)
-        if value is None or (not text.strip() and not _LOOKED_FOR.isdisjoint(path)):
+        if value is None or (not text.strip() and _is_looked_for(path)):
             empty = "null" if value is None else "empty"
             what = f"'{match[0]}' is {empty} in this row, and stands within a text"
             self._found.setdefault(Problem(what, "give it a value", at.place))
@@ -300,6 +300,10 @@ class _Filling:
 def _is_of_row(match: re.Match[str]) -> bool:
     name = match["name"].strip()
     return name == "row" or name.startswith("row.")
+
+
+def _is_looked_for(path: tuple[str, ...]) -> bool:
+    return path[0] in _LOOKED_FOR or path[:2] == ("turns", "expect")
 
 
 def _is_template(path: tuple[str, ...]) -> bool:

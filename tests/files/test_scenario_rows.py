@@ -208,6 +208,22 @@ def test_the_line_that_excel_writes_above_the_names(suite: Suite) -> None:
     assert ids(suite.load(SUITE, orders_csv="sep=;\r\nid;status\r\nA-1;open\r\n;\r\n")) == ["status-A-1"]
 
 
+def test_an_empty_cell_may_stand_within_what_nobody_looks_for(suite: Suite) -> None:
+    (scenario,) = suite.load(
+        """
+        scenarios:
+          - id: "a-${row.id}"
+            rows: o.csv
+            turns: ["Hello ${row.title}you"]
+            tools: {get: {returns: {id: "${row.title}7", expect: "${row.title}x"}}}
+            checks: none
+        """,
+        o_csv="id,title\n1,\n",
+    )
+    assert said(scenario) == "Hello you"
+    assert scenario.tools["get"].returns == {"id": "7", "expect": "x"}
+
+
 def test_names_of_tools_may_come_of_a_row(suite: Suite) -> None:
     text = """
         scenarios:
