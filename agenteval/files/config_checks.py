@@ -15,7 +15,7 @@ from agenteval.core.expressions import expression
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
-from agenteval.core.secrets import keys_in
+from agenteval.core.secrets import is_key
 from agenteval.files.agent_checks import Adapters, agent_problems
 from agenteval.files.validation import Loc, part_problems, strict_problems, unknown_key
 from agenteval.files.yaml_source import Mark
@@ -68,7 +68,7 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
         yield PROVIDERS.unknown(provider, mark.find(("model",)).place)
     elif provider:
         yield from _extra_problems(provider, spec.get("extra", {}), file, at)
-    if isinstance(name, str) and any(keys_in(name)):
+    if isinstance(name, str) and is_key(name):
         # It would be sent to whoever has the model, and stand in every report.
         remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
         yield Problem("this is a key; write the name of a model", remedy, mark.find(("model",)).place)
