@@ -172,17 +172,6 @@ def _is_failure_of_server(status: Any) -> bool:
 _REQUEST_TIMEOUT = 408
 
 
-_ERROR_FIELDS = (
-    "error",
-    '"exception',
-    '"success',
-    '"ok"',
-    '"fault',
-    '"fehler',
-    '"erreur',
-    '"erro"',
-    '"fout"',
-)
 _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error"))
 
 
@@ -199,7 +188,7 @@ def error_of(result: ToolResult | None) -> str | None:
         return _error_or_inner(value) if isinstance(value, Mapping) else None
     text = value.lstrip()
     if text[:1] == "{":
-        return _error_or_inner(object_of(text)) if _may_be_error(text) else None
+        return _error_or_inner(object_of(text))
     return text.strip() if begins_as_error(text) else None
 
 
@@ -214,7 +203,7 @@ def _inner_error(inner: Any) -> str | None:
     """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
-        inner = object_of(text) if text[:1] == "{" and _may_be_error(text) else inner
+        inner = object_of(text) if text[:1] == "{" else inner
         if isinstance(inner, str):
             return text.strip() if begins_as_error(text) else None
     if not isinstance(inner, Mapping):
@@ -243,16 +232,6 @@ _WRAPPERS = frozenset(
 _OF_DOCUMENTS = ("data", "body")
 _LARGEST_WRAPPER = 3
 _WENT_WELL = frozenset(("success", "ok", "successful", "completed"))
-
-
-def _may_be_error(text: str) -> bool:
-    """Whether an object is worth reading: most results are long, and none of these."""
-    head = text[:4000].lower()
-    if text[1:2] == "'":
-        head = head.replace("'", '"')
-    if any(map(head.__contains__, _ERROR_FIELDS)):
-        return True
-    return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:

@@ -147,8 +147,6 @@ _Place = tuple[int, int, str]
 """Where something begins and ends in a text as it is seen, and what comes there instead."""
 _CUT = expression(r"(?:…|\.{3}|\\u2026)+")
 """Where a text was shortened."""
-_CUTS = ("…", "...", "\\u2026")
-"""One of these is in whatever it finds."""
 
 
 def _places(text: str, form: str, other: str) -> list[_Place]:
@@ -162,7 +160,7 @@ def _places(text: str, form: str, other: str) -> list[_Place]:
 def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
     """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
     done = 0
-    for cut in _CUT.finditer(text) if any(map(text.__contains__, _CUTS)) else ():
+    for cut in _CUT.finditer(text):
         before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
         after = text[cut.end() : cut.end() + SHORTEST_SECRET]
         if len(before) == SHORTEST_SECRET and before in all_forms:

@@ -72,7 +72,6 @@ class Retained:
         self._started: list[Event] = []
         self._rest: list[Event] = []
         self._open: dict[SampleKey, _Open] = {}
-        self._latest: tuple[SampleKey | None, _Open | None] = (None, None)
         self._done: list[_Sample] = []
         self._again: dict[SampleKey, list[Reconsidered]] = {}
         self._begun = 0
@@ -86,16 +85,14 @@ class Retained:
             case RunStarted():
                 self._started.append(event)
             case SampleStarted(key=key):
-                self._open[key] = begun = _Open(event, self._begun)
-                self._latest = (key, begun)
+                self._open[key] = _Open(event, self._begun)
                 self._begun += 1
-            case TurnFinished() if opened := self._opened(event.key):
+            case TurnFinished() if opened := self._open.get(event.key):
                 opened.turns.append(event.turn)
-            case Scored() if opened := self._opened(event.key):
+            case Scored() if opened := self._open.get(event.key):
                 opened.items.append((event.turn, event.items))
-            case SampleFinished() if opened := self._opened(event.key):
+            case SampleFinished() if opened := self._open.get(event.key):
                 del self._open[event.key]
-                self._latest = (None, None)
                 self._close(opened, event)
             case CallsSeen(agent=agent, evidence=evidence):
                 self._evidence.setdefault(agent, set()).add(evidence)
@@ -106,14 +103,6 @@ class Retained:
                 """No report is made of it."""
             case _:
                 self._rest.append(event)
-
-    def _opened(self, key: SampleKey) -> _Open | None:
-        """What is told of one sample mostly comes in a row: then its key need not be hashed each time."""
-        latest, opened = self._latest
-        if latest is not key:
-            opened = self._open.get(key)
-            self._latest = (key, opened)
-        return opened
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
         """The events of the run, each sample's together and in the order of the records, whichever judge

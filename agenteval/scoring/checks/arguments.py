@@ -69,7 +69,7 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 def match_of(expected: CallPattern, call: ToolCall) -> bool | Unknown:
     """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
     (they could not be read), the agent that made it, or its result."""
-    if expected.name != call.name or _is_by_another(expected, call) or _surely_differs(expected, call):
+    if expected.name != call.name or _is_by_another(expected, call):
         return False
     wanted, result = expected.wanted_result, result_of(call)
     if wanted and result and wanted != result:
@@ -89,21 +89,6 @@ def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
     if call.result is None:
         return None
     return "ok" if error_of(call.result) is None else "error"
-
-
-def _surely_differs(expected: CallPattern, call: ToolCall) -> bool:
-    """Whether a glance is enough: most calls that are not meant lack a key, or have another text there."""
-    if expected.mode is ArgsMatch.IGNORE or call.args is None or not expected.args:
-        return False
-    actual = _composed(call.args)
-    for key, value in _composed(expected.args).items():
-        if key.startswith("$"):
-            return False
-        if isinstance(value, Mapping) and "$optional" in value:
-            continue
-        if key not in actual or (isinstance(value, str) and not _same(value, actual[key])):
-            return True
-    return False
 
 
 def _is_by_another(expected: CallPattern, call: ToolCall) -> bool:
