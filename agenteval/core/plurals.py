@@ -1,8 +1,16 @@
-"""A number and what it counts."""
+"""A number and what it counts; the first of many names."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def plural(count: int, noun: str) -> str:
     """``1 sample``, ``2,000 samples``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """The first ``most`` of ``names`` and how many there are besides: ``a, b and 3 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.decision import GateRow
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import NOT_CLEAR, RULED_OUT, WITHDRAWN, Check, Verdict
@@ -101,5 +101,4 @@ def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
 
 def named(criteria: Sequence[str]) -> str:
     """The first few, in quotation marks."""
-    more = f" and {len(criteria) - _MOST_NAMED:,} more" if len(criteria) > _MOST_NAMED else ""
-    return ", ".join(f"“{one_line(text, _LONGEST)}”" for text in criteria[:_MOST_NAMED]) + more
+    return few([f"“{one_line(text, _LONGEST)}”" for text in criteria], _MOST_NAMED)

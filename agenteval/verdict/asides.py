@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Tool
@@ -82,9 +82,8 @@ def _gone(report: Report) -> Iterator[Aside]:
     """A suite that shrank passes more easily."""
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
-        names = ", ".join(one_line(name, 60) for name in gone[:_MOST_NAMED])
-        more = f" and {len(gone) - _MOST_NAMED:,} more" if len(gone) > _MOST_NAMED else ""
-        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}{more}"
+        names = few([one_line(name, 60) for name in gone], _MOST_NAMED)
+        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}"
         yield Aside("gone scenarios", len(gone), text)
 
 
@@ -214,9 +213,8 @@ def _played_again(report: Report) -> Iterator[Aside]:
             f"{each.key.scenario}@{each.key.epoch + 1}" if each.key.scenario in several else each.key.scenario
             for each in again
         ]
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        shown = ", ".join(one_line(name, 60) for name in names[:_MOST_NAMED])
-        text = f"{plural(len(again), 'lost conversation')} played again ({shown}{more})"
+        shown = few([one_line(name, 60) for name in names], _MOST_NAMED)
+        text = f"{plural(len(again), 'lost conversation')} played again ({shown})"
         yield Aside("played_again", len(again), text)
 
 
@@ -336,9 +334,8 @@ def _empty_lists(report: Report) -> Iterator[Aside]:
         if case is not None and case.empty_lists
     ]
     if found:
-        more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
         what = f"{plural(len(found), 'test case')} with an empty list, which checks nothing"
-        yield Aside("empty_lists", len(found), f"{what}: {', '.join(found[:_MOST_NAMED])}{more}")
+        yield Aside("empty_lists", len(found), f"{what}: {few(found, _MOST_NAMED)}")
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Aside]:

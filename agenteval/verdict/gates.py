@@ -21,7 +21,7 @@ from agenteval.core.decision import (
 )
 from agenteval.core.figures import figure
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import (
@@ -597,13 +597,11 @@ def _cut_off(report: Report) -> GateRow:
 
 def _unmet(unmet: Mapping[str, str]) -> GateRow:
     """Expectations that were held against nothing are not met, whatever is tolerated."""
-    names = ", ".join(list(unmet)[:_MOST_NAMED])
-    more = f" and {len(unmet) - _MOST_NAMED:,} more" if len(unmet) > _MOST_NAMED else ""
     return GateRow(
         name="every scenario met",
         value=f"{len(unmet):,} without one",
         bound="a conversation for each",
-        basis=f"no recorded conversation matches {names}{more}",
+        basis=f"no recorded conversation matches {few(list(unmet), _MOST_NAMED)}",
         where=next(iter(unmet.values())),
         verdict=Verdict.INCONCLUSIVE,
     )

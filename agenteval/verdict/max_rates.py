@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agenteval.core.decision import GateRow, SampleDecision, Violation
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
@@ -76,9 +76,7 @@ def _resolution(shares: Shares) -> str:
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
-    names = [sample.record or str(sample.key) for sample in samples[:_MOST_NAMED]]
-    more = f" and {len(samples) - _MOST_NAMED:,} more" if len(samples) > _MOST_NAMED else ""
-    return ", ".join(names) + more
+    return few([sample.record or str(sample.key) for sample in samples], _MOST_NAMED)
 
 
 def shares_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from agenteval.core.plurals import few
 from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
 from agenteval.core.score import UNSAID, Check
 from agenteval.core.trajectory import Trajectory, Turn
@@ -141,6 +142,4 @@ def _unsaid(expected: Scenario, index: int) -> Check:
 
 
 def _named(names: list[str], noun: str) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return f"{noun}{'s' if len(names) > 1 else ''} {shown}{more}"
+    return f"{noun}{'s' if len(names) > 1 else ''} {few(names, _MOST_NAMED)}"

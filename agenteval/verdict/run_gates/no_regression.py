@@ -10,7 +10,7 @@ from pydantic import Field
 from agenteval.core.decision import GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.plan import Pairing
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
@@ -158,8 +158,7 @@ def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"; {what}: {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+    return f"; {what}: {few(names, _MOST_NAMED)}" if names else ""
 
 
 def _chances(gate: NoRegressionGate, ahead: Prospect) -> GateChances:

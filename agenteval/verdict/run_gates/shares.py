@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field, model_validator
 
 from agenteval.core.decision import AGAIN, GateRow, Violation
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Category, Scenario
 from agenteval.core.score import Verdict
@@ -108,9 +108,8 @@ def _lowest(told: Sequence[_Told]) -> str:
             of_each.setdefault(each.scenario, []).append(each.value)
     means = {name: fsum(values) / len(values) for name, values in of_each.items()}
     low = sorted((name for name, mean in means.items() if mean < 1 - _ROUNDING), key=lambda n: (means[n], n))
-    named = ", ".join(f"{name} {means[name]:.3g}" for name in low[:_MOST_NAMED])
-    more = f" and {len(low) - _MOST_NAMED} more" if len(low) > _MOST_NAMED else ""
-    return f"; below 1: {named}{more}" if low else ""
+    named = few([f"{name} {means[name]:.3g}" for name in low], _MOST_NAMED)
+    return f"; below 1: {named}" if low else ""
 
 
 def _chances(name: str, ahead: Prospect) -> GateChances:
