@@ -18,7 +18,7 @@ from ..hooks.openai_agents import is_of_agent
 from ..hooks.openai_agents_local import commands, operation
 from ..world import current
 from .call_marks import calls_in
-from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
+from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from ..world import World
@@ -146,9 +146,7 @@ def _runs_others(tool: Any) -> bool:
     """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
 
     def names_one(value: Any) -> bool:
-        known = getattr(value, "__globals__", {})
-        names = _names_in(getattr(value, "__code__", None))
-        return _is_agent(value) or any(within(known.get(name), _is_agent) for name in names)
+        return _is_agent(value) or may_run(value, _is_agent, "agents")
 
     return _agent_of(tool) is None and within(getattr(tool, "on_invoke_tool", None), names_one) is not None
 
@@ -156,12 +154,6 @@ def _runs_others(tool: Any) -> bool:
 def _is_of_server(tool: Any) -> bool:
     """Whether it stands for the tools of an MCP server that the provider calls."""
     return type(tool).__name__ == "HostedMCPTool"
-
-
-def _names_in(code: Any) -> set[str]:
-    """The names that code uses, with the functions in it."""
-    inner = [each for each in getattr(code, "co_consts", ()) if hasattr(each, "co_names")]
-    return set(getattr(code, "co_names", ())).union(*map(_names_in, inner))
 
 
 def _is_agent(value: Any) -> bool:
