@@ -50,7 +50,7 @@ from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in
 from tests.front_door.test_schema import mistakes
 from tests.support.kit import Done, Project, failed_checks
-from tests.support.local_servers import LocalServer, chat
+from tests.support.local_servers import LocalServer, chat, respond_json
 from tests.support.model_agents import model_server
 
 ROOT = Path(__file__).parent.parent
@@ -446,6 +446,23 @@ def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
     assert server.requests[0].headers["authorization"] == "Bearer key-1234567"
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]] == ["get_order"]
     assert "key-1234567" not in done.all + (project.root / "results.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("state", ["completed", "failed"])
+def test_the_a2a_agent_of_the_page_is_asked_in_one_context(project: Project, state: str) -> None:
+    task: dict[str, Any] = {"id": "t", "status": {"state": f"TASK_STATE_{state.upper()}"}}
+    if state == "completed":
+        task["artifacts"] = [{"parts": [{"text": "It has "}, {"text": "shipped."}]}]
+    (block,) = (b for b in blocks("docs/agents.md") if "SendMessage" in b.text)
+    with LocalServer(respond_json({"jsonrpc": "2.0", "id": 0, "result": {"task": task}})) as server:
+        project.write("agenteval.yaml", block.text.replace("http://localhost:9999", server.address))
+        shipped = "expect: {output: {contains: [has shipped]}}"
+        project.scenarios(f"scenarios: [{{id: s, turns: [Where is it?, Really?], {shipped}}}]")
+        finished(project.run(), 0 if state == "completed" else 1)
+    sent = [request.json["params"]["message"] for request in server.requests]
+    assert len({each["contextId"] for each in sent}) == 1
+    said = ["Where is it?", "Really?"] if state == "completed" else ["Where is it?"]
+    assert [each["parts"] for each in sent] == [[{"text": text}] for text in said]
 
 
 def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
