@@ -23,7 +23,6 @@ from agenteval.cli.main import app
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
-from agenteval.core.not_yet import COMMAND_LINE
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import CaseSpec, RowsSpec, Scenario
@@ -609,10 +608,8 @@ def test_every_variable_is_documented() -> None:
 
 
 def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
-    """Keys alone: a page that named commands and options went on to refuse them when they had been built."""
     listed = first_code(section("docs/configuration.md", "## Not supported yet"))
-    of_agents = [pattern for pattern in NOT_YET["config"] if pattern.startswith(("agents.", "compare."))]
-    keys = [pattern.replace("=", ": ") for pattern in NOT_YET["config"] if pattern not in of_agents]
+    keys = [pattern.replace("=", ": ") for pattern in NOT_YET["config"]]
     assert sorted(listed) == sorted([*keys, *(f"reporters: [{n}]" for n in NOT_YET["reporter"])])
     refused = (
         section("docs/scenarios.md", "## Keys of a scenario").partition("Refused as")[2].partition(":")[2]
@@ -624,17 +621,11 @@ def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
 
 
 def test_the_command_line_of_the_page_is_that_of_the_code() -> None:
-    page = text_of("docs/configuration.md")
     group: Any = typer.main.get_command(app)
     listed = re.findall(
         r"^agenteval ([a-z][a-z-]*)", section("docs/configuration.md", "## Command line"), re.M
     )
     assert sorted(listed) == sorted(group.commands)
-    for command, names in COMMAND_LINE.items():
-        for name in names:
-            path = "agenteval" if command == "agenteval" else f"agenteval {command}"
-            written = name if name.startswith("-") else f"{path} {name}"
-            assert not re.search(rf"{written}\b", page), (command, name)
 
 
 def test_every_scenario_key_is_documented_and_no_other() -> None:
