@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from processes import AGENTEVAL, Done, spawn
+from processes import AGENTEVAL, spawn
 from recorded import Conversation
 
 READ_AT_ONCE = 1000
@@ -66,23 +66,17 @@ def _parts(conversations: Iterable[Conversation]) -> Iterator[list[Conversation]
 def _score(conversations: Sequence[Conversation]) -> dict[int, list[Found]]:
     with tempfile.TemporaryDirectory() as folder:
         marks = conversations[0].get("tool_marks") or {}
-        write(conversations, Path(folder), marks)
-        done = score_command(Path(folder), marked=bool(marks))
+        _write(conversations, Path(folder), marks)
+        marked = ("--scenarios", SUITE) if marks else ()
+        command = [*AGENTEVAL, "score", CONVERSATIONS, "--no-judge", "--report", "json=results.json", *marked]
+        done = spawn(command, Path(folder))
         report = Path(folder) / "results.json"
         if done.code not in (0, 1, 3) or not report.is_file():
             raise ScoreCommandError(f"`agenteval score` ended with {done.code}:\n{done.output[-3000:]}")
         return _read(json.loads(report.read_text(encoding="utf-8")))
 
 
-def score_command(folder: Path, *, marked: bool, report: bool = True) -> Done:
-    """``agenteval score`` on what ``write`` wrote; a JSON ``report`` goes to ``results.json``."""
-    joined = ("--scenarios", SUITE) if marked else ()
-    written = ("--report", "json=results.json") if report else ()
-    command = [*AGENTEVAL, "score", CONVERSATIONS, "--no-judge", *written, *joined]
-    return spawn(command, folder)
-
-
-def write(conversations: Iterable[Conversation], folder: Path, marks: Mapping[str, str]) -> None:
+def _write(conversations: Iterable[Conversation], folder: Path, marks: Mapping[str, str]) -> None:
     """One conversation a line, with ids that no command has a reason to change; and the marks of their
     tools as an author gives them: in a suite with a scenario for each conversation."""
     idents = []

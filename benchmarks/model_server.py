@@ -33,20 +33,10 @@ MODEL_PATH = "/model/v1/chat/completions"
 
 @dataclass(frozen=True)
 class Settings:
-    """``failures``: the share of labels and goals that tell of a failure (each becomes a finding, and
-    findings lead to calls of the de-duplication model). ``agent_latency_s``: default ``latency_s``.
-    ``keep``: a file that gets a line of JSON for each request of a model, with its times. ``unclear_goals``:
-    no goal is said to be reached, since the call that did it is not known here."""
+    """``unclear_goals``: no goal is said to be reached, since the call that did it is not known here."""
 
     latency_s: float = 0.05
-    agent_latency_s: float | None = None
-    failures: float = 0.0
-    keep: str = ""
     unclear_goals: bool = False
-
-    def latency_of(self, kind: Kind) -> float:
-        is_agent = kind == "agent" and self.agent_latency_s is not None
-        return self.agent_latency_s or 0.0 if is_agent else self.latency_s
 
 
 class Tally(NamedTuple):
@@ -88,10 +78,8 @@ _WORDS = _TEXT.split()
 class Author:
     """Writes replies, no two alike. The same requests in the same order get the same replies."""
 
-    def __init__(self, failures: float, *, unclear_goals: bool = False) -> None:
-        self._failures = failures
+    def __init__(self, *, unclear_goals: bool = False) -> None:
         self._unclear_goals = unclear_goals
-        self._verdicts = itertools.count()
         self._texts = itertools.count(1)
 
     def model_says(self, body: Json) -> str:
@@ -118,13 +106,9 @@ class Author:
         words = [_WORDS[(start + place) % len(_WORDS)] for place in range(length)]
         return f"{' '.join(words)} ({number})"
 
-    def _fails(self) -> bool:
-        number = next(self._verdicts)
-        return int((number + 1) * self._failures) > int(number * self._failures)
-
     def _fitting(self, schema: Json, name: str) -> Any:
-        """A value that fits the schema. Without failures: the label or goal that is none, and nobody who
-        is done before the turns are over."""
+        """A value that fits the schema: labels and goals tell of no failure, and nobody is done before the
+        turns are over."""
         if "enum" in schema:
             return self._label(schema["enum"])
         if "anyOf" in schema:
@@ -139,18 +123,14 @@ class Author:
                 return False
             case "integer" | "number":
                 low, high = schema.get("minimum", 0), schema.get("maximum", 5)
-                return (
-                    int(not self._fails()) if high - low == 1 else low + next(self._texts) % (high - low + 1)
-                )
+                return high if high - low == 1 else low + next(self._texts) % (high - low + 1)
             case _:
                 return self._words()
 
     def _label(self, labels: list[str]) -> str:
         if self._unclear_goals and "reached" in labels:
             return "not clear"
-        if "no failure" not in labels:
-            return labels[0]
-        return next(label for label in labels if (label == "no failure") != self._fails())
+        return "no failure" if "no failure" in labels else labels[0]
 
 
 def role_of(body: Json) -> str:
@@ -176,7 +156,7 @@ def completion(message: Json, *, sent: int, finish_reason: str = "stop") -> byte
 @dataclass
 class _Books:
     settings: Settings = field(default_factory=Settings)
-    author: Author = field(default_factory=lambda: Author(0.0))
+    author: Author = field(default_factory=Author)
     calls: dict[str, int] = field(default_factory=lambda: {"model": 0, "agent": 0})
     in_flight: dict[str, int] = field(default_factory=lambda: {"model": 0, "agent": 0})
     most: dict[str, int] = field(default_factory=lambda: {"model": 0, "agent": 0})
@@ -284,15 +264,11 @@ class _Connection(asyncio.Protocol):
         reply = completion(message, sent=size, finish_reason=reason)
         # From the arrival on: what the server itself took for the reply is part of the latency.
         loop = asyncio.get_running_loop()
-        left = books.settings.latency_of(kind) - (time.perf_counter() - arrived)
-        loop.call_later(max(0.0, left), self._finish, books, kind, arrived, reply, asked)
+        left = books.settings.latency_s - (time.perf_counter() - arrived)
+        loop.call_later(max(0.0, left), self._finish, books, kind, arrived, reply)
 
-    def _finish(self, books: _Books, kind: Kind, arrived: float, reply: bytes, asked: Json) -> None:
+    def _finish(self, books: _Books, kind: Kind, arrived: float, reply: bytes) -> None:
         books.closes(kind, arrived)
-        if books.settings.keep and kind == "model":
-            kept = {"arrived": arrived, "finished": books.last, "messages": asked["messages"]}
-            with open(books.settings.keep, "a", encoding="utf-8") as file:
-                file.write(json.dumps(kept) + "\n")
         self._write(reply)
 
     def _write(self, body: bytes, status: bytes = b"200 OK") -> None:
@@ -306,7 +282,7 @@ def _serve(ports: Any) -> None:
     def reset(settings: Json) -> None:
         nonlocal books
         new = Settings(**settings)
-        books = _Books(settings=new, author=Author(new.failures, unclear_goals=new.unclear_goals))
+        books = _Books(settings=new, author=Author(unclear_goals=new.unclear_goals))
 
     async def main() -> None:
         loop = asyncio.get_running_loop()

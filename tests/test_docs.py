@@ -23,7 +23,6 @@ from agenteval.cli.main import app
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
-from agenteval.core.not_yet import COMMAND_LINE
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import CaseSpec, RowsSpec, Scenario
@@ -50,7 +49,7 @@ from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in
 from tests.front_door.test_schema import mistakes
 from tests.support.kit import Done, Project, failed_checks
-from tests.support.local_servers import LocalServer, chat
+from tests.support.local_servers import LocalServer, chat, respond_json
 from tests.support.model_agents import model_server
 
 ROOT = Path(__file__).parent.parent
@@ -448,6 +447,23 @@ def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
     assert "key-1234567" not in done.all + (project.root / "results.json").read_text("utf-8")
 
 
+@pytest.mark.parametrize("state", ["completed", "failed"])
+def test_the_a2a_agent_of_the_page_is_asked_in_one_context(project: Project, state: str) -> None:
+    task: dict[str, Any] = {"id": "t", "status": {"state": f"TASK_STATE_{state.upper()}"}}
+    if state == "completed":
+        task["artifacts"] = [{"parts": [{"text": "It has "}, {"text": "shipped."}]}]
+    (block,) = (b for b in blocks("docs/agents.md") if "SendMessage" in b.text)
+    with LocalServer(respond_json({"jsonrpc": "2.0", "id": 0, "result": {"task": task}})) as server:
+        project.write("agenteval.yaml", block.text.replace("http://localhost:9999", server.address))
+        shipped = "expect: {output: {contains: [has shipped]}}"
+        project.scenarios(f"scenarios: [{{id: s, turns: [Where is it?, Really?], {shipped}}}]")
+        finished(project.run(), 0 if state == "completed" else 1)
+    sent = [request.json["params"]["message"] for request in server.requests]
+    assert len({each["contextId"] for each in sent}) == 1
+    said = ["Where is it?", "Really?"] if state == "completed" else ["Where is it?"]
+    assert [each["parts"] for each in sent] == [[{"text": text}] for text in said]
+
+
 def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
     wide = {"COLUMNS": "110"}
     report = ("--report", f"json={project.root / 'results.json'}")
@@ -592,10 +608,8 @@ def test_every_variable_is_documented() -> None:
 
 
 def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
-    """Keys alone: a page that named commands and options went on to refuse them when they had been built."""
     listed = first_code(section("docs/configuration.md", "## Not supported yet"))
-    of_agents = [pattern for pattern in NOT_YET["config"] if pattern.startswith(("agents.", "compare."))]
-    keys = [pattern.replace("=", ": ") for pattern in NOT_YET["config"] if pattern not in of_agents]
+    keys = [pattern.replace("=", ": ") for pattern in NOT_YET["config"]]
     assert sorted(listed) == sorted([*keys, *(f"reporters: [{n}]" for n in NOT_YET["reporter"])])
     refused = (
         section("docs/scenarios.md", "## Keys of a scenario").partition("Refused as")[2].partition(":")[2]
@@ -607,17 +621,11 @@ def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
 
 
 def test_the_command_line_of_the_page_is_that_of_the_code() -> None:
-    page = text_of("docs/configuration.md")
     group: Any = typer.main.get_command(app)
     listed = re.findall(
         r"^agenteval ([a-z][a-z-]*)", section("docs/configuration.md", "## Command line"), re.M
     )
     assert sorted(listed) == sorted(group.commands)
-    for command, names in COMMAND_LINE.items():
-        for name in names:
-            path = "agenteval" if command == "agenteval" else f"agenteval {command}"
-            written = name if name.startswith("-") else f"{path} {name}"
-            assert not re.search(rf"{written}\b", page), (command, name)
 
 
 def test_every_scenario_key_is_documented_and_no_other() -> None:

@@ -109,7 +109,7 @@ def forecast(
             least, most = least + epochs.min, most + epochs.max
     agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
     if asking.may_group:
-        total.put("dedup", plan.model("dedup"), _dedup(total, agents_run))
+        total.put("dedup", plan.model("dedup"), _dedup(len(agents_run)))
     rows = tuple(_rows(total, plan))
     return Forecast(
         scenarios=len(run),
@@ -161,9 +161,6 @@ class _Tally:
 
     def put(self, role: str, name: str, spent: _Spent) -> None:
         self._spent[role, name] = spent
-
-    def most_calls(self, role: str) -> int:
-        return sum(spent.calls.most or 0 for (asked, _), spent in self._spent.items() if asked == role)
 
     def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
         return sorted(self._spent.items(), key=lambda item: (ROLES.index(item[0][0]), item[0][1]))
@@ -379,14 +376,10 @@ def _skeleton(scenario: Scenario, applies: Applies, *, is_long: bool) -> Traject
 # ── the whole run ────────────────────────────────────────────────────────────────────────────────
 
 
-def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
-    """No call if nothing is found; at most as many as findings of every judgement would take."""
-    from agenteval.scoring.issues import MAX_CHARACTERS, MAX_PIECES
+def _dedup(calls: int) -> _Spent:
+    """No call if nothing is found, else one for each agent."""
+    from agenteval.scoring.issues import MAX_CHARACTERS
 
-    fit = MAX_CHARACTERS // 1000  # a finding with its quotations
-    pieces = ceil((total.most_calls("judge") + (total.turns.most or 0)) / len(agents) / fit)
-    pieces = min(max(pieces, 1), MAX_PIECES)
-    calls = len(agents) * (pieces + (pieces > 1))
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
     return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from agenteval.cli.commands.not_yet import Command, Commands
-from agenteval.cli.help_pages import WIDEST
+from agenteval.cli.command_names import Commands
+from agenteval.cli.help_pages import WIDEST, GroupedCommand
 from agenteval.cli.options import (
     HELD,
     RUN_HELP,
@@ -70,7 +70,7 @@ def _root(
     pass
 
 
-@app.command("init", cls=Command, rich_help_panel=RUNNING)
+@app.command("init", cls=GroupedCommand, rich_help_panel=RUNNING)
 def _init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Where; it is made if it is not there.")] = ".",
     agent: Annotated[
@@ -93,7 +93,7 @@ def _init(
     raise typer.Exit(init(InitRequest(folder, agent, ci, assumes_yes=yes, plays=not no_try)))
 
 
-@app.command("run", cls=Command, rich_help_panel=RUNNING)
+@app.command("run", cls=GroupedCommand, rich_help_panel=RUNNING)
 @grouped
 def _run(
     *,
@@ -180,7 +180,7 @@ def _run(
     raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail))
 
 
-@app.command("validate", cls=Command, rich_help_panel=RUNNING)
+@app.command("validate", cls=GroupedCommand, rich_help_panel=RUNNING)
 @grouped
 def _validate(*, selecting: Selecting) -> None:
     """Load and check everything; call nothing."""
@@ -190,7 +190,7 @@ def _validate(*, selecting: Selecting) -> None:
     raise typer.Exit(validate(request_of(selecting)))
 
 
-@app.command("plan", cls=Command, rich_help_panel=RUNNING)
+@app.command("plan", cls=GroupedCommand, rich_help_panel=RUNNING)
 @grouped
 def _plan(
     *,
@@ -210,7 +210,7 @@ def _plan(
     raise typer.Exit(plan(request, reports=report or ()))
 
 
-@app.command("report", cls=Command, rich_help_panel=LOOKING)
+@app.command("report", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _report(
     run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=proposing("runs"), help=RUN_HELP)],
     report: Annotated[
@@ -263,7 +263,7 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
-@app.command("list", cls=Command, rich_help_panel=RUNNING)
+@app.command("list", cls=GroupedCommand, rich_help_panel=RUNNING)
 @grouped
 def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
     """The scenarios, as FILE::ID that run takes back; call nothing."""
@@ -273,7 +273,7 @@ def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
     raise typer.Exit(list_scenarios(request_of(selecting), as_json=as_json))
 
 
-@app.command("runs", cls=Command, rich_help_panel=LOOKING)
+@app.command("runs", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _runs(
     every: Annotated[bool, typer.Option("--all", help="Not only the latest 20.")] = False,
     as_json: JsonOption = False,
@@ -284,7 +284,7 @@ def _runs(
     raise typer.Exit(list_runs(every=every, as_json=as_json))
 
 
-@app.command("show", cls=Command, rich_help_panel=LOOKING)
+@app.command("show", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _show(
     words: Annotated[
         list[str] | None,
@@ -329,7 +329,7 @@ def _show(
     raise typer.Exit(show(asked))
 
 
-@app.command("comment", cls=Command, rich_help_panel=LOOKING)
+@app.command("comment", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _comment(
     file: Annotated[str, typer.Argument(metavar="FILE", help="What --report comment=FILE wrote.")],
 ) -> None:
@@ -339,7 +339,7 @@ def _comment(
     raise typer.Exit(comment(file))
 
 
-@app.command("diff", cls=Command, rich_help_panel=LOOKING)
+@app.command("diff", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _diff(
     before: Annotated[
         str, typer.Argument(metavar="A", autocompletion=proposing("runs"), help=f"The baseline. {RUN_HELP}")
@@ -374,7 +374,7 @@ def _diff(
     raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
 
 
-@app.command("score", cls=Command, rich_help_panel=RUNNING)
+@app.command("score", cls=GroupedCommand, rich_help_panel=RUNNING)
 @grouped
 def _score(
     *,
@@ -443,7 +443,7 @@ tools_app = typer.Typer(
 app.add_typer(tools_app, rich_help_panel=CHECKING)
 
 
-@tools_app.command("serve", cls=Command)
+@tools_app.command("serve", cls=GroupedCommand)
 @grouped
 def _serve(
     *,
@@ -500,7 +500,7 @@ def _schemas(
     raise typer.Exit(schemas(server, out))
 
 
-@app.command("doctor", cls=Command, rich_help_panel=CHECKING)
+@app.command("doctor", cls=GroupedCommand, rich_help_panel=CHECKING)
 def _doctor(
     config: ConfigOption = None,
     agent: AgentOption = None,
@@ -529,7 +529,7 @@ def _doctor(
     )
 
 
-@app.command("schema", cls=Command, rich_help_panel=CHECKING)
+@app.command("schema", cls=GroupedCommand, rich_help_panel=CHECKING)
 def _schema(
     kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this one.")] = None,
     out: Annotated[
@@ -542,7 +542,7 @@ def _schema(
     raise typer.Exit(schema(kind, out))
 
 
-@app.command("show-prompts", cls=Command, rich_help_panel=CHECKING)
+@app.command("show-prompts", cls=GroupedCommand, rich_help_panel=CHECKING)
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
     config: ConfigOption = None,

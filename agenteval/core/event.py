@@ -88,6 +88,10 @@ def _is_false(value: bool) -> bool:
     return not value
 
 
+def _is_zero(value: int) -> bool:
+    return not value
+
+
 def _is_empty(value: dict[str, Any]) -> bool:
     return not value
 
@@ -213,12 +217,14 @@ class CallsSeen(Value):
 
 class IssuesFound(Value):
     """The findings of the whole run, grouped by root cause. ``usage``: of the grouping model;
-    ``failures``: where it broke, and code grouped alone. A later event replaces an earlier one."""
+    ``failures``: where it broke, and code grouped alone; ``not_asked``: how many findings, the least severe,
+    were more than one request holds, so that code grouped them. A later event replaces an earlier one."""
 
     type: Literal["issues_found"] = "issues_found"
     issues: tuple[Issue, ...]
     usage: Usage = Usage()
     failures: tuple[ScoreFailure, ...] = ()
+    not_asked: Annotated[int, Field(exclude_if=_is_zero)] = 0
 
 
 class RunFinished(Value):

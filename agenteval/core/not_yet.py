@@ -1,5 +1,5 @@
-"""What is documented and not built: keys, values, options and commands, each with what to do instead. They
-are refused as "not supported yet", never unknown and never ignored. Building one removes its line here."""
+"""Keys and values of files that are documented and not built, each with what to do instead. They are refused
+as "not supported yet", never unknown and never ignored. Building one removes its line here."""
 
 from __future__ import annotations
 
@@ -42,35 +42,4 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "csv": "use json",
         "MODULE:CLASS": "register it under the entry point group agenteval.reporters",
     },
-}
-
-_SHARDS = "run the folders of the suite separately"
-_SELECTING: Mapping[str, str] = {
-    "--faults": "let tools answer with error, or a sequence with errors",
-    "--variants": "write scenarios for them",
-}
-_RUNNING: Mapping[str, str] = {
-    "--watch": "run it again",
-    "--shard": _SHARDS,
-    "--backend": _SHARDS,
-    "--open": "use --report markdown=PATH",
-    "--record-tools": "write what the tools answered into returns or sequence; show --json has it",
-}
-COMMAND_LINE: Mapping[str, Mapping[str, str]] = {
-    # By command; those of agenteval itself are commands, and so are those of a group.
-    "agenteval": {
-        "import": "use agenteval score FILE",
-        "shrink": "shorten the scenario's turns by hand",
-        "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",
-        "label": "write the correct behaviour into the scenario's criteria",
-        "merge": _SHARDS,
-    },
-    "run": {**_SELECTING, **_RUNNING},
-    "plan": _SELECTING,
-    "validate": _SELECTING,
-    "report": {
-        "--open": _RUNNING["--open"],
-        "--history": "agenteval runs lists the runs, agenteval diff A B compares two",
-    },
-    "tools": {"check": "compare agenteval tools schemas with the scenario's tools"},
 }

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 from agenteval.core.config import KIND_BY_KEY, AgentConfig
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
-from agenteval.files.validation import Loc, known_keys, not_built_in, part_problems, unknown_key
+from agenteval.files.validation import Loc, known_keys, part_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
 Adapters: TypeAlias = Registry[AgentAdapter]
@@ -97,7 +96,7 @@ def _option_problems(
     names = known_keys(adapter.options)
     for key in own:
         where = mark.find((*at, key))
-        if key in names or _is_not_yet(key):
+        if key in names:
             continue
         if key in unfit and own[key] is not None:
             yield Problem(unfit[key], "remove it, or change type", where.place)
@@ -105,14 +104,13 @@ def _option_problems(
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
             others = names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS})
             yield _renamed(key, own[key], where) or unknown_key(key, others, where)
-    waiting = {found.loc[1] for found in not_built_in({"agent": own}, "config")}
     places = set()
-    for mistake in adapter.mistakes(own) if not waiting else ():
+    for mistake in adapter.mistakes(own):
         place = mark.find((*at, *mistake.path)).place
         places.add(place)
         yield Problem(mistake.what, mistake.remedy, place)
-    built = {key: value for key, value in own.items() if key in names and key not in waiting}
-    found = part_problems(adapter.options, built, mark, at, is_whole=not waiting)
+    known = {key: value for key, value in own.items() if key in names}
+    found = part_problems(adapter.options, known, mark, at)
     yield from (problem for problem in found if problem.place not in places)
 
 
@@ -121,7 +119,7 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
-        if key not in names | _COMMON and not _is_not_yet(key):
+        if key not in names | _COMMON:
             where = mark.find((*loc, key))
             yield _renamed(key, agent[key], where) or unknown_key(key, (names | _COMMON) - {_OPTIONS}, where)
     for adapter in known:
@@ -139,10 +137,6 @@ def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
         remedy.get(str(value), "calls: all | unseen says how its calls are seen; scenarios declare tools"),
         where.place,
     )
-
-
-def _is_not_yet(key: str) -> bool:
-    return f"agent.{key}" in NOT_YET["config"]
 
 
 def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
@@ -208,7 +202,7 @@ def _placed(
     if options is not None and not isinstance(options, Mapping):
         return dict(agent), at  # the model says what is wrong with it
     under = options or {}
-    own = [key for key in agent if key not in _COMMON and not _is_not_yet(key)]
+    own = [key for key in agent if key not in _COMMON]
     for key in under:
         if key in own or (are_beside and key in _COMMON):
             remedy = "write it once" if key in own else "write it beside options"

@@ -1,4 +1,4 @@
-"""Findings become issues: one root cause each, grouped in code, then by a model that merges and names.
+"""Findings become issues: one root cause each, grouped in code; a model merges and names the worst of them.
 
 Code keeps the books. Whatever a model answers (ids left out, made up or named twice, nonsense, nothing
 at all), each finding ends in exactly one issue. What a model says is a title, an explanation and a
@@ -33,16 +33,13 @@ from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 
 METRIC = "error_deduplication"
 MAX_ENTRIES = 40
-"""Groups that one request may list."""
-MAX_CHARACTERS = 12_000
-"""Of the list, the policy and the tools in one request, about 3,000 tokens: it fits where small local models
-run."""
+"""Groups that the request of one agent may list: the worst. The others stay as code made them."""
+MAX_CHARACTERS = 20_000
+"""Of the list, the policy and the tools, about 5,000 tokens: with its answer it fits into the context that
+local models get."""
 MAX_POLICY, MAX_TOOLS = 3_000, 1_500
 """Of them, before the list gets the rest."""
 _MAX_POLICIES = 3
-MAX_PIECES = 25
-"""Requests for one agent's findings, and one more to merge what they found. What does not fit, the
-least severe, is grouped in code alone."""
 MAX_EXAMPLES = 5
 
 
@@ -52,8 +49,8 @@ MAX_EXAMPLES = 5
 @dataclass(frozen=True)
 class _Group:
     """Findings of one agent taken to have one cause, in the order of their numbers. ``effects``: what the
-    same faults are besides, under other labels. ``title`` and what follows is a model's, empty until one has
-    spoken."""
+    same faults are besides, under other labels. ``title`` and what follows is a model's, empty where none was
+    asked."""
 
     members: tuple[Located, ...]
     effects: tuple[Located, ...] = ()
@@ -95,16 +92,9 @@ def _worst(severities: Iterable[Severity]) -> Severity:
 
 
 def _union(groups: Sequence[_Group]) -> _Group:
-    """One group of all findings, with the words of the first and the worst proposal. It is excused if each
-    of them is."""
-    proposals = [group.proposed for group in groups if group.proposed]
-    return replace(
-        groups[0],
+    return _Group(
         members=_in_order(each for group in groups for each in group.members),
         effects=_in_order(each for group in groups for each in group.effects),
-        proposed=_worst(proposals) if proposals else None,
-        excuse=groups[0].excuse if all(group.excuse for group in groups) else "",
-        scripted=any(group.scripted for group in groups),
     )
 
 
@@ -121,8 +111,7 @@ def _by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key, list
 
 def _candidates(findings: Sequence[Located]) -> list[_Group]:
     """What a model is asked about: the findings of one scenario that code cannot tell apart, and with them
-    what it knows to be the same faults. Those of one cause stand together, the worst cause first, so that a
-    piece holds what is alike."""
+    what it knows to be the same faults. Those of one cause stand together, the worst cause first."""
     scenarios = _by(lambda each: each.key.scenario, findings).values()
     groups = [group for own in scenarios for group in _goals_with_their_causes(_faults(own))]
     rank: dict[Cause, int] = {}
@@ -250,18 +239,6 @@ def _is_goal(group: _Group) -> bool:
     return group.members[0].cause.metric == GOAL
 
 
-def _joined(pieces: Sequence[Sequence[_Group]]) -> list[_Group]:
-    """Groups that different pieces made of the same causes are one. A piece that told them apart knew
-    better than code does: there they stay apart."""
-    placed = [(number, group) for number, piece in enumerate(pieces) for group in piece]
-    joined = []
-    for alike in _by(lambda each: each[1].causes, placed).values():
-        groups = [group for _, group in alike]
-        told_apart = len({number for number, _ in alike}) < len(alike)
-        joined += groups if told_apart else [_union(groups)]
-    return joined
-
-
 # ── what a model is shown, and what it answers ───────────────────────────────────────────────────
 
 
@@ -307,21 +284,19 @@ class DedupReply(BaseModel):
 
 
 def _entry(group: _Group) -> dict[str, Any]:
-    """A group in a few short texts. Everything in it may be an agent's doing, tool names included."""
-    causes = sorted(group.causes)
+    """One of the candidates in a few short texts. Everything in it may be an agent's doing, tool names
+    included."""
+    first = group.members[0]
     entry = {
-        "id": group.members[0].id,
-        "title": group.title,
-        "explanation": group.explanation,
-        "not the agent's fault": group.excuse,
-        "label": _some((cause.label for cause in causes), 160),
+        "id": first.id,
+        "label": one_line(first.cause.label, 160),
         "shows as": _some(sorted(each.cause.label for each in group.effects), 160),
-        "tool": _some((cause.tool for cause in causes), 160),
-        "criterion": _some((cause.criterion for cause in causes), 200),
-        "conversation": _some((each.key.scenario for each in group.all), 160),
+        "tool": one_line(first.cause.tool, 160),
+        "criterion": one_line(first.cause.criterion, 200),
+        "conversation": one_line(first.key.scenario, 160),
         "times": len(group.all),
         "conversations": len({each.key for each in group.all}),
-        "examples": [_quotation(each) for each in spread(group.members, 2)] if not group.title else [],
+        "examples": [_quotation(each) for each in spread(group.members, 2)],
     }
     return {name: value for name, value in entry.items() if value}
 
@@ -428,6 +403,22 @@ class _Grouper:
         return MAX_CHARACTERS - len(self.policy) - len(self.tools)
 
 
+def _worst_that_fit(candidates: Sequence[_Group], room: int) -> tuple[list[_Group], list[_Group]]:
+    """The worst and most frequent groups, as many as a list of ``room`` characters holds, and the others.
+    Both are in the order of ``candidates``."""
+    listed: set[int] = set()
+    ranked = sorted(range(len(candidates)), key=lambda place: candidates[place].weight)
+    for place in ranked[:MAX_ENTRIES]:
+        room -= len(_line(candidates[place])) + 1
+        if room < 0:
+            break
+        listed.add(place)
+    return (
+        [group for place, group in enumerate(candidates) if place in listed],
+        [group for place, group in enumerate(candidates) if place not in listed],
+    )
+
+
 def _request(groups: Sequence[_Group], grouper: _Grouper) -> ModelRequest:
     lines = "\n".join(_line(group) for group in groups)
     rendered = grouper.prompt.render(policy=grouper.policy, tools=grouper.tools, findings=fence(lines))
@@ -435,23 +426,6 @@ def _request(groups: Sequence[_Group], grouper: _Grouper) -> ModelRequest:
     scenario = scenarios.pop() if len(scenarios) == 1 else ""
     subject = Subject(scenario=scenario, metric=METRIC, text=lines)
     return ModelRequest("dedup", rendered.system, rendered.prompt, DedupReply, subject, states_form=True)
-
-
-def _pieces(groups: Sequence[_Group], limit: int, room: int) -> tuple[list[list[_Group]], list[_Group]]:
-    """At most ``limit`` requests' worth of groups, in their order, of ``room`` characters each; and the
-    groups that are left over."""
-    pieces: list[list[_Group]] = []
-    size = 0
-    for place, group in enumerate(groups):
-        length = len(_line(group)) + 1
-        if not pieces or len(pieces[-1]) == MAX_ENTRIES or size + length > room:
-            if len(pieces) == limit:
-                return pieces, list(groups[place:])
-            pieces.append([])
-            size = 0
-        pieces[-1].append(group)
-        size += length
-    return pieces, []
 
 
 # ── the books ────────────────────────────────────────────────────────────────────────────────────
@@ -482,92 +456,68 @@ def _settle(groups: Sequence[_Group], reply: ModelReply) -> tuple[list[_Group], 
 
 
 def _named(parts: Sequence[_Group], proposal: ProposedIssue, reply: ModelReply) -> _Group:
-    if len(parts) == 1 and parts[0].by:
-        return parts[0]  # named by a model that saw its findings; this one saw the name alone
-    union = _union(parts)
     return replace(
-        union,
-        title=one_line(proposal.title, 120) or union.title,
-        explanation=one_line(proposal.explanation, 600) or union.explanation,
-        proposed=proposal.proposed or union.proposed,
-        excuse=one_line(proposal.not_the_agents_fault, 300) or union.excuse,
+        _union(parts),
+        title=one_line(proposal.title, 120),
+        explanation=one_line(proposal.explanation, 600),
+        proposed=proposal.proposed,
+        excuse=one_line(proposal.not_the_agents_fault, 300),
         by=reply.model or "a model",
-        scripted=union.scripted or reply.scripted,
+        scripted=reply.scripted,
     )
 
 
-class _Answer(NamedTuple):
-    """What a request came to. ``left``: the groups that the model put nowhere. ``mistake`` is the
-    author's."""
+class _Unanswered(NamedTuple):
+    """A request without an answer that can be read."""
 
-    made: list[_Group]
-    left: list[_Group]
-    usage: Usage = Usage()
-    failure: ScoreFailure | None = None
-    mistake: AuthorError | None = None
+    failure: ScoreFailure
+    usage: Usage
 
 
-async def _ask(groups: list[_Group], grouper: _Grouper) -> _Answer:
+async def _ask(groups: Sequence[_Group], grouper: _Grouper) -> ModelReply | _Unanswered:
     request = _request(groups, grouper)
     try:
         reply = await grouper.model.complete(request)
-    except AuthorError as error:
-        return _Answer([], groups, mistake=error)
     except Exception as error:
         # Whatever broke, a model or a plugin of one: the run is paid for and its findings are known.
         usage, raw = getattr(error, "usage", None), getattr(error, "raw", "")
-        message = str(error) if isinstance(error, InfrastructureError) else f"the model broke: {error!r}"
+        is_known = isinstance(error, AuthorError | InfrastructureError)
         failure = ScoreFailure(
             metric=METRIC,
-            message=message,
+            message=str(error) if is_known else f"the model broke: {error!r}",
             raw=raw if isinstance(raw, str) else "",
+            author=isinstance(error, AuthorError),
             refused=isinstance(error, NotAskedError),
         )
-        return _Answer([], groups, usage if isinstance(usage, Usage) else Usage(), failure)
-    if not isinstance(reply.value, DedupReply):
-        message = f"the model answered with {type(reply.value).__name__}, not with issues"
-        return _Answer([], groups, reply.usage, ScoreFailure(metric=METRIC, message=message))
-    made, left = _settle(groups, reply)
-    return _Answer(made, left, reply.usage)
+        return _Unanswered(failure, usage if isinstance(usage, Usage) else Usage())
+    if isinstance(reply.value, DedupReply):
+        return reply
+    message = f"the model answered with {type(reply.value).__name__}, not with issues"
+    return _Unanswered(ScoreFailure(metric=METRIC, message=message), reply.usage)
 
 
-async def _ask_each(pieces: Sequence[list[_Group]], grouper: _Grouper) -> list[_Answer]:
-    answers = [_Answer([], piece) for piece in pieces]
+class _Grouped(NamedTuple):
+    """The findings of one agent in groups; what the model used and where it broke, if one was asked; and how
+    many findings had no place in its request."""
 
-    async def ask(place: int) -> None:
-        answers[place] = await _ask(pieces[place], grouper)
-
-    async with anyio.create_task_group() as group:
-        for place in range(len(pieces)):
-            group.start_soon(ask, place)
-    return answers
+    groups: Sequence[_Group]
+    usage: Usage = Usage()
+    failure: ScoreFailure | None = None
+    not_asked: int = 0
 
 
-async def _group(findings: Sequence[Located], grouper: _Grouper | None) -> tuple[list[_Group], list[_Answer]]:
-    """The findings of one agent in groups, and what was asked for that."""
+async def _group(findings: Sequence[Located], grouper: _Grouper | None) -> _Grouped:
     candidates = _candidates(findings)
     # Of one there is nothing to put together.
     if grouper is None or (len(candidates) == 1 and not grouper.weighs):
-        return _same_cause(candidates), []
-    pieces, unsent = _pieces(candidates, MAX_PIECES, grouper.room)
-    answers = await _ask_each(pieces, grouper)
-    left = [group for answer in answers for group in answer.left]
-    groups = [*_joined([answer.made for answer in answers]), *_same_cause([*left, *unsent])]
-    if len(pieces) > 1 and len(groups) > 1 and any(answer.made for answer in answers):
-        [first], others = _pieces(sorted(groups, key=lambda group: group.weight), 1, grouper.room)
-        merged = await _ask(first, grouper)
-        answers.append(merged)
-        groups = [*merged.made, *merged.left, *others]
-    return groups, answers
-
-
-class Deduplicated(NamedTuple):
-    """The issues, the worst and most frequent first; what the model used, broken answers included; and
-    where it broke, so that code grouped alone."""
-
-    issues: tuple[Issue, ...]
-    usage: Usage = Usage()
-    failures: tuple[ScoreFailure, ...] = ()
+        return _Grouped(_same_cause(candidates))
+    listed, others = _worst_that_fit(candidates, grouper.room)
+    reply = await _ask(listed, grouper)
+    if isinstance(reply, _Unanswered):
+        return _Grouped(_same_cause(candidates), reply.usage, reply.failure)
+    made, forgotten = _settle(listed, reply)
+    not_asked = sum(len(group.all) for group in others)
+    return _Grouped([*made, *_same_cause([*forgotten, *others])], reply.usage, not_asked=not_asked)
 
 
 async def deduplicate(
@@ -577,17 +527,17 @@ async def deduplicate(
     prompt: Prompt | None = None,
     settings: Mapping[str, Setting] | None = None,
     weighs: bool = False,
-) -> Deduplicated:
-    """The findings of a run (see ``located``) as issues, per agent. Each finding is in exactly one.
+) -> IssuesFound:
+    """The findings of a run (see ``located``) as issues, the worst and most frequent first, per agent. Each
+    finding is in exactly one.
 
     Without a model, one issue for each cause that code can tell. With one, which is told of each agent's
-    setting, at most ``MAX_PIECES`` + 1 requests for each agent, and none where there is nothing to put
-    together, unless the severity that it proposes counts (``weighs``). A model that breaks costs the names,
-    never a finding. Raises ``AuthorError`` only for a mistake of the author that the model met.
+    setting, one request for each agent, and none where there is nothing to put together, unless the severity
+    that it proposes counts (``weighs``). A model that breaks costs the names, never a finding.
     """
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(_by(lambda each: each.key.agent, ordered).items()))
-    found: dict[str, tuple[list[_Group], list[_Answer]]] = {}
+    found: dict[str, _Grouped] = {}
 
     def grouper_of(agent: str) -> _Grouper | None:
         setting = (settings or {}).get(agent, Setting())
@@ -602,14 +552,13 @@ async def deduplicate(
     async with anyio.create_task_group() as tasks:
         for agent in agents:
             tasks.start_soon(group_of, agent)
-    answers = [answer for agent in agents for answer in found[agent][1]]
-    if mistake := next((answer.mistake for answer in answers if answer.mistake), None):
-        raise mistake
-    groups = sorted((group for agent in agents for group in found[agent][0]), key=lambda g: g.weight)
-    return Deduplicated(
+    parts = [found[agent] for agent in agents]
+    groups = sorted((group for part in parts for group in part.groups), key=lambda group: group.weight)
+    return IssuesFound(
         issues=tuple(_issue(number, group) for number, group in enumerate(groups, 1)),
-        usage=sum((answer.usage for answer in answers), Usage()),
-        failures=tuple(answer.failure for answer in answers if answer.failure),
+        usage=sum((part.usage for part in parts), Usage()),
+        failures=tuple(part.failure for part in parts if part.failure),
+        not_asked=sum(part.not_asked for part in parts),
     )
 
 
@@ -621,19 +570,13 @@ async def find_issues(
     policies: Mapping[str, str] | None = None,
     weighs: bool = False,
 ) -> IssuesFound | None:
-    """The findings of a run in issues (see ``deduplicate``); ``None`` if it has none. An author's mistake
-    that the model met is told as a failure, and code groups."""
+    """The findings of a run in issues (see ``deduplicate``); ``None`` if it has none."""
     samples = [sample for each in scenarios for sample in each.samples]
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
         return None
-    try:
-        settings = settings_of(scenarios, policies or {})
-        grouped = await deduplicate(found, model, prompt=prompt, settings=settings, weighs=weighs)
-    except AuthorError as error:
-        failure = ScoreFailure(metric=METRIC, message=str(error), author=True)
-        grouped = (await deduplicate(found))._replace(failures=(failure,))
-    return IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures)
+    settings = settings_of(scenarios, policies or {})
+    return await deduplicate(found, model, prompt=prompt, settings=settings, weighs=weighs)
 
 
 # ── issues ───────────────────────────────────────────────────────────────────────────────────────

@@ -77,6 +77,8 @@ class Report:
     """By role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
+    findings_not_asked: int = 0
+    """Findings that were more than a model is asked to group: code grouped them."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
     """By agent: what its turns have shown of how its calls are seen."""
@@ -209,6 +211,7 @@ def fold(events: Iterable[Event]) -> Report:
         ledger=ledger,
         issues=found.issues if found else (),
         issue_failures=found.failures if found else (),
+        findings_not_asked=found.not_asked if found else 0,
         notices=tuple(notices),
         evidence=seen,
         finished=finished,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -114,6 +115,24 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
     assert told in (project.root / "report.md").read_text("utf-8")
     again = project.call("report", "latest", "-v")
     assert (again.code, told in " ".join(again.out.split())) == (1, True)
+
+
+@pytest.mark.parametrize(("scenarios", "rest"), [(19, 0), (22, 4)])
+def test_one_request_groups_the_worst_and_the_report_says_what_code_grouped(
+    project: Project, scenarios: int, rest: int
+) -> None:
+    """Of each conversation two things are found: 40 groups of findings are asked about."""
+    with ModelServer(grouping) as server:
+        done = run(project, server, *(f"s{n}" for n in range(scenarios)))
+        assert (done.code, len(server.asked)) == (1, 1), done.all
+    asked = server.asked[0]["messages"][-1]["content"]
+    assert asked.count('{"id": ') == scenarios * 2 - rest
+    assert [each["by"] != "" for each in issues(project)] == [True, False][: 2 if rest else 1]
+    assert sum(each["findings"] for each in issues(project)) == scenarios * 2
+    told = f"Code alone grouped {rest} findings: a model is asked about the worst."
+    assert (told in project.call("report", "latest", "-v").out) is (rest > 0)
+    assert (told in (project.root / "report.md").read_text("utf-8")) is (rest > 0)
+    assert re.search(r"^dedup +\S+ +0–1 ", project.call("plan", env=KEY).out, re.MULTILINE)
 
 
 def test_a_goal_is_not_put_with_a_small_fault_only_since_there_is_no_other(project: Project) -> None:

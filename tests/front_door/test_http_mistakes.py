@@ -19,7 +19,7 @@ MISTAKES = {
     f"{REQUEST}, {REPLY}, body: {{model: m}}": "`body` does not go with `request` — write its keys",
     f"{REQUEST}, {REPLY}, send_tools: false": "`send_tools` does not go with `request`",
     f"{REQUEST}, {REPLY}, observed_messages: a": "write reply: {messages: …}",
-    f"{REQUEST}, {REPLY}, api: a2a": "`api` does not go with `request`",
+    f"{REQUEST}, {REPLY}, api: messages": "`api` does not go with `request`",
     'request: {m: "${message}", tool_results: []}, reply: {text: t, tool_calls: c}': (
         "`reply.tool_calls` are answered, and `request` has no place for the results — write tool_results:"
         ' "${tool_results}", or send the conversation with "${messages}"'
@@ -38,8 +38,8 @@ MISTAKES = {
     "headers: {X: '${session}'}": "`headers.X` has ${session}, which needs `request`",
     f'request: {{m: "${{mesage}}"}}, {REPLY}': "the variable mesage is not set — did you mean 'message'",
     f'request: {{m: "${{message}}", u: "${{mcp_url}}"}}, {REPLY}': "${mcp_url} has no value: no MCP server",
-    "api: responsess": "expected one of chat_completions, responses, messages, a2a",
-    "api: a2a, body: {a: 1}": "`body` does not go with api: a2a — drop it",
+    "api: responsess": "expected one of chat_completions, responses, messages",
+    "api: a2a": "agent.api: expected one of chat_completions, responses, messages, got 'a2a'",
     "api: responses, observed_messages: a": "`observed_messages` does not go with api: responses",
     "api: responses, body: {input: hi}": "`body.input` is not a list of items",
 }

@@ -1,4 +1,4 @@
-"""Agents behind the Responses API, the Messages API and A2A."""
+"""Agents behind the Responses API and the Messages API."""
 
 from __future__ import annotations
 

@@ -571,10 +571,6 @@ DOES = {
         "each message by itself, without a session, as `request` says, as a job; calls: unseen, as the"
         " configuration says: the agent's word is taken for what it did"
     ),
-    "api: a2a": (
-        "each message in one context, by A2A; its calls are not seen (calls: all overrules it, if agenteval"
-        " is its only way to tools)"
-    ),
     "api: responses": f"the conversation, by the Responses API; {FOUND_OUT}",
 }
 

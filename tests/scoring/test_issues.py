@@ -26,8 +26,6 @@ from agenteval.scoring.issues import (
     MAX_CHARACTERS,
     MAX_ENTRIES,
     MAX_EXAMPLES,
-    MAX_PIECES,
-    Deduplicated,
     DedupReply,
     Setting,
     deduplicate,
@@ -73,7 +71,7 @@ class Fake:
     async def aclose(self) -> None: ...
 
 
-def run(samples: Sequence[Told], model: Fake | None = None) -> Deduplicated:
+def run(samples: Sequence[Told], model: Fake | None = None) -> IssuesFound:
     return anyio.run(deduplicate, located(samples), model)
 
 
@@ -85,7 +83,7 @@ def issue(*ids: str, title: str = "Books the wrong day", severity: str = "high")
     return {"title": title, "explanation": "It does not ask.", "severity": severity, "findings": list(ids)}
 
 
-def booked(result: Deduplicated) -> list[tuple[SampleKey, int]]:
+def booked(result: IssuesFound) -> list[tuple[SampleKey, int]]:
     """Every finding that is in an issue, as often as it is there."""
     return in_order(
         (sample_of(occurrence), index)
@@ -144,7 +142,7 @@ def test_a_call_or_a_turn_that_is_not_there_is_of_no_tool() -> None:
 
 def test_no_finding_no_call() -> None:
     model = Fake({"issues": []})
-    assert run([told(key())], model) == Deduplicated(())
+    assert run([told(key())], model) == IssuesFound(issues=())
     assert not model.requests
 
 
@@ -329,10 +327,10 @@ def test_a_missed_goal_is_put_with_its_cause(
     findings: list[Finding], titles: list[str], model: Fake | None
 ) -> None:
     samples = [told(key(), *findings, calls=[BOOKING])]
-    issues = run(samples, model).issues
-    assert [each.title for each in issues] == titles
-    assert booked(Deduplicated(issues)) == owed(samples)
-    assert max(each.severity.rank for each in issues) == Severity.HIGH.rank
+    result = run(samples, model)
+    assert [each.title for each in result.issues] == titles
+    assert booked(result) == owed(samples)
+    assert max(each.severity.rank for each in result.issues) == Severity.HIGH.rank
 
 
 def test_each_goal_goes_with_the_cause_of_its_own_conversation() -> None:
@@ -367,24 +365,6 @@ def test_a_model_may_say_that_the_agent_is_not_at_fault_and_nothing_else_changes
         assert run(three(), Fake(answer(why=odd))).issues == plain
 
 
-def test_an_excuse_holds_for_all_that_is_put_together_or_for_nothing() -> None:
-    labels = [f"label {n}" for n in range(41)]
-    samples = [told(key(), *[finding(label, turn=0) for label in labels])]
-
-    def answering(of_the_last: str) -> Fake:
-        def answer(request: ModelRequest) -> Any:
-            if "title" in entries(request)[0]:
-                return together(request)
-            why = "It was down." if len(entries(request)) > 1 else of_the_last
-            return {"issues": [{**each, "not_the_agents_fault": why} for each in together(request)["issues"]]}
-
-        return Fake(answer)
-
-    for of_the_last in ("It was down.", ""):
-        (of_all,) = run(samples, answering(of_the_last)).issues
-        assert of_all.not_the_agents_fault == of_the_last
-
-
 # ── the agent ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -396,7 +376,7 @@ def test_policy_and_tools_are_told_within_the_limit(size: int) -> None:
     model = Fake(together)
     found = located(many(60))
 
-    async def ask() -> Deduplicated:
+    async def ask() -> IssuesFound:
         return await deduplicate(found, model, settings={"bot": setting})
 
     anyio.run(ask)
@@ -472,13 +452,14 @@ def test_an_answer_of_another_shape_is_a_failure() -> None:
     assert (len(result.issues), result.usage) == (3, USAGE)
 
 
-def test_the_authors_mistake_is_raised_as_it_is() -> None:
-    with pytest.raises(AuthorError) as caught:
-        run(three(), Fake(AuthorError("no rule for role dedup")))
-    assert str(caught.value) == "no rule for role dedup"
+def test_the_authors_mistake_is_told_as_it_is() -> None:
+    result = run(three(), Fake(AuthorError("no rule for role dedup")))
+    (failure,) = result.failures
+    assert (failure.message, failure.author) == ("no rule for role dedup", True)
+    assert result.issues == run(three()).issues
 
 
-# ── pieces ───────────────────────────────────────────────────────────────────────────────────────
+# ── one request ─────────────────────────────────────────────────────────────────────────────────
 
 
 def many(count: int, **more: Any) -> list[Told]:
@@ -503,15 +484,15 @@ def together(request: ModelRequest) -> Any:
     ],
     ids=["apart", "together", "nothing", "down"],
 )
-def test_five_thousand_findings_go_in_bounded_pieces(answer: Any, text: str) -> None:
+def test_of_five_thousand_findings_one_bounded_request_is_made(answer: Any, text: str) -> None:
     samples = many(5000, evidence=text, explanation=text)
     model = Fake(answer)
     result = run(samples, model)
     assert booked(result) == owed(samples)
-    assert 1 < len(model.requests) <= MAX_PIECES + 1
-    for request in model.requests:
-        assert len(entries(request)) <= MAX_ENTRIES
-        assert len(request.subject.text) <= MAX_CHARACTERS
+    (request,) = model.requests
+    assert 10 < len(entries(request)) <= MAX_ENTRIES
+    assert len(request.subject.text) <= MAX_CHARACTERS
+    assert result.not_asked == (0 if result.failures else 5000 - len(entries(request)))
 
 
 def test_long_names_keep_an_entry_short() -> None:
@@ -523,55 +504,22 @@ def test_long_names_keep_an_entry_short() -> None:
     assert len(model.requests[0].subject.text) < MAX_CHARACTERS / 2
 
 
-def test_one_cause_over_several_pieces_is_one_issue() -> None:
-    # The last request, over the groups of the pieces, is refused: code joins them all the same.
-    def answer(request: ModelRequest) -> Any:
-        return InfrastructureError("down") if "title" in entries(request)[0] else together(request)
-
-    samples = [*many(100), told(key("z"), finding("wrong tool"))]
-    result = run(samples, Fake(answer))
-    assert max(each.scenarios for each in result.issues) >= 80
-    assert booked(result) == owed(samples)
-
-
-def test_what_a_piece_told_apart_is_not_joined_by_code() -> None:
-    def answer(request: ModelRequest) -> Any:
-        return InfrastructureError("down") if "title" in entries(request)[0] else alone(request)
-
-    result = run(many(60), Fake(answer))
-    assert [each.scenarios for each in result.issues] == [1] * 60
-    assert [failure.message for failure in result.failures] == ["down"]
-
-
-def test_groups_of_several_pieces_are_merged_by_one_more_request() -> None:
-    labels = [f"label {n}" for n in range(50)]
-    samples = [told(key(), *[finding(label, turn=0) for label in labels])]
+def test_the_worst_and_most_frequent_are_asked_about_and_the_others_grouped_by_code() -> None:
+    often = [told(key("often", epoch), finding("wrong tool", Severity.MEDIUM)) for epoch in range(2)]
+    small = [finding(f"label {n:02}", Severity.MEDIUM, turn=n) for n in range(50)]
+    samples = [told(key("small"), *small), *often, told(key("z"), finding(severity=Severity.HIGH))]
     model = Fake(together)
-    (only,) = run(samples, model).issues
-    assert len(model.requests) == 3
-    assert [entry["title"] for entry in entries(model.requests[2])] == ["Books the wrong day"] * 2
-    assert (only.findings, len(only.labels)) == (50, 50)
-    assert run(samples, model).usage.calls == 3
+    named, *others = run(samples, model).issues
+    assert {"wrong tool", "false information"} <= {entry["label"] for entry in entries(model.requests[0])}
+    assert (len(named.labels), named.by) == (MAX_ENTRIES, "fake/model")
+    assert [(each.title, each.by) for each in others] == [(f"label {n}", "") for n in range(38, 50)]
+    assert run(samples, model).not_asked == 12
+    assert run(samples).not_asked == 0
 
 
-def test_a_group_that_stays_alone_in_the_last_request_keeps_its_name() -> None:
-    def answer(request: ModelRequest) -> Any:
-        title = "Renamed" if "title" in entries(request)[0] else "Told apart"
-        return {"issues": [issue(entry["id"], title=title) for entry in entries(request)]}
-
-    samples = [told(key(), *[finding(f"label {n}") for n in range(41)])]
-    assert {each.title for each in run(samples, Fake(answer)).issues} == {"Told apart"}
-
-
-def test_a_broken_piece_costs_only_itself() -> None:
-    def answer(request: ModelRequest) -> Any:
-        return InfrastructureError("down") if "F1" in entries(request)[0]["id"] else alone(request)
-
-    samples = [told(key(), *[finding(f"label {n:02}") for n in range(41)])]
-    result = run(samples, Fake(answer))
-    assert booked(result) == owed(samples)
-    assert {each.by for each in result.issues} == {"", "fake/model"}
-    assert {failure.message for failure in result.failures} == {"down"}
+def test_what_a_model_told_apart_is_not_joined_by_code() -> None:
+    issues = run(many(60), Fake(alone)).issues
+    assert sorted((each.scenarios, each.by) for each in issues) == [(1, "fake/model")] * 40 + [(20, "")]
 
 
 # ── text of others ───────────────────────────────────────────────────────────────────────────────
@@ -607,7 +555,7 @@ def test_the_same_findings_are_the_same_request() -> None:
     assert (requests[0][0].role, requests[0][0].subject.metric) == ("dedup", "error_deduplication")
 
 
-def test_a_piece_of_one_scenario_is_about_that_scenario() -> None:
+def test_a_request_of_one_scenario_is_about_that_scenario() -> None:
     model = Fake(together)
     run([told(key("a"), finding("repetition"), finding("wrong tool"))], model)
     run(three(), model)
@@ -720,7 +668,6 @@ def test_a_proposal_raises_by_one_level_and_never_lowers(own: str, proposed: str
 
 def test_issues_outlive_the_journal() -> None:
     result = run(three(), Fake({"issues": [issue("F1", "F3")]}))
-    event = IssuesFound(issues=result.issues, usage=result.usage, failures=result.failures)
     adapter: TypeAdapter[Any] = TypeAdapter(Event)
-    assert adapter.validate_json(event.model_dump_json()) == event
-    assert len(event.issues) == 2
+    assert adapter.validate_json(result.model_dump_json()) == result
+    assert len(result.issues) == 2

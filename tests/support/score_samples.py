@@ -204,8 +204,7 @@ def run(
     told: list[Event] = [begin, *events]
     found = located((s.key, s.trajectory, s.findings) for s in fold(told).samples)
     if issues is None and found:
-        grouped = anyio.run(deduplicate, found)
-        issues = IssuesFound(issues=grouped.issues)
+        issues = anyio.run(deduplicate, found)
     told += [issues] if issues else []
     told.append(RunFinished(finished_at="2026-11-21T10:16:00Z", elapsed_s=61.5))
     report = fold(told)

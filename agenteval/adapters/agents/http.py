@@ -12,7 +12,6 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from agenteval.adapters.agents import AgentResources, http_api
-from agenteval.adapters.agents.a2a import A2aApi
 from agenteval.adapters.agents.http_api import Api, ApiName, Ask, Later, api_at
 from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
@@ -115,13 +114,13 @@ class HttpOptions(Value):
         """Whether a request tells of the tools that a scenario declares."""
         if self.form == "template":
             return "tools" in self.template.names
-        return self.send_tools and self.form != "a2a"
+        return self.send_tools
 
     @property
     def hides_calls(self) -> bool:
         """Whether nothing in the agent's replies could show its calls."""
         reports = self.reply.messages if self.reply else self.observed_messages
-        asks_us = self.reply.tool_calls if self.reply else self.form != "a2a"
+        asks_us = self.reply is None or self.reply.tool_calls
         return not (self.observe or reports or asks_us)
 
 
@@ -129,7 +128,6 @@ _NAMES_OF_APIS = {
     "chat_completions": "chat completions",
     "responses": "the Responses API",
     "messages": "the Messages API",
-    "a2a": "A2A",
 }
 
 
@@ -139,8 +137,7 @@ def _does(options: HttpOptions) -> str:
     streamed = ", streamed" if options.streaming else ""
     calls = _way_of_calls(options)
     if options.form != "template":
-        remembers = "each message in one context" if options.form == "a2a" else "the conversation"
-        return f"{where}: {remembers}, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
+        return f"{where}: the conversation, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
     names = options.template.names
     sent = "the conversation" if "messages" in names else "each message"
     if "session" in names:
@@ -181,7 +178,6 @@ class Known:
         self.headers = _sendable(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.tell = tell
-        self.api = http_api.Known()
         self._warn = warn
         self._told: set[str] = set()
         limits, key = transport.limits, _key(self.headers)
@@ -196,9 +192,6 @@ class Known:
         form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
             return TemplateApi(options.template, self.warn_once)
-        if form == "a2a":
-            every_s = options.poll.every_s if options.poll else PollOptions().every_s
-            return A2aApi(self.api, self.headers, every_s=every_s)
         if form == "responses":
             return ResponsesApi(options.body, **given)
         return MessagesApi(options.body, self.headers, **given) if form == "messages" else ChatApi(options)
@@ -307,7 +300,7 @@ class HttpAgent:
 
     async def _answer(self, ask: Ask) -> AgentReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
-        reply = await self._post(ask, ask.body, self._rules)
+        reply = await self._post(ask, self._rules)
         spent_s = reply.latency_ms / 1000
         while True:
             answer = self._api.read(reply)
@@ -315,15 +308,12 @@ class HttpAgent:
                 return replace(answer, latency_ms=spent_s * 1000)
             spent_s += await self._wait(answer, reply, spent_s)
             left_s = self._known.config.timeout_s - spent_s
-            may_repeat = may_pass if answer.ask.body is None else may_pass_unheard
-            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=may_repeat)
-            reply = await self._post(answer.ask, answer.ask.body, rules)
+            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=may_pass)
+            reply = await self._post(answer.ask, rules)
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: Later, reply: HttpReply, spent_s: float) -> float:
         """Until a job is asked about again: as its author says, and at least as long as the server does."""
-        if not later.state:
-            return 0.0
         timeout_s = self._known.config.timeout_s
         wait_s = max(later.after_s, self._known.transport.asked_wait_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
@@ -334,21 +324,22 @@ class HttpAgent:
         await self._known.transport.pause(wait_s)
         return wait_s
 
-    async def _post(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
+    async def _post(self, ask: Ask, rules: CallRules) -> HttpReply:
         try:
-            return await self._transported(ask, body, rules)
+            return await self._transported(ask, rules)
         except _RefusedRequestError as refused:
-            ways = form_remedy(self._known.options, body or {})
+            ways = form_remedy(self._known.options, ask.body or {})
             told = f"{refused} — {ways}" if ways else str(refused)
             raise AgentError(told, kind=refused.kind) from refused
 
-    async def _transported(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
+    async def _transported(self, ask: Ask, rules: CallRules) -> HttpReply:
         known = self._known
         headers = known.headers if ask.headers is None else ask.headers
         if self.traceparent:
             headers = {**headers, "traceparent": self.traceparent}
         self._last = None
-        self._last = await known.transport.exchange(ask.url or known.endpoint, body, rules, headers=headers)
+        url = ask.url or known.endpoint
+        self._last = await known.transport.exchange(url, ask.body, rules, headers=headers)
         return self._last
 
     def _described(self, what: str, evidence: str) -> str:
@@ -399,8 +390,6 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
 
 def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
     """Say which keys of the configuration change the form of a request that was refused, if it is that."""
-    if options.form == "a2a":
-        return ""
     if options.form == "template":
         return "`request` says what is sent"
     ways = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
@@ -16,7 +16,7 @@ from agenteval.messages import chat
 from agenteval.messages.completion import Unreadable, not_json
 from agenteval.messages.error_status import error_in_texts
 
-ApiName: TypeAlias = Literal["chat_completions", "responses", "messages", "a2a"]
+ApiName: TypeAlias = Literal["chat_completions", "responses", "messages"]
 _SURROGATE = expression("[\ud800-\udfff]")
 
 
@@ -32,12 +32,12 @@ class Ask:
 
 @dataclass(frozen=True)
 class Later:
-    """The answer is not there yet: ``ask`` again. ``state``: what the agent says that it does meanwhile;
-    empty where the same question is asked in another way, at once."""
+    """The answer is not there yet: ``ask`` for it, by a GET. ``state``: what the agent says that it does
+    meanwhile."""
 
     ask: Ask
-    after_s: float = 0.0
-    state: str = ""
+    after_s: float
+    state: str
 
 
 class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
@@ -81,13 +81,6 @@ def api_at(endpoint: str) -> ApiName:
 def error_inside(reply: HttpReply) -> Any:
     """``Api.error_in`` of the APIs of language models."""
     return error_in_texts([reply.text] if reply.events is None else reply.events)
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the conversations with one agent share of its API; ``learned`` may be changed by any of them."""
-
-    learned: dict[str, str] = field(default_factory=dict)
 
 
 def json_of(text: str) -> Any:

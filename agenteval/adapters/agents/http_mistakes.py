@@ -12,7 +12,6 @@ from agenteval.core.errors import Mistake
 
 _OF_CHAT = ("body", "send_tools", "observed_messages", "api")
 _NOT_OF = {
-    "a2a": ("body", "send_tools", "streaming", "observed_messages"),
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
 }
@@ -70,7 +69,7 @@ def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(
             "`body.input` is not a list of items", "write - {role: …, content: …}", ("body", "input")
         )
-    if own.get("poll") is not None and api != "a2a":
+    if own.get("poll") is not None:
         yield Mistake("`poll` needs `request` and `reply`", "write both, or drop poll", ("poll",))
     for key, path in _texts_with_session(own):
         yield Mistake(f"`{key}` has ${{session}}, which needs `request`", "write request and reply", path)

@@ -1,8 +1,8 @@
 """One request to a server of language models, and the HTTP library's exceptions translated once.
 
 The HTTP library itself sends them. The ``openai`` package (``sdk_client``) does for Azure and for whoever
-asks for it: even with its response models bypassed, which servers that only resemble OpenAI do not fit, it
-takes half as much CPU again (``benchmarks/model_calls.py``), and half a second to import.
+asks for it: it takes half a second to import, and servers that only resemble OpenAI do not fit its response
+models.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.reporters.markdown.table import MARKS, Extent, more, table
 from agenteval.reporters.words.failure import scenario_decision
-from agenteval.reporters.words.issue import IssueText, grouped_by, issues_text
+from agenteval.reporters.words.issue import IssueText, grouped_by, issues_text, not_asked_text
 from agenteval.reporters.words.judge import (
     BrokenJudge,
     Lack,
@@ -109,7 +109,7 @@ def issues(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
     if texts:
         yield "## Issues"
         yield "\n".join(_issue(text) for text in texts[: extent.failures])
-        yield from filter(None, [more(len(texts) - extent.failures, "issue")])
+        yield from filter(None, [more(len(texts) - extent.failures, "issue"), not_asked_text(report)])
 
 
 def _issue(text: IssueText) -> str:

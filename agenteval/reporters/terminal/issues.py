@@ -14,7 +14,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity, Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, labelled, right_aligned
-from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text
+from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text, not_asked_text
 from agenteval.reporters.words.judge import (
     BrokenJudge,
     Lack,
@@ -53,6 +53,8 @@ def issues(report: Report, decision: Decision, options: ReportOptions) -> Iterat
         yield from (_below(line) for line in _lines(text, names_grouper=several))
     if not several:
         yield indented(Text(f"grouped by {grouped_by(texts[0].issue)}", style="dim"))
+    if rest := not_asked_text(report):
+        yield indented(Text(rest, style="dim"))
     yield Text()
 
 

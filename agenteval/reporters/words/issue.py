@@ -128,6 +128,14 @@ def grouped_by(issue: Issue) -> str:
     return one_line(issue.by, 80) + (" (no language model)" if is_scripted_model(issue.by) else "")
 
 
+def not_asked_text(report: Report) -> str:
+    """How many findings no model was asked to group, though one was asked; empty if there is none."""
+    count = report.findings_not_asked
+    return (
+        f"Code alone grouped {plural(count, 'finding')}: a model is asked about the worst." if count else ""
+    )
+
+
 def _examples(
     examples: Iterable[IssueExample], scenarios: Mapping[tuple[str, str], ScenarioReport]
 ) -> Iterator[str]:
