@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.expressions import expression
-from agenteval.core.json_schema import checker, fits
+from agenteval.core.json_schema import breaks
 from agenteval.core.scenario import Tool, ToolStep
 from agenteval.core.trajectory import ToolResult
 
@@ -87,7 +87,7 @@ def resolve(
         raise _unmocked(name, declared=tool is not None)
     if args is None:
         return state, refusal("the arguments are not a JSON object")
-    if tool and tool.parameters is not None and (broken := _schema_error(tool.parameters, args)):
+    if tool and tool.parameters is not None and (broken := breaks(tool.parameters, args, nullable=False)):
         return state, refusal(f"wrong arguments: {broken}")
     if tool is None or not tool.is_mocked:
         return state, ToolResult(value={})
@@ -164,11 +164,3 @@ def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
         else:
             raise KeyError(".".join(path))
     return value
-
-
-def _schema_error(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """The first things in ``args`` that the schema forbids; empty if nothing."""
-    text = json.dumps(parameters, sort_keys=True)
-    if "nullable" not in text and fits(parameters, args, 0):
-        return ""
-    return checker(text, nullable=False)(args)

@@ -1,188 +1,218 @@
-"""Do arguments fit a JSON Schema. Nearly all do, which a few lines can tell without a library."""
+"""Whether values fit a JSON Schema, by the ``jsonschema`` package. No reference is ever fetched, and neither
+a pattern nor a schema that refers to itself makes a check endless."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
 from threading import local
 from typing import Any
 
-from agenteval.core.call_outcomes import key_of
 from agenteval.core.patterns import EndlessSearchError, is_in
 from agenteval.core.schema_words import describe, describe_one
 
-_NOTES = frozenset(
-    [
-        "description",
-        "title",
-        "default",
-        "examples",
-        "example",
-        "format",
-        "$schema",
-        "$id",
-        "$comment",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "strict",
-        "nullable",
-        "contentEncoding",
-        "contentMediaType",
-    ]
-)
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: (
-        (isinstance(value, int) and not isinstance(value, bool))
-        or (isinstance(value, float) and value.is_integer())
-    ),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
-}
 
-
-def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """What in ``args`` the schema forbids; empty if nothing, or if the schema is not JSON Schema. ``null``
-    is allowed where the schema says ``nullable`` (OpenAPI)."""
-    return "" if fits(parameters, args, 0) else _asked(parameters, args)
-
-
-def fits(schema: Any, value: Any, depth: int) -> bool:
-    """Whether ``value`` surely fits. ``False`` also means: who knows."""
-    if not isinstance(schema, (dict, Mapping)) or depth > 30:
-        return schema is True
-    if value is None and schema.get("nullable") is True:
-        return True
-    for keyword, wanted in schema.items():
-        rule = _RULES.get(keyword)
-        if rule is None:
-            if keyword not in _NOTES:
-                return False
-        elif not rule(wanted, value, schema, depth):
-            return False
-    return True
-
-
-def _type(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) -> bool:
-    if isinstance(wanted, str):
-        return wanted in _TYPES and _TYPES[wanted](value)
-    return isinstance(wanted, list) and any(
-        isinstance(name, str) and name in _TYPES and _TYPES[name](value) for name in wanted
-    )
-
-
-def _enum(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) -> bool:
-    if isinstance(value, str):
-        return isinstance(wanted, list) and value in wanted
-    return isinstance(wanted, list) and key_of(value) in [key_of(item) for item in wanted]
-
-
-def _required(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) -> bool:
-    return not isinstance(value, dict) or (
-        isinstance(wanted, list) and all(isinstance(name, str) and name in value for name in wanted)
-    )
-
-
-def _properties(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
-    if not isinstance(value, dict):
-        return True
-    if not isinstance(wanted, (dict, Mapping)):
-        return False
-    for name, item in value.items():
-        if name in wanted and not fits(wanted[name], item, depth + 1):
-            return False
-    return True
-
-
-def _further(wanted: Any, value: Any, schema: Mapping[str, Any], depth: int) -> bool:
-    if not isinstance(value, dict) or wanted is True:
-        return True
-    known = schema.get("properties", {})
-    if not isinstance(known, Mapping) or "patternProperties" in schema:
-        return False
-    return all(name in known or fits(wanted, item, depth + 1) for name, item in value.items())
-
-
-def _items(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
-    return not isinstance(value, list) or all(fits(wanted, item, depth + 1) for item in value)
-
-
-def _any_of(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
-    return isinstance(wanted, list) and any(fits(option, value, depth + 1) for option in wanted)
-
-
-def _bound(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any, Mapping[str, Any], int], bool]:
-    def rule(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) -> bool:
-        is_number = _TYPES["number"]
-        return not is_number(value) or (is_number(wanted) and holds(value, wanted))
-
-    return rule
-
-
-def _size(
-    kind: type[str] | type[list[Any]], holds: Callable[[int, int], bool]
-) -> Callable[[Any, Any, Mapping[str, Any], int], bool]:
-    def rule(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) -> bool:
-        return not isinstance(value, kind) or (type(wanted) is int and holds(len(value), wanted))
-
-    return rule
-
-
-_RULES: Mapping[str, Callable[[Any, Any, Mapping[str, Any], int], bool]] = {
-    "type": _type,
-    "enum": _enum,
-    "required": _required,
-    "properties": _properties,
-    "additionalProperties": _further,
-    "items": _items,
-    "anyOf": _any_of,
-    "minimum": _bound(lambda value, bound: value >= bound),
-    "maximum": _bound(lambda value, bound: value <= bound),
-    "exclusiveMinimum": _bound(lambda value, bound: value > bound),
-    "exclusiveMaximum": _bound(lambda value, bound: value < bound),
-    "minLength": _size(str, lambda size, bound: size >= bound),
-    "maxLength": _size(str, lambda size, bound: size <= bound),
-    "minItems": _size(list, lambda size, bound: size >= bound),
-    "maxItems": _size(list, lambda size, bound: size <= bound),
-}
-
-
-def _asked(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """What the library says, where these lines could not tell."""
+def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True) -> str:
+    """Return the first things in ``args`` that the schema forbids; empty if there are none, or if the schema
+    is not JSON Schema. What it refers to and does not hold forbids nothing, and the rest does. ``nullable``:
+    ``null`` is allowed where the schema says ``nullable`` (OpenAPI)."""
     try:
-        return checker(json.dumps(parameters, sort_keys=True), nullable=True)(args)
+        return _checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
         return ""  # nothing that can be written as JSON, or an endless schema: no rule to go by
 
 
 @lru_cache(maxsize=1024)
-def checker(schema_text: str, *, nullable: bool) -> Callable[[Mapping[str, Any]], str]:
-    """What tells the first things in arguments that a JSON Schema forbids; empty if nothing, or if the
-    schema is none. What it refers to and does not hold forbids nothing, and the rest does: no reference is
-    ever fetched. ``nullable``: ``null`` is allowed where the schema says ``nullable``."""
+def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
+    """By content: to write a schema as text takes microseconds, to make its validator milliseconds."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
 
     schema = json.loads(schema_text)
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError:
         return lambda _: ""
+    return _reader_of(_lenient(nullable), schema)
+
+
+@lru_cache(maxsize=1024)
+def misfit_of(schema_text: str) -> Callable[[Any], str]:
+    """Return what finds the first things in a value that an author's JSON Schema forbids; empty if there are
+    none. Nothing that cannot be decided passes: it raises ``EndlessSearchError`` or ``RecursionError``."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend, validator_for
+
+    schema = json.loads(schema_text)
+    draft = validator_for(schema, default=Draft202012Validator)
+    return _reader_of(extend(draft, _bounded(draft.VALIDATORS)), schema)  # type: ignore[no-untyped-call]
+
+
+def _reader_of(rules: Any, schema: Any) -> Callable[[Any], str]:
+    from referencing import Registry
+
     registry: Registry[Any] = Registry()  # without one, the library would fetch references
-    validator = _lenient()(schema, registry=registry)
+    validator = rules(schema, registry=registry)
 
-    def check(args: Mapping[str, Any]) -> str:
-        found = [error for error in validator.iter_errors(args) if not (nullable and _may_be_null(error))]
-        return describe(found)
+    def read(value: Any) -> str:
+        _READING.begin(value)
+        return describe(validator.iter_errors(value))
 
-    return check
+    return read
+
+
+_Rule = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
+"""Of one keyword, as the library calls it: validator, what the keyword asks, a value, the schema."""
+
+
+# ── what could be endless ────────────────────────────────────────────────────────────────────────
+
+
+_REFERENCES, _REFERENCES_OF_A_VALUE = 10_000, 100
+"""As many may be followed for a whole, and besides for each value in it: seconds for what agents write. Where
+a schema refers to itself twice, they double with each level."""
+_DEEPEST = 60
+"""References within references. The library breaks in deeper ones, as those of an endless schema are."""
+
+
+class _EndlessReferenceError(RecursionError):
+    """A reference leads in a circle, or deeper than any value is."""
+
+
+class _Reading(local):
+    """What the reading of one value has met so far. ``unknown``: rules that could not be applied. ``left``:
+    references that may yet be followed; ``within``: those being followed, each with its value."""
+
+    def begin(self, value: Any) -> None:
+        self.unknown = 0
+        self.left = _REFERENCES + _REFERENCES_OF_A_VALUE * _values_in(value)
+        self.within: list[tuple[int, int]] = []
+
+
+_READING = _Reading()
+
+
+def _values_in(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_values_in, inner))
+
+
+def _bounded(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
+    """The library's rules with those replaced that could take for ever, or break."""
+    references = {name: _reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))}
+    return {
+        **rules,
+        **references,
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _further(rules["additionalProperties"]),
+        "multipleOf": _multiple_of(rules["multipleOf"]),
+    }
+
+
+def _reference(rule: _Rule) -> _Rule:
+    def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
+        here = (id(schema), id(value))
+        _READING.left -= 1
+        if _READING.left < 0:
+            raise RecursionError
+        if here in _READING.within or len(_READING.within) >= _DEEPEST:
+            raise _EndlessReferenceError
+        _READING.within.append(here)
+        try:
+            return list(rule(validator, wanted, value, schema) or ())
+        finally:
+            _READING.within.pop()
+
+    return apply
+
+
+def _pattern(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if isinstance(value, str) and not is_in(wanted, value):
+        yield ValidationError("")
+
+
+def _pattern_properties(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
+    for key, item in value.items() if isinstance(value, dict) else ():
+        for pattern in wanted:
+            if is_in(pattern, key):
+                yield from validator.descend(item, wanted[pattern], path=key, schema_path=pattern)
+
+
+def _further(rule: _Rule) -> _Rule:
+    """The library's rule of ``additionalProperties``, without the keys that a pattern names."""
+
+    def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
+        patterns = schema.get("patternProperties", ())
+        if patterns and isinstance(value, dict):
+            value = {key: value[key] for key in value if not any(is_in(each, key) for each in patterns)}
+            schema = {"properties": schema.get("properties", {})}
+        return rule(validator, wanted, value, schema)
+
+    return apply
+
+
+def _multiple_of(rule: _Rule) -> _Rule:
+    """The library's rule, also for an integer that is too large for a float."""
+
+    def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
+        try:
+            return list(rule(validator, wanted, value, schema) or ())
+        except OverflowError:
+            return list(rule(validator, Fraction(wanted), value, schema) or ())
+
+    return apply
+
+
+# ── what cannot be decided ───────────────────────────────────────────────────────────────────────
+
+
+# Of these, what is within decides nothing of the whole where something within cannot be decided.
+_TURNING = frozenset({"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"})
+
+
+@lru_cache(maxsize=1)
+def _undecidable() -> tuple[type[Exception], ...]:
+    """What the library raises at a reference to nothing, or to what is not a schema, and at no pattern; and
+    what an endless reference or pattern raises."""
+    from referencing.exceptions import Unresolvable
+
+    faults = (re.error, ValueError, TypeError, AttributeError)
+    return (Unresolvable, EndlessSearchError, _EndlessReferenceError, *faults)
+
+
+@lru_cache(maxsize=2)
+def _lenient(nullable: bool) -> Any:
+    """The library's validator, to which a rule that it cannot apply forbids nothing."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    rules = _bounded(Draft202012Validator.VALIDATORS)
+    lenient = {name: _leniently(name, rule, nullable) for name, rule in rules.items()}
+    return extend(Draft202012Validator, lenient)  # type: ignore[no-untyped-call]
+
+
+def _leniently(name: str, rule: _Rule, nullable: bool) -> _Rule:
+    def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
+        if nullable and value is None and schema.get("nullable") is True:
+            return []
+        before = _READING.unknown
+        found: list[Any] = []
+        try:
+            found.extend(rule(validator, wanted, value, schema) or ())
+        except _undecidable():
+            _READING.unknown += 1
+        return found if name not in _TURNING or _READING.unknown == before else []
+
+    return apply
+
+
+# ── mistakes in a schema ─────────────────────────────────────────────────────────────────────────
 
 
 def schema_mistakes(schema: Mapping[str, Any]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
@@ -205,90 +235,6 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
 
 
-@lru_cache(maxsize=1024)
-def misfit_of(schema_text: str) -> Callable[[Any], str]:
-    """What tells the first things in a value that an author's JSON Schema forbids; empty if nothing. Nothing
-    is let pass that cannot be told: raises ``EndlessSearchError`` or ``RecursionError``."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend, validator_for
-    from referencing import Registry
-
-    schema = json.loads(schema_text)
-    registry: Registry[Any] = Registry()  # without one, the library would fetch references
-    draft = validator_for(schema, default=Draft202012Validator)
-    rules = extend(draft, {"pattern": _pattern})  # type: ignore[no-untyped-call]
-    return partial(_first_errors, rules(schema, registry=registry))
-
-
-def _first_errors(validator: Any, value: Any) -> str:
-    return describe(validator.iter_errors(value))
-
-
-# Of these, what is within tells nothing of the whole where something within cannot be told.
-_TURNING = frozenset({"not", "oneOf", "if", "contains", "unevaluatedItems", "unevaluatedProperties"})
-_DEEPEST = 100
-"""Rules within rules. The library itself breaks in deeper ones, as those of an endless schema are."""
-
-
-@lru_cache(maxsize=1)
-def _cannot_be_told() -> tuple[type[Exception], ...]:
-    """What the library raises at a reference to nothing, or to what is not a schema, and at no pattern; and a
-    pattern that takes for ever."""
-    from referencing.exceptions import Unresolvable
-
-    return (Unresolvable, EndlessSearchError, re.error, ValueError, TypeError, AttributeError)
-
-
-@lru_cache(maxsize=1)
-def _lenient() -> Any:
-    """The library's validator, to which a rule that it cannot apply forbids nothing."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
-
-    rules, known = _Rules(), {**Draft202012Validator.VALIDATORS, "pattern": _pattern}
-    lenient = {name: rules.lenient(name, rule) for name, rule in known.items()}
-    return extend(Draft202012Validator, lenient)  # type: ignore[no-untyped-call]
-
-
-def _pattern(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
-    """As the library has it, but not for ever."""
-    from jsonschema import ValidationError
-
-    if isinstance(value, str) and not is_in(wanted, value):
-        yield ValidationError("")
-
-
-class _Rules(local):
-    """Counts the rules that could not be applied: their reference leads nowhere or in a circle, or their
-    pattern is none."""
-
-    def __init__(self) -> None:
-        self._unknown = 0
-        self._within: list[tuple[str, int, int]] = []
-
-    def lenient(self, name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-        def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
-            before, here = self._unknown, (name, id(schema), id(value))
-            found = self._found(here, lambda: rule(validator, wanted, value, schema))
-            return found if name not in _TURNING or self._unknown == before else []
-
-        return apply
-
-    def _found(self, here: tuple[str, int, int], errors: Callable[[], Any]) -> list[Any]:
-        if here in self._within or len(self._within) > _DEEPEST:
-            self._unknown += 1
-            return []
-        self._within.append(here)
-        found: list[Any] = []
-        try:
-            found.extend(errors() or ())
-        except _cannot_be_told():
-            self._unknown += 1
-        finally:
-            self._within.pop()
-        return found
-
-
 def dangling(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     """The references of a JSON Schema that lead to no schema in it, and where each one stands."""
     from referencing import Registry
@@ -305,7 +251,7 @@ def dangling(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, 
 def _leads_to_a_schema(resolver: Any, reference: str) -> bool:
     try:
         return isinstance(resolver.lookup(reference).contents, Mapping | bool)
-    except _cannot_be_told():
+    except _undecidable():
         return False
 
 
@@ -335,8 +281,3 @@ def _parts(schema: Any, path: tuple[str | int, ...], resolver: Any) -> Iterator[
             yield from _parts(part, (*path, keyword, index), resolver)
     for keyword in _SINGLE:
         yield from _parts(schema.get(keyword), (*path, keyword), resolver)
-
-
-def _may_be_null(error: Any) -> bool:
-    allowed = isinstance(error.schema, Mapping) and error.schema.get("nullable") is True
-    return error.instance is None and allowed

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval.conversation.tools import ToolState, resolve
+from agenteval.core import json_schema
 from agenteval.core.json_schema import breaks, misfit_of
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolResult
@@ -95,6 +96,57 @@ def test_endless_arguments_of_such_a_schema_are_read_to_a_depth() -> None:
         args = {"next": args, "n": 1}
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["n"]}
     assert breaks(node, args) == ""
+
+
+def test_null_is_allowed_where_the_schema_says_so_and_it_is_asked_for() -> None:
+    text = {"type": "string", "nullable": True}
+    checked = {
+        "properties": {"a": text, "b": {"oneOf": [text, {"type": "integer"}]}, "c": {"type": "string"}}
+    }
+    assert breaks(checked, {"a": None, "b": None}) == ""
+    assert breaks(checked, {"c": None}) == "c: null is not of type 'string'"
+    assert breaks(checked, {"a": None}, nullable=False) == "a: null is not of type 'string'"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"next": value}
+    return value
+
+
+TWICE = [{"$ref": "#"}, {"$ref": "#"}]
+DOUBLING = {
+    "all of": {"properties": {"next": {"allOf": TWICE}}},
+    "any of": {"properties": {"next": {"anyOf": TWICE}}, "required": ["n"]},
+    "dynamic": {"$dynamicAnchor": "n", "properties": {"next": {"allOf": [{"$dynamicRef": "#n"}] * 2}}},
+    "a billion laughs": {
+        "$defs": {"0": False, **{f"{n + 1}": {"allOf": [{"$ref": f"#/$defs/{n}"}] * 2} for n in range(40)}},
+        "$ref": "#/$defs/40",
+    },
+}
+
+
+@pytest.mark.parametrize("schema", DOUBLING.values(), ids=DOUBLING)
+def test_references_that_double_with_each_level_end(
+    schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_schema, "_REFERENCES", 1_000)
+    monkeypatch.setattr(json_schema, "_REFERENCES_OF_A_VALUE", 10)
+    assert breaks(schema, nested(40)) == ""
+    with pytest.raises(RecursionError):
+        misfit_of(json.dumps(schema))(nested(40))
+
+
+def test_a_long_list_may_follow_a_reference_for_each_value() -> None:
+    schema = {"properties": {"a": {"items": {"$ref": "#/$defs/n"}}}, "$defs": {"n": {"type": "integer"}}}
+    assert breaks(schema, {"a": [*range(12_000), "x"]}) == "a.12000: 'x' is not of type 'integer'"
+
+
+def test_an_integer_that_is_too_large_for_a_float_is_a_number() -> None:
+    schema = {"properties": {"a": {"multipleOf": 2.5}}}
+    assert breaks(schema, {"a": 10**400}) == misfit_of(json.dumps(schema))({"a": 10**400}) == ""
+    assert breaks(schema, {"a": 10**400 + 1})
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
