@@ -86,9 +86,13 @@ class Progress:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._writer: Thread | None = None
         self._closing = Flag()
+        self._error: Exception | None = None
         self._failures = 0
 
     def __call__(self, event: Event) -> None:
+        """Raises what has stopped the thread."""
+        if self._error:
+            raise self._error
         if self._closing.is_set():
             return
         if self._writer is None:
@@ -98,11 +102,15 @@ class Progress:
         self._events.put(event)
 
     def _write(self, screen: Screen) -> None:
-        while not self._closing.wait(TICK_S):
+        try:
+            while not self._closing.wait(TICK_S):
+                self._show_events(screen)
+                screen.tick()
             self._show_events(screen)
-            screen.tick()
-        self._show_events(screen)
-        screen.end()
+        except Exception as error:
+            self._error = error
+        finally:
+            screen.end()
 
     def _show_events(self, screen: Screen) -> None:
         while not self._events.empty():

@@ -20,14 +20,12 @@ from agenteval.core.event import (
 from agenteval.core.plan import Plan
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Check, Score, ScoreFailure, UserReview, Verdict
-from agenteval.core.trajectory import Trajectory
+from agenteval.core.score import Verdict
 from agenteval.reporters.words.failure import gist, sample_violations
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.ledger import total_cost
-from agenteval.verdict.single import SingleSamples, surely_passes
-from agenteval.verdict.spending import lines_of_sample
+from agenteval.verdict.single import SingleSamples
 
 STALL_S = 30.0
 """Without any event for so long, a run is called stalled."""
@@ -107,13 +105,10 @@ class Standing:
 
     def _finish(self, event: SampleFinished, so_far: Sequence[Event]) -> Ended | None:
         self._playing.pop(event.key, None)
-        self._cost += _cost(event, so_far, self._plan)
+        report = self._samples.report(event.key, so_far)
+        self._cost += total_cost(report.ledger).known
         if event.again:
             return None
-        if surely_passes(so_far) or self._samples.run is None:
-            self.ends[Verdict.PASSED] += 1
-            return None
-        report = self._samples.report(event.key, so_far)
         (scenario,) = report.scenarios
         (sample,) = scenario.samples
         decided = decide_sample(sample, scenario, report)
@@ -223,12 +218,3 @@ def clock_text(seconds: float) -> str:
 def _dollars(cost: float) -> str:
     """``$0.28``; what is not nothing never looks like it."""
     return f"${cost:.2f}" if cost >= 0.01 or not cost else f"${amount(cost)}"
-
-
-def _cost(event: SampleFinished, so_far: Sequence[Event], plan: Plan) -> float:
-    """In US dollars, what is known of a sample's cost."""
-    turns = tuple(each.turn for each in so_far if isinstance(each, TurnFinished))
-    trajectory = Trajectory(turns=turns, stop=event.stop, unfinished=event.unfinished)
-    items = [item for each in so_far if isinstance(each, Scored) for item in each.items]
-    paid = [item for item in items if isinstance(item, Check | Score | ScoreFailure | UserReview)]
-    return total_cost(lines_of_sample(event.key.agent, trajectory, paid, plan)).known

@@ -398,6 +398,25 @@ def test_it_is_closed_when_the_run_breaks(screen: ScreenMaker) -> None:
 
 
 @pytest.mark.parametrize("screen", [Log, Display])
+def test_one_that_fails_gives_the_stream_back_and_says_so(
+    screen: ScreenMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(Standing, "see", fail)
+    sink = Progress(out, screen, 1)
+    sink(begin(key()))
+    assert eventually(lambda: not writers())
+    assert sys.stdout is out
+    with pytest.raises(RuntimeError, match="a bug"):
+        sink(SampleStarted(key=key()))
+    sink.close()
+
+
+@pytest.mark.parametrize("screen", [Log, Display])
 def test_what_was_told_nothing_writes_nothing(screen: ScreenMaker) -> None:
     out = io.StringIO()
     with closing(Progress(out, screen, 3)):
