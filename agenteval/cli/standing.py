@@ -104,7 +104,8 @@ class Standing:
         self._repeated = frozenset(key.scenario for key in samples if key.epoch)
 
     def _finish(self, event: SampleFinished, so_far: Sequence[Event]) -> Ended | None:
-        self._playing.pop(event.key, None)
+        if self._playing.pop(event.key, None) is None:
+            return None  # lost before the run was resumed: of its conversation nothing else is known
         report = self._samples.report(event.key, so_far)
         self._cost += total_cost(report.ledger).known
         if event.again:

@@ -518,7 +518,8 @@ def test_it_is_shown_that_nothing_moves(screen: ScreenMaker) -> None:
 
 def test_a_run_that_goes_on_counts_what_was_done() -> None:
     out = io.StringIO()
-    past = [begin(key("a"), key("b")), *whole(key("a"))]
+    lost = SampleFinished(key=key("b"), stop=LOST, again=True)
+    past = [begin(key("a"), key("b")), *whole(key("a")), lost]
     with closing(Progress(out, Log, 2, past=past)) as sink:
         told(sink, *whole(key("b")))
     assert "[1/2]" not in out.getvalue()
