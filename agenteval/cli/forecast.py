@@ -23,7 +23,7 @@ from agenteval.files.prompts import CRITERIA, Rubric, placeholders
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLED
 from agenteval.scoring.judging import Metrics
-from agenteval.verdict.ledger import ROLES, cost_of, price_of
+from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
 """Taken for an answer of the agent."""
@@ -33,6 +33,9 @@ GATING = 20
 """One verdict in so many of those that may fail something is taken to do so, and is asked again."""
 OPINION_TOKENS = 200
 """Taken for what somebody has answered before, and what is to be made of it."""
+AGAIN = "judge again"
+"""The role of a row for verdicts that are asked about again."""
+_ROLES = ("agent", "user", "judge", AGAIN, "dedup")
 _PARTS = SAMPLED * GATING
 _ANSWER = Step(text="text " * ANSWER_TOKENS)
 _SIMULATED = "text " * 30
@@ -136,24 +139,21 @@ class _Spent:
 
 
 class _Conversation(NamedTuple):
-    """``again``: what of the judges' calls is taken to be made again; ``_PARTS`` parts are one call."""
+    """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
 
     turns: Range
     spent: Mapping[tuple[str, str], _Spent]
-    again: _Spent
 
 
 class _Tally:
     def __init__(self) -> None:
         self.turns = Range(0, 0)
         self._spent: dict[tuple[str, str], _Spent] = {}
-        self.again = _Spent()
 
     def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
         self.turns += conversation.turns.times(epochs)
         for key, spent in conversation.spent.items():
             self._spent.setdefault(key, _Spent()).add(spent, epochs)
-        self.again.add(conversation.again, epochs)
 
     def put(self, role: str, name: str, spent: _Spent) -> None:
         self._spent[role, name] = spent
@@ -162,7 +162,7 @@ class _Tally:
         return sum(spent.calls.most or 0 for (asked, _), spent in self._spent.items() if asked == role)
 
     def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
-        return sorted(self._spent.items(), key=lambda item: (ROLES.index(item[0][0]), item[0][1]))
+        return sorted(self._spent.items(), key=lambda item: (_ROLES.index(item[0][0]), item[0][1]))
 
 
 @dataclass(frozen=True)
@@ -202,14 +202,13 @@ class _Asking:
         if not scenario.is_scripted:
             spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
         least = self._judge(scenario, short, policy, applies)
-        again = _Spent()
         if self._judged and (judge or least.calls.count):
             most = least if short == long else self._judge(scenario, long, policy, applies)
             review = not scenario.is_scripted  # of the simulated user
             own = _Calls(self._of_own_tools(scenario, long) + review)
             spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
-            again = _both(least.again, most.again, "judge")
-        return _Conversation(Range(len(short.turns), len(long.turns)), spent, again)
+            spent[AGAIN, judge] = _both(least.again, most.again, "judge")
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
@@ -383,13 +382,10 @@ def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
 
 def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
     for (role, name), spent in total.by_model():
-        yield _row(role, name, spent, plan)
-        if role == "judge" and (again := _asked_again(total.again)).calls.most:
-            yield replace(_row(AGAIN, name, again, plan), estimated=True)
-
-
-AGAIN = "judge again"
-"""The role of a row for verdicts that are asked about again."""
+        if role != AGAIN:
+            yield _row(role, name, spent, plan)
+        elif (again := _asked_again(spent)).calls.most:
+            yield replace(_row(role, name, again, plan), estimated=True)
 
 
 def _asked_again(parts: _Spent) -> _Spent:
