@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agenteval.cli.options import ProposedKind
 from agenteval.files.scenario_files import CONFIG_NAMES, find_files
 
 KEPT = ".agenteval/completion.json"
@@ -25,67 +26,43 @@ Options = Mapping[str, Any]
 """What the line says already, by the names of parameters."""
 
 
-def scenarios(options: Options, incomplete: str) -> list[str]:
-    """Ids, and ``FILE::ID`` once a file is written."""
-    if "::" in incomplete:
-        return files(options, incomplete)
-    return _beginning(incomplete, lambda: (id for _, id in _suite(options)["scenarios"]))
-
-
-def files(options: Options, incomplete: str) -> list[str]:
-    """``FILE::ID`` once a file is written, or the end of its path; which files there are, the shell knows."""
-    file, between, _ = incomplete.partition("::")
-    if not between:
-        return []
-    return _beginning(incomplete, lambda: (f"{file}::{id}" for id in _ids_in(file, options)))
-
-
-def tags(options: Options, incomplete: str) -> list[str]:
-    return _beginning(incomplete, lambda: _suite(options)["tags"])
-
-
-def agents(options: Options, incomplete: str) -> list[str]:
-    return _beginning(incomplete, lambda: _suite(options)["agents"])
-
-
-def metrics(options: Options, incomplete: str) -> list[str]:
-    return _beginning(incomplete, lambda: _suite(options)["metrics"])
-
-
-def profiles(options: Options, incomplete: str) -> list[str]:
-    return _beginning(incomplete, lambda: _suite(options)["profiles"])
-
-
-def categories(_options: Options, incomplete: str) -> list[str]:
-    from agenteval.core.scenario import Category
-
-    return _beginning(incomplete, lambda: Category)
-
-
-def reports(_options: Options, incomplete: str) -> list[str]:
-    from agenteval.reporters import REPORTERS
-
-    return _beginning(incomplete, lambda: (name for name in REPORTERS if name != "terminal"))
-
-
-def runs(_options: Options, incomplete: str) -> list[str]:
-    """``latest`` and ``previous``, then ids, newest first."""
-    return _beginning(incomplete, _runs)
-
-
-def conversations(_options: Options, incomplete: str) -> list[str]:
-    """What ``show`` takes first: a scenario of the latest run, or a run."""
-    return _beginning(incomplete, lambda: [*_conversations(), *_runs()])
-
-
-def _beginning(incomplete: str, found: Callable[[], Iterable[str]]) -> list[str]:
+def proposed_names(kind: ProposedKind, options: Options, incomplete: str) -> list[str]:
+    """The names of a kind that begin as what is written does."""
     try:
-        return [text for text in found() if text.startswith(incomplete) and "\n" not in text]
+        found = _names(kind, options, incomplete)
+        return [text for text in found if text.startswith(incomplete) and "\n" not in text]
     except (Exception, SystemExit):  # a line that is being written is no place for errors
         return []
 
 
+def _names(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[str]:
+    match kind:
+        case "scenarios" | "files" if "::" in incomplete:
+            file, _, _ = incomplete.partition("::")
+            return (f"{file}::{id}" for id in _ids_in(file, options))
+        case "scenarios":
+            return (id for _, id in _suite(options)["scenarios"])
+        case "files":  # which there are, the shell knows
+            return ()
+        case "categories":
+            from agenteval.core.scenario import Category
+
+            return Category
+        case "reports":
+            from agenteval.reporters import REPORTERS
+
+            return (name for name in REPORTERS if name != "terminal")
+        case "runs":
+            return _runs()
+        case "conversations":
+            return [*_conversations(), *_runs()]
+        case _:
+            names: list[str] = _suite(options)[kind]
+            return names
+
+
 def _runs() -> list[str]:
+    """``latest`` and ``previous``, then ids, newest first."""
     from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import runs_under
 

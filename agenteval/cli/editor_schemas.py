@@ -13,13 +13,14 @@ from agenteval.core.config import KIND_BY_KEY, AgentConfig, Config, ProfileSelec
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import RowsSpec, Scenario
 from agenteval.files.editor_schema import (
+    NULL,
     Definitions,
     Schema,
-    any_of,
     definitions_of,
     laid_over,
     ref,
     refuse_null,
+    simplified,
 )
 from agenteval.files.loading import CaseKeys
 from agenteval.files.profiles import KEY as PROFILES
@@ -37,7 +38,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 MADE_BY = "Written by `agenteval schema`, which overwrites it."
 _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
-_NULL: Schema = {"type": "null"}
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
 """What an agent's type may be where the other keys say it."""
@@ -48,11 +48,13 @@ _QUIET = {"doNotSuggest": True}
 def schema_of(kind: Kind) -> Schema:
     """The schema of a scenario file, or of ``agenteval.yaml``."""
     top, definitions = _config() if kind == "config" else _scenario_file()
+    made = simplified({**top, "definitions": definitions})
+    definitions = made.pop("definitions")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$comment": MADE_BY,
-        **top,
-        "definitions": _reachable(top, definitions),
+        **made,
+        "definitions": _reachable(made, definitions),
     }
 
 
@@ -80,6 +82,10 @@ def _if(condition: Schema, then: Schema, otherwise: Schema) -> Schema:
     return {"if": condition, "then": then, "else": otherwise}
 
 
+def _any_of(*alternatives: Schema) -> Schema:
+    return {"anyOf": list(alternatives)}
+
+
 def _any_key(*names: str) -> Schema:
     required = [{"required": [name]} for name in names]
     return required[0] if len(required) == 1 else {"anyOf": required}
@@ -101,7 +107,7 @@ def _scenario_file() -> tuple[Schema, Definitions]:
     _key_by(made, "Threshold", keys["thresholds"], _metrics())
     for kind, name in (("scenario", "Scenario"), ("case", "CaseKeys")):
         for path in NEVER_EMPTY[kind]:
-            refuse_null(made, name, path.split("."))
+            refuse_null(made, made[name], path.split("."))
     case_keys = {**keys, **made["CaseKeys"]["properties"]}
     made["Defaults"] = _closed(case_keys)
     made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
@@ -164,12 +170,12 @@ def _config() -> tuple[Schema, Definitions]:
     made["ModelsConfig"]["properties"] |= _models(made["ModelsConfig"]["properties"])
     made["ReporterChoice"]["properties"]["name"] |= _choice(KNOWN.reporters.names())
     keys |= {
-        "metrics": _described(keys["metrics"], _list_of(any_of([_choice(_metrics()), _ANY_TEXT]), "all")),
-        "detectors": _described(keys["detectors"], any_of([_list_of(_choice(DETECTORS), "all"), _NULL])),
+        "metrics": _described(keys["metrics"], _list_of(_any_of(_choice(_metrics()), _ANY_TEXT), "all")),
+        "detectors": _described(keys["detectors"], _any_of(_list_of(_choice(DETECTORS), "all"), NULL)),
         "reporters": _described(keys["reporters"], _reporters(KNOWN.reporters.names())),
     }
     _key_by(made, "Threshold", keys["thresholds"], _metrics())
-    _key_by(made, "Severity", keys["severities"], sorted(labels_of(built_in())))
+    _key_by(made, "LabelSeverity", keys["severities"], sorted(labels_of(built_in())))
     _key_by(made, "PromptFile", keys["prompts"], PROMPT_FILES)
     keys["prompts"]["additionalProperties"] = False
     closed = _agents(made, adapters)
@@ -178,7 +184,7 @@ def _config() -> tuple[Schema, Definitions]:
     made["Profile"] = _closed({**own, "agent": _described(keys["agent"], ref("AnyAgent")), "agents": agents})
     made["Profile"] = made[laid_over("Profile", made, suffix="OrNull", nulls=True)]
     made["Profile"]["properties"] |= made["ProfileSelection"]["properties"]
-    keys[PROFILES]["additionalProperties"] = any_of([ref("Profile"), _NULL])
+    keys[PROFILES]["additionalProperties"] = _any_of(ref("Profile"), NULL)
     top = {**made["Config"], "title": "The configuration of agenteval", "allOf": [closed, _without_custom()]}
     return top, made
 
@@ -186,7 +192,7 @@ def _config() -> tuple[Schema, Definitions]:
 def _gate(gate: RunGate[Any]) -> Schema:
     short = getattr(gate.settings, "SHORT", None)
     forms = [*([short.short] if short else ()), ref(gate.settings.__name__)]
-    return {"description": gate.help, **any_of(forms)}
+    return {"description": gate.help, **_any_of(*forms)}
 
 
 def _described(by: Schema, schema: Schema) -> Schema:
@@ -200,13 +206,13 @@ def _choice(names: Iterable[str], *others: str) -> Schema:
 
 def _list_of(item: Schema, *instead: str) -> Schema:
     """A list, or one item alone; or a word."""
-    return any_of([{"enum": list(instead)}, item, {"type": "array", "items": item}])
+    return _any_of({"enum": list(instead)}, item, {"type": "array", "items": item})
 
 
 def _reporters(names: Iterable[str]) -> Schema:
     with_path = {"type": "string", "pattern": rf"^\s*({'|'.join(names)})\s*(=|$)|{_VARIABLE}"}
     named: Schema = {"anyOf": [{"enum": list(names)}, with_path]}
-    return any_of([named, {"type": "array", "items": any_of([named, ref("ReporterChoice")])}])
+    return _any_of(named, {"type": "array", "items": _any_of(named, ref("ReporterChoice"))})
 
 
 def _model_name() -> Schema:
@@ -220,15 +226,15 @@ def _model_name() -> Schema:
 
 def _models(roles: Mapping[str, Schema]) -> Schema:
     """Each role takes PROVIDER/MODEL alone, too."""
-    forms = [_model_name(), ref("ModelConfig"), _NULL]
-    return {role: _described(each, any_of(forms)) for role, each in roles.items()}
+    forms = [_model_name(), ref("ModelConfig"), NULL]
+    return {role: _described(each, _any_of(*forms)) for role, each in roles.items()}
 
 
 def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
     """Write the definitions of agents, and return the rule of those that are laid over another one: they have
     the keys of an agent, unless that one is of another package's kind."""
     common = made["AgentConfig"]["properties"]
-    common["type"] = _described(common["type"], any_of([_choice(KNOWN.agents.names(), "^$"), _NULL]))
+    common["type"] = _described(common["type"], _any_of(_choice(KNOWN.agents.names(), "^$"), NULL))
     options = {kind: made[model.__name__]["properties"] for kind, model in adapters.items()}
     every = {**common, **{key: each for own in options.values() for key, each in own.items()}}
     each: Schema = {**_closed(every), **_any_key(*KIND_BY_KEY, "type")}

@@ -8,26 +8,22 @@ prompts as they will be sent, with texts of a fixed length where an answer is un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import NamedTuple
 
-from agenteval.core.call_outcomes import Outcome
 from agenteval.core.config import Allowance
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Subject
 from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
-from agenteval.core.severity import Act, severity_of
 from agenteval.core.tokens import count_tokens
-from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
 from agenteval.files.prompts import CRITERIA, Rubric, placeholders
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLED
-from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.judging import Metrics
-from agenteval.verdict.ledger import ROLES, cost_of, price_of
+from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
 """Taken for an answer of the agent."""
@@ -37,6 +33,10 @@ GATING = 20
 """One verdict in so many of those that may fail something is taken to do so, and is asked again."""
 OPINION_TOKENS = 200
 """Taken for what somebody has answered before, and what is to be made of it."""
+AGAIN = "judge again"
+"""The role of a row for verdicts that are asked about again."""
+_ROLES = ("agent", "user", "judge", AGAIN, "dedup")
+_PARTS = SAMPLED * GATING
 _ANSWER = Step(text="text " * ANSWER_TOKENS)
 _SIMULATED = "text " * 30
 
@@ -139,31 +139,27 @@ class _Spent:
 
 
 class _Conversation(NamedTuple):
-    """``doubtful``: the judges' calls of which a share is made again, by that share (one in so many)."""
+    """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
 
     turns: Range
     spent: Mapping[tuple[str, str], _Spent]
-    doubtful: Mapping[int, _Spent]
 
 
 class _Tally:
     def __init__(self) -> None:
         self.turns = Range(0, 0)
         self._spent: dict[tuple[str, str], _Spent] = {}
-        self.doubtful: dict[int, _Spent] = {}
 
     def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
         self.turns += conversation.turns.times(epochs)
         for key, spent in conversation.spent.items():
             self._spent.setdefault(key, _Spent()).add(spent, epochs)
-        for one_in, spent in conversation.doubtful.items():
-            self.doubtful.setdefault(one_in, _Spent()).add(spent, epochs)
 
     def put(self, role: str, name: str, spent: _Spent) -> None:
         self._spent[role, name] = spent
 
     def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
-        return sorted(self._spent.items(), key=lambda item: (ROLES.index(item[0][0]), item[0][1]))
+        return sorted(self._spent.items(), key=lambda item: (_ROLES.index(item[0][0]), item[0][1]))
 
 
 @dataclass(frozen=True)
@@ -178,11 +174,10 @@ class _Calls:
 
 
 class _Judged(NamedTuple):
-    """The calls of judges of a conversation, and those of them of which a share is made again, by that
-    share."""
+    """The calls of judges of a conversation; ``again`` as in ``_Conversation``."""
 
     calls: _Calls
-    doubtful: Mapping[int, _Calls]
+    again: _Calls
 
 
 class _Asking:
@@ -198,23 +193,19 @@ class _Asking:
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
         applies = self._plan.of(scenario.id, agent)
-        stakes = Stakes.of(self._plan, lambda _: applies)
         short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
         user, judge = self._plan.model("user"), self._plan.model("judge")
         if not scenario.is_scripted:
             spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
-        least = self._judge(scenario, short, policy, stakes)
-        doubtful: Mapping[int, _Spent] = {}
+        least = self._judge(scenario, short, policy, applies)
         if self._judged and (judge or least.calls.count):
-            most = least if short == long else self._judge(scenario, long, policy, stakes)
+            most = least if short == long else self._judge(scenario, long, policy, applies)
             review = not scenario.is_scripted  # of the simulated user
             own = _Calls(self._of_own_tools(scenario, long) + review)
             spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
-            doubtful = {
-                one_in: _both(few, most.doubtful[one_in], "judge") for one_in, few in least.doubtful.items()
-            }
-        return _Conversation(Range(len(short.turns), len(long.turns)), spent, doubtful)
+            spent[AGAIN, judge] = _both(least.again, most.again, "judge")
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
@@ -236,7 +227,7 @@ class _Asking:
                 count += 1
         return _Calls(count, tokens)
 
-    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, stakes: Stakes) -> _Judged:
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, applies: Applies) -> _Judged:
         asked: list[tuple[Rubric, int]] = []
         calls = _Calls()
         if self._judged:
@@ -252,13 +243,11 @@ class _Asking:
             of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
             calls += self._first_calls(of_whole)
             asked += of_whole
-        doubted = asked if self._is_doubted else []
-        drawn = [tokens for rubric, tokens in doubted if is_drawn(rubric)]
-        gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, stakes)]
-        return _Judged(
-            calls,
-            {SAMPLED: _Calls(len(drawn), sum(drawn)), GATING: _Calls(len(gating), sum(gating))},
-        )
+        again = _Calls()
+        for rubric, tokens in asked if self._is_doubted else ():
+            parts = _parts_again(rubric, applies)
+            again += _Calls(parts, parts * tokens)
+        return _Judged(calls, again)
 
     def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> _Calls:
         """Of the questions on one record, the calls that ask them. A shared one has the record once."""
@@ -386,48 +375,30 @@ def _dedup(calls: int) -> _Spent:
 
 def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
     for (role, name), spent in total.by_model():
-        yield _row(role, name, spent, plan)
-        if role == "judge" and (again := _asked_again(total.doubtful)).calls.most:
-            yield replace(_row(AGAIN, name, again, plan), estimated=True)
+        if role != AGAIN:
+            yield _row(role, name, spent, plan)
+        elif (again := _asked_again(spent)).calls.most:
+            yield replace(_row(role, name, again, plan), estimated=True)
 
 
-AGAIN = "judge again"
-"""The role of a row for verdicts that are asked about again."""
-
-
-def _asked_again(doubtful: Mapping[int, _Spent]) -> _Spent:
+def _asked_again(parts: _Spent) -> _Spent:
     """What asking again is taken to come to, a second call each."""
 
-    def share(of: Callable[[_Spent], Range]) -> Range:
-        ranges = [(one_in, of(spent)) for one_in, spent in doubtful.items()]
-        least = sum(each.least / one_in for one_in, each in ranges)
-        most = sum((each.most or 0) / one_in for one_in, each in ranges)
-        return Range(ceil(least), ceil(most))
+    def whole(each: Range) -> Range:
+        return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
 
-    calls = share(lambda spent: spent.calls)
+    calls = whole(parts.calls)
     opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
-    tokens_in = share(lambda spent: spent.input_tokens) + opinions
-    return _Spent(calls, tokens_in, share(lambda spent: spent.output_tokens))
+    return _Spent(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
 
 
-def is_drawn(rubric: Rubric) -> bool:
-    """Whether clean verdicts of it are asked about again by lot."""
-    return not rubric.scale and rubric.metric != CRITERIA
-
-
-def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
-    """Whether some verdict of it would fail something by itself."""
-    if rubric.outcomes or rubric.metric == CRITERIA or stakes.bar(rubric.metric, scenario) is not None:
-        return True
-    if rubric.form == "answer_policy":
-        return stakes.fail_on is not None
-    failing = (label for label in rubric.labels if label not in rubric.ok)
-    own = {**rubric.severities, **stakes.severities}
-    writes = any(effect_of(name, tool) is ToolEffect.WRITES for name, tool in scenario.tools.items())
-    worst = Act(ToolEffect.WRITES, Outcome.SUCCEEDED) if writes else None
-    return any(
-        stakes.is_severe(severity_of(label, own, act=worst), rubric.metric, scenario) for label in failing
-    )
+def _parts_again(rubric: Rubric, applies: Applies) -> int:
+    """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
+    all but a number without a threshold may fail something."""
+    held = applies.thresholds.get(rubric.metric)
+    is_drawn = not rubric.scale and rubric.metric != CRITERIA
+    may_fail = not rubric.scale or (held is not None and held.bar is not None)
+    return is_drawn * GATING + may_fail * SAMPLED
 
 
 def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:

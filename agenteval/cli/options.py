@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_hints
 
 import typer
 
@@ -22,14 +22,28 @@ if TYPE_CHECKING:
     from agenteval.reporters.options import Detail
 
 
-def proposing(kind: str) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell proposes at TAB: a function of ``agenteval.cli.completion``, imported when it is asked."""
+ProposedKind: TypeAlias = Literal[
+    "agents",
+    "categories",
+    "conversations",
+    "files",
+    "metrics",
+    "profiles",
+    "reports",
+    "runs",
+    "scenarios",
+    "tags",
+]
+"""``conversations``: what ``show`` takes first, a scenario of the latest run or a run."""
+
+
+def proposing(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell proposes at TAB."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
-        from agenteval.core.registry import loaded
+        from agenteval.cli.completion import proposed_names  # imported when it is asked
 
-        found: list[str] = loaded(f"agenteval.cli.completion:{kind}")(context.params, incomplete)
-        return found
+        return proposed_names(kind, context.params, incomplete)
 
     return proposed
 

@@ -20,7 +20,6 @@ from agenteval.conversation.shared_loop import Share
 from agenteval.core.errors import AgentevalError, InfrastructureError
 from agenteval.core.scenario import SampleKey
 
-JUDGE = "the judge of "
 _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", default=None)
 
 
@@ -62,11 +61,6 @@ class Deadlines:
         """What a sample waits for, in words; empty if that is not known. From any thread."""
         watch = self._running.get(key)
         return watch.pending if watch else ""
-
-    def judges(self, key: SampleKey) -> int:
-        """How many judges of a sample are at work. From any thread."""
-        watch = self._running.get(key)
-        return watch.judges if watch else 0
 
 
 class Stopwatch:
@@ -169,10 +163,6 @@ class Stopwatch:
                 self._waited_s += waited_s
                 self._deadline += waited_s
                 self._set()
-
-    @property
-    def judges(self) -> int:
-        return sum(what.startswith(JUDGE) for what in tuple(self._doing))
 
     @property
     def pending(self) -> str:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.deadlines import JUDGE, Deadlines, Stopwatch, apart
+from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart
 from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
@@ -419,7 +419,7 @@ class _RunningSample:
         await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, f"{JUDGE}{_metric(scorer)}"):
+        with apart(self.watch, f"the judge of {_metric(scorer)}"):
             items = await said_by(scorer, self.sample.scenario, trajectory)
         self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
         if items:

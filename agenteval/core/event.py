@@ -176,9 +176,9 @@ class SampleFinished(Value):
     """After this nothing more is said of the sample, unless it is ``Reconsidered``. ``unfinished`` is the
     turn that broke. ``again``: its conversation was lost, and is played once more: what was said of it does
     not count. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
-    every call. ``took_s``: from its start to its last judge, for who estimates how long the next run will
-    take. ``names``: by the fingerprint that a failure has as it is told here, those that it had before
-    secrets of the environment were masked, in order; only where they differ."""
+    every call. ``took_s``: from its start to its last judge. ``names``: by the fingerprint that a failure
+    has as it is told here, those that it had before secrets of the environment were masked, in order; only
+    where they differ."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey

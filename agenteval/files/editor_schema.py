@@ -22,6 +22,7 @@ from agenteval.files.yaml_scalars import canonical_text
 
 Schema: TypeAlias = dict[str, Any]
 Definitions: TypeAlias = dict[str, Schema]
+NULL: Schema = {"type": "null"}
 
 _IN_REFERENCE = "#/definitions/"
 _WHOLE = r"^\s*[-+]?[0-9]+\s*$"
@@ -40,6 +41,10 @@ def ref(name: str) -> Schema:
     return {"$ref": _IN_REFERENCE + name}
 
 
+def _name_in(reference: Schema) -> str:
+    return str(reference["$ref"]).removeprefix(_IN_REFERENCE)
+
+
 def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
     """The models and all that they are made of, by class name. ``reference``: an expression for texts that
     may stand for any number, truth value or choice, since something is put in later."""
@@ -49,13 +54,8 @@ def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definit
         ref_template=_IN_REFERENCE + "{model}",
         schema_generator=generator,
     )
-    found = made["$defs"]
-    choices = {_IN_REFERENCE + name: each for name, each in found.items() if _is_choice(each)}
-    return {name: _simplified(each, choices) for name, each in found.items() if not _is_choice(each)}
-
-
-def _is_choice(schema: Schema) -> bool:
-    return "enum" in schema.get("anyOf", ({},))[0]
+    found: Definitions = made["$defs"]
+    return found
 
 
 class _EditorSchema(GenerateJsonSchema):
@@ -80,6 +80,9 @@ class _EditorSchema(GenerateJsonSchema):
 
     def enum_schema(self, schema: Any) -> Schema:
         return self._choice([member.value for member in schema["members"]])
+
+    def tagged_union_schema(self, schema: Any) -> Schema:
+        return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
 
     def _choice(self, values: Sequence[str]) -> Schema:
         return {"anyOf": [{"enum": list(values)}, {"type": "string", "pattern": self.reference}]}
@@ -139,6 +142,17 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 """What pydantic calls the bounds of a number that a validator of ours looks at first."""
 
 
+def simplified(schema: Schema) -> Schema:
+    """A whole schema in the form in which an editor has one message for a mistake. Before, alternatives are
+    a plain ``anyOf``."""
+    definitions: Definitions = schema["definitions"]
+    choices = {
+        ref(name)["$ref"]: each for name, each in definitions.items() if "enum" in each.get("anyOf", [{}])[0]
+    }
+    made: Schema = _simplified(schema, choices)
+    return made
+
+
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
     """``choices``: definitions that stand better where they are referred to."""
     if isinstance(schema, list):
@@ -147,21 +161,26 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
         return schema
     made: Schema = {}
     for key, value in schema.items():
-        if key == "properties":
+        if key in ("properties", "definitions"):
             made[key] = {name: _simplified(each, choices) for name, each in value.items()}
-        elif key == "$ref" and value in choices:
-            made["anyOf"] = choices[str(value)]["anyOf"]
-        elif key != "discriminator":
+        elif key != "anyOf" and not (key == "$ref" and value in choices):
             made[_BOUNDS.get(key) or key] = _simplified(value, choices)
-    alternatives = made.pop("anyOf", None) or made.pop("oneOf", None)
-    return made if alternatives is None else any_of(alternatives, made)
+    alternatives = [_simplified(each, choices) for each in _alternatives(schema, choices)]
+    return _any_of(alternatives, made) if alternatives else made
 
 
-def any_of(alternatives: Iterable[Schema], around: Mapping[str, Any] = {}) -> Schema:
+def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
+    """Those of a schema, and of each of them that is nothing else."""
+    for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
+        below = list(_alternatives(each, choices)) if len(each) == 1 else []
+        yield from below or [each]
+
+
+def _any_of(alternatives: Iterable[Schema], around: Mapping[str, Any]) -> Schema:
     """One of these. Those that say nothing of each other's types become one: an editor then has one message
     for a mistake and not one for each. ``around``: keywords beside; bounds belong to the numbers."""
     merged: list[Schema] = []
-    flat = list(_flat(alternatives))
+    flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
     apart = "array" if any("enum" in each for each in flat) else ""
     for each in flat:
@@ -187,18 +206,6 @@ def _by_shape(schemas: list[Schema]) -> Schema:
             types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
             return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-
-
-def _flat(alternatives: Iterable[Schema]) -> Iterator[Schema]:
-    for each in alternatives:
-        if set(each) == {"anyOf"}:
-            yield from _flat(each["anyOf"])
-        elif set(each) == {"type", "if", "then", "else"} and set(each["if"]) == {"type"}:
-            types = [name for name in each["type"] if name != each["if"]["type"]]
-            is_whole = {"type", "anyOf", "enum"} & set(each["else"])
-            yield from _flat((each["then"], each["else"] if is_whole else _typed(types) | each["else"]))
-        else:
-            yield each
 
 
 def _merge(merged: list[Schema], each: Schema, apart: str) -> None:
@@ -232,37 +239,25 @@ def _types(schema: Schema) -> list[str]:
 # ── null, where it would be a check that never holds anything ─────────────────────────────────────
 
 
-def refuse_null(definitions: Definitions, name: str, path: Sequence[str]) -> None:
-    """Take null from what is at a ``path`` in ``name``; ``*`` stands for any key or item."""
-    *around, last = path
-    owners = [definitions[name]]
-    for key in around:
-        owners = [found for owner in owners for found in _values(owner, key, definitions)]
-    for owner in owners:
-        for key in owner.get("properties", ()):
-            if last in (key, "*"):
-                owner["properties"][key] = _without_null(owner["properties"][key])
+def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -> None:
+    """Take null from what is at a ``path`` below ``schema``; ``*`` stands for any key or item."""
+    key, *rest = path
+    for each in (schema, *schema.get("anyOf", ())):
+        owner = definitions[_name_in(each)] if "$ref" in each else each
+        below = [owner["items"]] if key == "*" and "items" in owner else []
+        below += [place for name, place in owner.get("properties", {}).items() if key in (name, "*")]
+        for place in below:
+            if rest:
+                refuse_null(definitions, place, rest)
+            else:
+                _drop_null(place)
 
 
-def _values(schema: Schema, key: str, definitions: Definitions) -> Iterator[Schema]:
-    below = schema.get("items") if key == "*" else schema.get("properties", {}).get(key)
-    yield from _resolved(below or {}, definitions)
-
-
-def _resolved(schema: Schema, definitions: Definitions) -> Iterator[Schema]:
-    """The schema, and each that it leaves the choice of."""
-    yield definitions[schema["$ref"].removeprefix(_IN_REFERENCE)] if "$ref" in schema else schema
-    for each in (*schema.get("anyOf", ()), *(schema[key] for key in ("then", "else") if key in schema)):
-        yield from _resolved(each, definitions)
-
-
-def _without_null(schema: Schema) -> Schema:
-    form = {key: each for key, each in schema.items() if key in ("type", "anyOf", "if", "then", "else")}
-    around = {key: each for key, each in schema.items() if key not in form}
-    parts = list(_flat([form]))
-    if parts == [form]:
-        return around | _typed(each for each in _types(form) if each != "null")
-    return any_of([_without_null(each) for each in parts if each != {"type": "null"}], around)
+def _drop_null(schema: Schema) -> None:
+    if "anyOf" in schema:
+        schema["anyOf"] = [each for each in schema["anyOf"] if each != NULL]
+        for each in schema["anyOf"]:
+            _drop_null(each)
 
 
 # ── what is laid over something else ─────────────────────────────────────────────────────────────
@@ -284,25 +279,22 @@ def _laid_over(schema: Schema, definitions: Definitions, nulls: bool, suffix: st
         return _laid_over(each, definitions, nulls, suffix) if isinstance(each, dict) else each
 
     def value(each: Any) -> Any:
-        if not nulls or not isinstance(each, dict) or not each:
-            return below(each)
-        each = below(each)
-        around = {key: each[key] for key in ("description",) if key in each}
-        return any_of([{k: v for k, v in each.items() if k not in around}, {"type": "null"}], around)
+        made = below(each)
+        if not (nulls and made and isinstance(made, dict)):
+            return made
+        around = {"description": made.pop("description")} if "description" in made else {}
+        return around | {"anyOf": [made, NULL]}
 
     made: Schema = {}
     for key, each in schema.items():
         if key == "$ref":
-            part = str(each).removeprefix(_IN_REFERENCE)
-            made |= ref(laid_over(part, definitions, nulls=nulls, suffix=suffix))
+            made |= ref(laid_over(_name_in(schema), definitions, nulls=nulls, suffix=suffix))
         elif key == "properties":
             made[key] = {name: value(part) for name, part in each.items()}
         elif key == "additionalProperties":
             made[key] = value(each)
         elif key == "anyOf":
             made[key] = [below(part) for part in each]
-        elif key in ("then", "else"):
-            made[key] = below(each)
         elif key != "required":
             made[key] = each
     return made

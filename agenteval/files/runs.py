@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
@@ -87,28 +86,6 @@ def name_of(folder: Path, root: Path) -> str:
 def brief_name(run_id: str) -> str:
     """What stands behind the last ``-`` of an id, by which ``find_run`` knows it."""
     return run_id.rpartition("-")[2] or run_id
-
-
-_TOO_LONG = 64 * 2**20
-
-
-def usual_durations(folder: Path) -> dict[str, float]:
-    """By scenario, how long its conversations in a run took, judges and all: the median. Of a journal that is
-    very long, or that cannot be read, nothing."""
-    took: dict[str, list[float]] = {}
-    try:
-        if (folder / JOURNAL).stat().st_size > _TOO_LONG:
-            return {}
-        with open_file(folder / JOURNAL) as file:
-            for line in file:
-                if b'"type":"sample_finished"' not in line:
-                    continue
-                told = json.loads(line)
-                if (seconds := told.get("took_s")) is not None:
-                    took.setdefault(told["key"]["scenario"], []).append(float(seconds))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-    return {scenario: median(seconds) for scenario, seconds in took.items()}
 
 
 def commit_of(folder: Path) -> str:

@@ -63,9 +63,10 @@ def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[E
     spec, problems = validate(RowsSpec, given, entry.mark, kind="rows")
     if spec is None:
         raise AuthorError(*problems)
-    rows = _combined(_table(spec, entry.mark, read), spec, entry.mark)
+    table = _table(spec, entry.mark, read)
+    rows = _combined(table, spec, entry.mark)
     value = {key: item for key, item in entry.value.items() if key not in ROW_KEYS}
-    naming = _Naming(value, entry.mark, rows, frozenset(spec.matrix))
+    naming = _Naming(value, entry.mark, table.rows if table else (), spec.matrix if len(rows) > 1 else {})
     found: dict[Problem, None] = {}
     entries = []
     for row in rows:
@@ -81,16 +82,6 @@ def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[E
 
 
 # ── rows and combinations ────────────────────────────────────────────────────────────────────────
-
-
-class _Combination(NamedTuple):
-    """A row with one value of each axis of the matrix. ``cells``: the mark of each value; ``mark``: of the
-    row, or of the matrix where there is none."""
-
-    values: Mapping[str, Any]
-    cells: Mapping[str, Mark]
-    mark: Mark
-    axes: Mapping[str, Any]
 
 
 def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
@@ -160,7 +151,8 @@ _TYPE_NAMES = {
 }
 
 
-def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[_Combination]:
+def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Row]:
+    """Each row with each combination of the matrix; these alone where there are no rows."""
     where = mark.find(("matrix",))
     problems = [
         Problem(f"matrix: '{name}' has no value", "write a list", where.find((name,)).place)
@@ -186,11 +178,11 @@ def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[_Combinat
     return [_combination(row, chosen, spec, where) for row in rows for chosen in product(*axes)]
 
 
-def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, where: Mark) -> _Combination:
-    axes = {name: spec.matrix[name][n] for name, n in chosen}
-    cells = {name: row.mark.find((name,)) for name in row.values}
-    cells |= {name: where.find((name, n)) for name, n in chosen}
-    return _Combination({**row.values, **axes}, cells, row.mark, axes)
+def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, where: Mark) -> Row:
+    values = {name: spec.matrix[name][n] for name, n in chosen}
+    marks = {name: row.mark.find((name,)) for name in row.values}
+    marks |= {name: where.find((name, n)) for name, n in chosen}
+    return Row({**row.values, **values}, Mark(row.mark.path, row.mark.line, row.mark.column, marks))
 
 
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +192,7 @@ class _Filling:
     """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
     written otherwise than is usual."""
 
-    def __init__(self, row: _Combination, rows: Sequence[_Combination], found: dict[Problem, None]) -> None:
+    def __init__(self, row: Row, rows: Sequence[Row], found: dict[Problem, None]) -> None:
         self._row = row
         self._rows = rows
         self._found = found
@@ -310,13 +302,11 @@ def _is_template(path: tuple[str, ...]) -> bool:
     return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
-def _looked_up(row: _Combination, path: str) -> tuple[Any, Mark] | None:
-    if path in row.values:
-        return row.values[path], row.cells[path]
-    first, *rest = path.split(".")
+def _looked_up(row: Row, path: str) -> tuple[Any, Mark] | None:
+    first, *rest = [path] if path in row.values else path.split(".")
     if first not in row.values:
         return None
-    value, mark = row.values[first], row.cells[first]
+    value, mark = row.values[first], row.mark.find((first,))
     for part in rest:
         key: str | int = int(part) if isinstance(value, list) and part.isdecimal() else part
         if isinstance(value, Mapping) and key in value:
@@ -397,33 +387,32 @@ class _Naming:
     one is added; the values of a matrix are added to it where it does not name them."""
 
     def __init__(
-        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[_Combination], axes: frozenset[str]
+        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[Row], axes: Mapping[str, Any]
     ) -> None:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
         written = template if isinstance(template, str) else "" if template is None else str(template)
         found = (match for match in _REFERENCE.finditer(written) if not match["escape"])
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
-        self._added = [axis for axis in rows[0].axes if axis not in used and len(rows) > 1]
-        columns = [name for name in rows[0].values if name not in axes]
-        if columns and written and used <= axes and len({id(row.mark) for row in rows}) > 1:
-            own = next((name for name in columns if _tells_apart(name, rows)), "NAME")
+        self._added = [axis for axis in axes if axis not in used]
+        if written and used <= axes.keys() and len(rows) > 1:
+            own = next((name for name in rows[0].values if _tells_apart(name, rows)), "NAME")
             what = f"{key}: '{written}' is the same for every row"
             remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
         self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
 
-    def named(self, made: dict[str, Any], row: _Combination) -> dict[str, Any]:
+    def named(self, made: dict[str, Any], row: Row) -> dict[str, Any]:
         if not self._added:
             return made
         own = made.get("id") or slug(str(made.get("name") or ""))
-        ends = (slug(as_text(row.axes[axis], row.cells[axis])) for axis in self._added)
+        ends = (slug(as_text(row.values[axis], row.mark.find((axis,)))) for axis in self._added)
         return {**made, "id": "-".join(map(str, (own, *ends)))}
 
 
-def _tells_apart(name: str, rows: Sequence[_Combination]) -> bool:
-    by_row = {id(row.mark): as_text(row.values.get(name), row.mark) for row in rows}
-    return len(set(by_row.values())) == len(by_row) and all(by_row.values())
+def _tells_apart(name: str, rows: Sequence[Row]) -> bool:
+    texts = {as_text(row.values.get(name), row.mark) for row in rows}
+    return len(texts) == len(rows) and all(texts)
 
 
 def slug(name: str) -> str:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
 from agenteval.cli import progress
-from agenteval.cli.progress import Progress, live_progress, plain_progress, progress_for
-from agenteval.cli.progress_state import NOTHING_KNOWN, Outlook, ProgressState
-from agenteval.cli.progress_text import (
-    SHOWN_PENDING,
-    Beat,
-    bar_text,
-    beat_line,
-    counts,
-    duration,
-    ended_line,
-    last_line,
-    pending_lines,
-)
+from agenteval.cli.progress import Display, GuardedStream, Log, Progress, ScreenMaker
+from agenteval.cli.standing import Pending, Standing, duration
 from agenteval.core.config import AcceptedFailure, BudgetConfig
 from agenteval.core.event import (
     Event,
@@ -114,8 +103,12 @@ class Terminal(io.StringIO):
 # The counts
 
 
-def state(*events: Event, clock: Clock | None = None, outlook: Outlook = NOTHING_KNOWN) -> ProgressState:
-    made = ProgressState(0, clock=clock or Clock(), outlook=outlook)
+def nobody(_: SampleKey) -> str:
+    return ""
+
+
+def state(*events: Event, clock: Clock | None = None, pending: Pending = nobody) -> Standing:
+    made = Standing(0, clock or Clock(), pending)
     for event in events:
         made.see(event)
     return made
@@ -144,12 +137,11 @@ def test_red_green_and_undecided_are_counted_as_the_run_will_decide_them() -> No
             [SampleStarted(key=key("f"))],
         )
     ]
-    at = told.snapshot()
-    assert (at.total, at.finished, at.turns, at.running) == (6, 5, 5, 1)
-    assert at.ends == {Verdict.PASSED: 1, Verdict.FAILED: 2, Verdict.INCONCLUSIVE: 2}
+    assert (told.total, told.finished) == (6, 5)
+    assert told.ends == {Verdict.PASSED: 1, Verdict.FAILED: 2, Verdict.INCONCLUSIVE: 2}
     assert ends[0] is ends[5] is None
     assert ends[4] is None  # it was cut off, with all the others
-    assert [ended_line(end) for end in ends[1:4] if end] == [
+    assert [end.line for end in ends[1:4] if end] == [
         "✗ b  0.0 s  turn 2: HTTP 500",
         "✗ c  0.0 s  turn 1: no match",
         "? d  0.0 s  turn 2: connection refused",
@@ -164,40 +156,41 @@ def test_what_is_accepted_is_no_failure() -> None:
     (name,) = failures_of(report.samples[0], run.scenarios[0]).names
     entry = AcceptedFailure(fingerprint=name, expires="2999-01-01", owner="me", reason="known")
     accepted = run.model_copy(update={"plan": run.plan.model_copy(update={"accepted": (entry,)})})
-    assert state(run, *failed).snapshot().ends == {Verdict.FAILED: 1}
-    assert state(accepted, *failed).snapshot().ends == {Verdict.PASSED: 1}
+    assert state(run, *failed).ends == {Verdict.FAILED: 1}
+    assert state(accepted, *failed).ends == {Verdict.PASSED: 1}
 
 
 def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
     clock = Clock()
-    told = state(begin(key("a"), key("b")), clock=clock, outlook=Outlook(judges=lambda _: 3))
+    judge = "the judge of coherence"
+    told = state(begin(key("a"), key("b")), clock=clock, pending=lambda _: judge)
     score = Score(metric="helpfulness", value=4.0)
     told.see(SampleStarted(key=key("a")))
     told.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
     told.see(Scored(key=key("a"), turn=0, items=(score,)))
-    assert beat_line(told.snapshot()).endswith("longest: a, turn 2, 0 s")
-    told.see(Scored(key=key("a"), turn=None, items=(score.model_copy(update={"metric": "goal"}),)))
+    assert told.with_longest().endswith(f"longest: a, turn 2, waits for {judge}, 0 s")
+    told.see(Scored(key=key("a"), turn=None, items=(score,)))
     clock.now += 3
-    at = told.snapshot()
-    assert (at.finished, at.running, at.longest[0].judged) == (0, 1, (2, 5))
-    assert beat_line(at) == "[0/2] 0 passed, 0:03; longest: a, judging 2 of 5, 3 s"
+    assert told.with_longest() == f"[0/2] 0 passed, 0:03; longest: a, judging, waits for {judge}, 3 s"
     told.see(SampleFinished(key=key("a"), stop=DONE))
     told.see(SampleStarted(key=key("a")))
-    assert told.snapshot().longest[0].judged is None
+    assert told.with_longest().endswith(f"longest: a, turn 1, waits for {judge}, 0 s")
 
 
-def test_the_longest_running_come_first_and_at_most_four() -> None:
+def test_the_longest_running_come_first() -> None:
     clock = Clock()
     told = state(clock=clock)
     for index in range(9):
         told.see(SampleStarted(key=key(f"s{index}")))
         clock.now += 10
     told.see(TurnFinished(key=key("s0"), index=0, turn=Turn(user="x")))
-    at = told.snapshot()
-    assert [r.label.split(" ")[0] for r in at.longest] == ["s0", "s1", "s2", "s3"]
-    assert at.running == 9
-    assert (at.longest[0].turn, at.longest[0].for_s) == (2, 90.0)
-    assert at.longest[1].turn == 1
+    assert told.longest(4) == [
+        ("s0 · bot", "turn 2, 1:30"),
+        ("s1 · bot", "turn 1, 1:20"),
+        ("s2 · bot", "turn 1, 1:10"),
+        ("s3 · bot", "turn 1, 1:00"),
+    ]
+    assert told.more_running(4) == ["  and 5 more running"]
 
 
 def test_a_sample_that_is_started_anew_waits_anew() -> None:
@@ -206,13 +199,13 @@ def test_a_sample_that_is_started_anew_waits_anew() -> None:
     clock.now += 50
     told.see(SampleStarted(key=key("b")))
     told.see(SampleStarted(key=key("a")))
-    assert [(r.label.split(" ")[0], r.for_s) for r in told.snapshot().longest] == [("b", 0.0), ("a", 0.0)]
+    assert told.longest(4) == [("b · bot", "turn 1, 0 s"), ("a · bot", "turn 1, 0 s")]
 
 
 def test_more_samples_than_planned_raise_the_total() -> None:
     run = begin(key("a"))
     told = state(run, *whole(key("a")), *whole(key("a", epoch=1)), SampleStarted(key=key("a", epoch=2)))
-    assert told.snapshot().total == 3
+    assert told.total == 3
 
 
 def test_labels_name_agent_and_epoch_only_where_there_are_several() -> None:
@@ -221,7 +214,7 @@ def test_labels_name_agent_and_epoch_only_where_there_are_several() -> None:
     assert one.label(key("a")) == "a"
     assert many.label(key("a", "other", 1)) == "a@2 · other"
     assert many.label(key("b")) == "b · bot"
-    assert one.snapshot().total == 2
+    assert one.total == 2
 
 
 @pytest.mark.parametrize(
@@ -235,55 +228,13 @@ def test_lines_of_a_run_that_waits_and_one_that_ended() -> None:
     clock = Clock()
     told = state(begin(key("a"), key("b")), *whole(key("a"), BROKE), SampleStarted(key=key("b")), clock=clock)
     clock.now += 75
-    waiting = told.snapshot()
-    assert counts(waiting) == "[1/2] 0 passed, 1 failed, 1:15"
-    assert bar_text(waiting) == "1/2  ✓ 0  ✗ 1  1:15"
-    assert beat_line(waiting) == f"{counts(waiting)}; longest: b, turn 1, 1:15"
-    assert last_line(waiting) == f"stopped: {counts(waiting)}"
+    assert told.counts() == "[1/2] 0 passed, 1 failed, 1:15"
+    assert told.brief_counts() == "1/2  ✓ 0  ✗ 1  1:15"
+    assert told.with_longest() == f"{told.counts()}; longest: b, turn 1, 1:15"
+    assert told.last_line() == f"stopped: {told.counts()}"
     told.see(SampleFinished(key=key("b"), stop=DONE))
-    assert last_line(told.snapshot()) == "ran [2/2] 1 passed, 1 failed, 1:15"
-    assert beat_line(told.snapshot()) == counts(told.snapshot())
-
-
-# How long it still takes, and what it costs
-
-
-def test_the_rest_is_told_once_five_have_finished_and_as_many_go_on_at_once_as_did() -> None:
-    clock, keys = Clock(), [key(f"s{n:02}") for n in range(12)]
-    told = state(begin(*keys), clock=clock)
-    for pair in (keys[0:2], keys[2:4], keys[4:6]):
-        assert told.snapshot().rest_s is None
-        for each in pair:
-            told.see(SampleStarted(key=each))
-        clock.now += 10
-        for each in pair:
-            told.see(SampleFinished(key=each, stop=DONE))
-    assert told.snapshot().rest_s == 30.0  # six of ten seconds, two at a time
-    told.see(SampleStarted(key=keys[6]))
-    clock.now += 4
-    assert told.snapshot().rest_s == 28.0
-    assert "~0:28" in bar_text(told.snapshot())
-    assert "~0:28 left" in counts(told.snapshot())
-
-
-def test_the_last_run_says_at_once_how_long_each_scenario_takes() -> None:
-    clock = Clock()
-    outlook = Outlook(usual_s={"quick": 1.0, "slow": 100.0})
-    keys = [key("quick", epoch=n) for n in range(5)] + [key("slow"), key("new")]
-    told = state(begin(*keys), clock=clock, outlook=outlook)
-    assert told.snapshot().rest_s == 5 + 100 + 50.5  # one that is new: as the others on the whole
-    told.see(SampleStarted(key=key("slow")))
-    clock.now += 160  # it takes longer than ever, which tells nothing of the others
-    assert told.snapshot().rest_s == 5 + 50.5
-
-
-def test_a_conversation_takes_at_least_as_long_as_is_left_of_it() -> None:
-    clock = Clock()
-    keys = [key("quick"), key("slow")]
-    told = state(begin(*keys), clock=clock, outlook=Outlook(usual_s={"quick": 1.0, "slow": 100.0}))
-    for each in keys:
-        told.see(SampleStarted(key=each))
-    assert told.snapshot().rest_s == 100.0
+    assert told.last_line() == "ran [2/2] 1 passed, 1 failed, 1:15"
+    assert told.with_longest() == told.counts()
 
 
 def test_the_cost_is_told_against_the_budget() -> None:
@@ -291,13 +242,13 @@ def test_the_cost_is_told_against_the_budget() -> None:
     sample = key("a")
     turn = Turn(user="hi", steps=(Step(text="well", usage=usage),))
     ends = SampleFinished(key=sample, stop=DONE)
-    events = [SampleStarted(key=sample), TurnFinished(key=sample, index=0, turn=turn), ends]
+    events: list[Event] = [SampleStarted(key=sample), TurnFinished(key=sample, index=0, turn=turn), ends]
     run = begin(sample)
-    assert bar_text(state(run, *events).snapshot()) == "1/1  ✓ 1  0:00  $0.28"
-    assert "$" not in bar_text(state(run, *whole(sample)).snapshot())
+    assert state(run, *events).brief_counts() == "1/1  ✓ 1  0:00  $0.28"
+    assert "$" not in state(run, *whole(sample)).brief_counts()
     budget = BudgetConfig(max_cost=1.0)
     bounded = run.model_copy(update={"plan": run.plan.model_copy(update={"budget": budget})})
-    assert counts(state(bounded, *events).snapshot()) == "[1/1] 1 passed, 0:00, $0.28 of $1.00"
+    assert state(bounded, *events).counts() == "[1/1] 1 passed, 0:00, $0.28 of $1.00"
 
 
 # Plain lines
@@ -306,7 +257,7 @@ def test_the_cost_is_told_against_the_budget() -> None:
 def test_a_log_has_each_failure_at_once_and_how_it_goes() -> None:
     out = io.StringIO()
     keys = [key(f"s{n:02}") for n in range(20)]
-    with plain_progress(out, 20, interval_s=3600, clock=Clock()) as sink:
+    with closing(Progress(out, Log, 20, clock=Clock())) as sink:
         told(sink, begin(*keys))
         for number, each in enumerate(keys):
             told(sink, *(failing(each) if number in (2, 13) else whole(each)))
@@ -316,30 +267,31 @@ def test_a_log_has_each_failure_at_once_and_how_it_goes() -> None:
         "[2/20] 2 passed, 0:00",
         "✗ s02  0.0 s  turn 1: no match",
         "[4/20] 3 passed, 1 failed, 0:00",
-        *(f"[{n}/20] {n - 1} passed, 1 failed, 0:00, ~0:00 left" for n in (6, 8, 10, 12)),
+        *(f"[{n}/20] {n - 1} passed, 1 failed, 0:00" for n in (6, 8, 10, 12)),
         "✗ s13  0.0 s  turn 1: no match",
-        *(f"[{n}/20] {n - 2} passed, 2 failed, 0:00, ~0:00 left" for n in (14, 16, 18)),
+        *(f"[{n}/20] {n - 2} passed, 2 failed, 0:00" for n in (14, 16, 18)),
         "ran [20/20] 18 passed, 2 failed, 0:00",
     ]
 
 
 def test_a_line_each_thirty_seconds_however_few_have_finished() -> None:
-    clock, beat = Clock(), Beat()
+    clock, out = Clock(), io.StringIO()
     told = state(begin(key("a"), key("b")), SampleStarted(key=key("a")), clock=clock)
+    log = Log(GuardedStream(out), told)
     lines = []
     for _ in range(6):
         clock.now += 10
         told.see(Notice(text="something happens"))
-        lines.append(beat.lines(told))
-    shown = [line for [line] in filter(None, lines)]
-    assert [bool(line) for line in lines] == [False, False, True, False, False, True]
-    assert shown[0] == "[0/2] 0 passed, 0:30; longest: a, turn 1, 30 s"
+        log.tick()
+        lines.append(len(out.getvalue().splitlines()))
+    assert lines == [0, 0, 1, 1, 1, 2]
+    assert out.getvalue().startswith("[0/2] 0 passed, 0:30; longest: a, turn 1, 30 s\n")
 
 
 def test_many_failures_are_told_up_to_a_number() -> None:
     out = io.StringIO()
     keys = [key(f"s{index}") for index in range(300)]
-    with plain_progress(out, len(keys), interval_s=3600) as sink:
+    with closing(Progress(out, Log, len(keys))) as sink:
         told(sink, begin(*keys))
         for each in keys:
             told(sink, *whole(each, BROKE))
@@ -351,7 +303,7 @@ def test_many_failures_are_told_up_to_a_number() -> None:
 def test_many_samples_get_no_line_each() -> None:
     out = io.StringIO()
     keys = [key(f"s{index}") for index in range(2000)]
-    with plain_progress(out, len(keys), interval_s=3600) as sink:
+    with closing(Progress(out, Log, len(keys))) as sink:
         told(sink, begin(*keys))
         for each in keys:
             told(sink, *whole(each))
@@ -360,7 +312,7 @@ def test_many_samples_get_no_line_each() -> None:
 
 def test_warnings_are_told_up_to_a_number_and_infos_not_at_all() -> None:
     out = io.StringIO()
-    with plain_progress(out, 1) as sink:
+    with closing(Progress(out, Log, 1)) as sink:
         told(sink, Notice(level="info", text="harmless"))
         told(sink, *(Notice(level="warning", text=f"retry {index}") for index in range(50)))
     text = out.getvalue()
@@ -369,13 +321,13 @@ def test_warnings_are_told_up_to_a_number_and_infos_not_at_all() -> None:
     assert text.count("further warnings") == 1
 
 
-@pytest.mark.parametrize("make", [plain_progress, live_progress])
-def test_control_characters_do_not_reach_the_stream(make: Callable[..., Progress]) -> None:
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_control_characters_do_not_reach_the_stream(screen: ScreenMaker) -> None:
     evil = "\x1b]0;title\x07a\x1b[31m\r\nred\u202e [bold]b"
     out = io.StringIO()
-    with make(out, 2) as sink:
+    with closing(Progress(out, screen, 2)) as sink:
         told(sink, begin(key(evil), key("b")), SampleStarted(key=key(evil)), Notice(level="error", text=evil))
-        if make is live_progress:
+        if screen is Display:
             assert eventually(lambda: "a red" in out.getvalue())
         told(sink, SampleFinished(key=key(evil), stop=BROKE.model_copy(update={"detail": evil})))
     text = out.getvalue()
@@ -386,23 +338,23 @@ def test_control_characters_do_not_reach_the_stream(make: Callable[..., Progress
 
 
 @pytest.mark.parametrize(
-    ("make", "stream"),
+    ("screen", "stream"),
     [
-        (plain_progress, Broken),
-        (plain_progress, Blocked),
-        (plain_progress, io.StringIO),
-        (live_progress, Broken),  # not Blocked: a terminal that is held (Ctrl-S) holds the report as well
-        (live_progress, io.StringIO),
+        (Log, Broken),
+        (Log, Blocked),
+        (Log, io.StringIO),
+        (Display, Broken),  # not Blocked: a terminal that is held (Ctrl-S) holds the report as well
+        (Display, io.StringIO),
     ],
 )
 def test_a_bad_stream_breaks_nothing(
-    make: Callable[..., Progress], stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+    screen: ScreenMaker, stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "CLOSE_WAIT_S", 0.01)
     out = stream()
     if stream is io.StringIO:
         out.close()
-    with make(out, 1) as sink:
+    with closing(Progress(out, screen, 1)) as sink:
         told(sink, begin(key()), *whole(key()))
     if isinstance(out, Blocked):
         out.free.set()
@@ -411,15 +363,15 @@ def test_a_bad_stream_breaks_nothing(
 
 def test_a_stream_without_the_letters_gets_question_marks() -> None:
     raw = io.BytesIO()
-    with plain_progress(io.TextIOWrapper(raw, encoding="ascii", write_through=True), 1) as sink:
+    with closing(Progress(io.TextIOWrapper(raw, encoding="ascii", write_through=True), Log, 1)) as sink:
         told(sink, begin(key("café")), *whole(key("café"), BROKE))
         assert eventually(lambda: b"caf?" in raw.getvalue())
 
 
-@pytest.mark.parametrize("make", [plain_progress, live_progress])
-def test_a_closed_one_is_silent_and_leaves_no_thread(make: Callable[..., Progress]) -> None:
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_a_closed_one_is_silent_and_leaves_no_thread(screen: ScreenMaker) -> None:
     out = io.StringIO()
-    sink = make(out, 2)
+    sink = Progress(out, screen, 2)
     told(sink, begin(key("a"), key("b")), *whole(key("a")))
     sink.close()
     before = out.getvalue()
@@ -430,12 +382,12 @@ def test_a_closed_one_is_silent_and_leaves_no_thread(make: Callable[..., Progres
     assert eventually(lambda: not writers())
 
 
-@pytest.mark.parametrize("make", [plain_progress, live_progress])
-def test_it_is_closed_when_the_run_breaks(make: Callable[..., Progress]) -> None:
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_it_is_closed_when_the_run_breaks(screen: ScreenMaker) -> None:
     out = io.StringIO()
 
     def run() -> None:
-        with make(out, 2) as sink:
+        with closing(Progress(out, screen, 2)) as sink:
             told(sink, begin(key("a"), key("b")), SampleStarted(key=key("a")))
             raise KeyboardInterrupt
 
@@ -445,10 +397,29 @@ def test_it_is_closed_when_the_run_breaks(make: Callable[..., Progress]) -> None
     assert eventually(lambda: not writers())
 
 
-@pytest.mark.parametrize("make", [plain_progress, live_progress])
-def test_what_was_told_nothing_writes_nothing(make: Callable[..., Progress]) -> None:
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_one_that_fails_gives_the_stream_back_and_says_so(
+    screen: ScreenMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    out = Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(Standing, "see", fail)
+    sink = Progress(out, screen, 1)
+    sink(begin(key()))
+    assert eventually(lambda: not writers())
+    assert sys.stdout is out
+    with pytest.raises(RuntimeError, match="a bug"):
+        sink(SampleStarted(key=key()))
+    sink.close()
+
+
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_what_was_told_nothing_writes_nothing(screen: ScreenMaker) -> None:
     out = io.StringIO()
-    with make(out, 3):
+    with closing(Progress(out, screen, 3)):
         pass
     assert out.getvalue() == ""
 
@@ -459,7 +430,7 @@ def test_what_was_told_nothing_writes_nothing(make: Callable[..., Progress]) -> 
 def test_live_shows_what_runs_and_is_gone_at_the_end() -> None:
     out = Terminal()
     keys = [key(f"s{index}") for index in range(8)]
-    with live_progress(out, len(keys)) as sink:
+    with closing(Progress(out, Display, len(keys))) as sink:
         told(
             sink, begin(*keys), *(SampleStarted(key=k) for k in keys), Notice(level="warning", text="retry 2")
         )
@@ -475,7 +446,7 @@ def test_live_gives_the_streams_back(monkeypatch: pytest.MonkeyPatch) -> None:
     out, err = Terminal(), Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
-    with live_progress(err, 1) as sink:
+    with closing(Progress(err, Display, 1)) as sink:
         told(sink, begin(key()))
         print("an agent prints")
         assert "an agent prints" in err.getvalue()  # above the display, which it would tear
@@ -485,47 +456,46 @@ def test_live_gives_the_streams_back(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_live_leaves_a_redirected_stdout_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    with live_progress(Terminal(), 1) as sink:
+    with closing(Progress(Terminal(), Display, 1)) as sink:
         told(sink, begin(key()))
         print("result")
     assert out.getvalue() == "result\n"
-
-
-def test_live_only_on_a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(progress_for(Terminal(), 1), progress.LiveProgress)
-    assert isinstance(progress_for(io.StringIO(), 1), progress.PlainProgress)
-    monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(progress_for(Terminal(), 1), progress.PlainProgress)
 
 
 # When nothing moves
 
 
 def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
-    clock, beat = Clock(), Beat()
-    told = state(begin(key("a")), SampleStarted(key=key("a")), clock=clock)
-    still = []
-    for second in range(0, 130, 5):
-        still += [second for line in beat.lines(told) if line.startswith("nothing has happened")]
+    clock, out = Clock(), io.StringIO()
+    told = state(begin(key("a")), SampleStarted(key=key("a")), clock=clock, pending=lambda _: "the agent")
+    log = Log(GuardedStream(out), told)
+    for _ in range(26):
+        log.tick()
         clock.now += 5
-    assert still == [30, 60, 90, 120]
     told.see(Notice(text="something has happened"))
-    assert beat.lines(told) == []
+    log.tick()
+    assert out.getvalue().splitlines() == [
+        line
+        for passed in ("30 s", "1:00", "1:30", "2:00")
+        for line in (
+            f"nothing has happened for {passed}; 0 of 1 are done",
+            f"  a: turn 1, waits for the agent, {passed}",
+        )
+    ]
 
 
-def test_pending_lines_say_who_is_waited_for() -> None:
+def test_stalled_lines_say_who_is_waited_for() -> None:
     clock = Clock()
     waits = {"a": "the agent, the tool 'lookup'", "b": "the simulated user, held up by a limit or a retry"}
-    tally = ProgressState(30, clock=clock, outlook=Outlook(lambda k: waits.get(k.scenario, "")))
     keys = [key(name) for name in ("a", "b", *(f"s{number}" for number in range(12)))]
-    tally.see(begin(*keys))
+    told = state(begin(*keys), clock=clock, pending=lambda k: waits.get(k.scenario, ""))
     for each in keys:
-        tally.see(SampleStarted(key=each))
-    tally.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
+        told.see(SampleStarted(key=each))
+    told.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
     clock.now += 65
-    lines = pending_lines(tally.snapshot(SHOWN_PENDING))
+    lines = told.stalled_lines()
     assert lines[:3] == [
-        "nothing has happened for 1:05; 0 of 30 are done",
+        "nothing has happened for 1:05; 0 of 14 are done",
         "  a: turn 2, waits for the agent, the tool 'lookup', 1:05",
         "  b: turn 1, waits for the simulated user, held up by a limit or a retry, 1:05",
     ]
@@ -534,34 +504,23 @@ def test_pending_lines_say_who_is_waited_for() -> None:
     assert lines[-1] == "  and 4 more running"
 
 
-def test_plain_tells_what_is_pending_when_nothing_moves() -> None:
-    out, clock = io.StringIO(), Clock()
-    waiting = plain_progress(out, 2, interval_s=0.005, clock=clock, outlook=Outlook(lambda _: "the agent"))
-    with waiting as sink:
-        told(sink, begin(key("a"), key("b")), SampleStarted(key=key("a")))
-        assert eventually(lambda: "running 2" in out.getvalue())
-        for period in (1, 2):
-            clock.now += 30
-            assert eventually(lambda: out.getvalue().count("nothing has happened") == period)  # noqa: B023
-    assert "  a: turn 1, waits for the agent, 30 s" in out.getvalue()
-
-
-def test_live_shows_what_is_pending_when_nothing_moves() -> None:
+@pytest.mark.parametrize("screen", [Log, Display])
+def test_it_is_shown_that_nothing_moves(screen: ScreenMaker) -> None:
     out, clock = Terminal(), Clock()
-    with live_progress(
-        out, 1, clock=clock, outlook=Outlook(lambda _: "the judge of coherence", lambda _: 1)
-    ) as sink:
+    judge = "the judge of coherence"
+    with closing(Progress(out, screen, 1, clock=clock, pending=lambda _: judge)) as sink:
         told(sink, begin(key("a")), SampleStarted(key=key("a")))
-        assert eventually(lambda: "turn 1" in out.getvalue())
+        assert eventually(lambda: "running 1" in out.getvalue() or "turn 1" in out.getvalue())
         clock.now += 30
-        assert "waits for the judge of coherence" in out.getvalue()
         assert eventually(lambda: "nothing has happened for 30 s" in out.getvalue())
+        assert f"waits for {judge}" in out.getvalue()
 
 
 def test_a_run_that_goes_on_counts_what_was_done() -> None:
     out = io.StringIO()
-    past = [begin(key("a"), key("b")), *whole(key("a"))]
-    with plain_progress(out, 2, past=past) as sink:
+    lost = SampleFinished(key=key("b"), stop=LOST, again=True)
+    past = [begin(key("a"), key("b")), *whole(key("a")), lost]
+    with closing(Progress(out, Log, 2, past=past)) as sink:
         told(sink, *whole(key("b")))
     assert "[1/2]" not in out.getvalue()
     assert out.getvalue().rstrip().endswith("ran [2/2] 2 passed, 0:00")

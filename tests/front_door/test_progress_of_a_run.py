@@ -115,15 +115,3 @@ def test_no_color_leaves_the_words(waiting: Project) -> None:
     assert "\x1b[1;31m" not in seen
     assert "\x1b[31m" not in seen
     assert "✗ bug  " in seen.replace("\x1b[1m", "").replace("\x1b[0m", "")
-
-
-def test_how_long_each_took_is_kept_for_the_next_run(waiting: Project) -> None:
-    (waiting.root / "go on").touch()
-    waiting.run()
-    (journal,) = waiting.root.glob(".agenteval/runs/*/events.jsonl")
-    from agenteval.files.runs import usual_durations
-
-    told = usual_durations(journal.parent)
-    assert set(told) == {"bug", "lost", "fix", "slow"}
-    assert all(seconds >= 0 for seconds in told.values())
-    assert usual_durations(waiting.root) == {}

@@ -8,6 +8,7 @@ import secrets as random_secrets
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
-from agenteval.cli.progress_state import Outlook
 from agenteval.cli.run_files import file_hashes, stand_in_files
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
@@ -82,11 +82,10 @@ def execute(
     over = tuple(kept(past))
     for event in over:
         prepared.runtime.queue(event)
-    deadlines = prepared.runtime.deadlines
-    outlook = Outlook(deadlines.pending, deadlines.judges, _usual_durations(prepared, journal.path.parent))
+    pending = prepared.runtime.deadlines.pending
     with (
         AskedFile(journal.path.with_name(ASKED)) as asked,
-        progress_for(sys.stderr, len(prepared.samples), past=over, outlook=outlook) as progress,
+        closing(progress_for(sys.stderr, len(prepared.samples), past=over, pending=pending)) as progress,
     ):
         again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
         for event in over:
@@ -113,12 +112,6 @@ def _second_look(prepared: Prepared, run: Event) -> SecondLook:
     judges = goal_judges(prepared.runtime.judges)
     before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
     return SecondLook(ExcusedGoals(judges.get, prepared.plan.corroborate, before))
-
-
-def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:
-    """By scenario, how long it took in the run before that in ``folder``."""
-    known = [each for each in runs.runs_under(Path(prepared.config.root)) if each != folder]
-    return runs.usual_durations(known[-1]) if known else {}
 
 
 class Fan:
