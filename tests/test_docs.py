@@ -275,7 +275,7 @@ def test_every_target_of_the_first_table_is_played_as_it_stands(project: Project
     write_page(project, "docs/agents.md")
     table = text_of("docs/agents.md").partition("\n## ")[0]
     targets = re.findall(r"`target: (bot\.py:\S+)`", table)
-    assert len(targets) == 7
+    assert len(targets) == 6
     agents = "".join(f"  a{at}: {{target: '{target}'}}\n" for at, target in enumerate(targets))
     project.config(f"agents:\n{agents}", target="bot.py:answer")
     lines = (

@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any
 
-from agenteval.core.error_texts import begins_as_error
 from agenteval.core.expressions import expression
 from agenteval.core.json_text import object_of, text_of
 from agenteval.core.trajectory import ToolCall, ToolResult
@@ -177,8 +177,8 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 def error_of(result: ToolResult | None) -> str | None:
     """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
-    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text that
-    begins with it."""
+    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text in the
+    form of an exception or of a status line."""
     if result is None:
         return None
     if result.is_error:
@@ -190,6 +190,22 @@ def error_of(result: ToolResult | None) -> str | None:
     if text[:1] == "{":
         return _error_or_inner(object_of(text))
     return text.strip() if begins_as_error(text) else None
+
+
+def begins_as_error(text: str) -> bool:
+    """Whether a text is an exception as programs print one, or the status of a failed request. What says in
+    plain words that a call failed is for a judge to read."""
+    head = text.strip()[:_LONGEST_NAME]
+    status = head.lower().removeprefix("http ")
+    is_status = status.startswith(_STATUS_LINES) or status.rstrip(".!") in _REASONS
+    return is_status or _EXCEPTION.match(head) is not None
+
+
+_LONGEST_NAME = 160
+_EXCEPTION = expression(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
+_STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
+_REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
+"""A status alone; one of a single word ("Locked", "Gone") may be what was looked up."""
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:

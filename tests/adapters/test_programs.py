@@ -232,7 +232,7 @@ def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
 
     async def whole() -> Played:
         agents = agents_of(command)
-        dialogue = await agents._programs.take()
+        dialogue = await agents.programs.take()
         dialogue._process.over.wait()
         with pytest.raises(AgentError, match="a line before the conversation's first request"):
             await dialogue.ask({}, TurnTools(0, (), _no_call), timeout_s=1)
@@ -347,7 +347,7 @@ def test_a_kept_program_that_breaks_while_idle_has_failed_the_conversation_befor
         over = asyncio.Event()
         before = asyncio.create_task(conversation(agents, 1, anyio.Event(), over))
         await over.wait()
-        (kept,) = agents._programs._idle
+        (kept,) = agents.programs._idle
         os.kill(kept._process.pid, signal.SIGKILL)
         await kept._has_ended.wait()
         after = await conversation(agents, turns=1)

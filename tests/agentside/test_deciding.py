@@ -25,11 +25,13 @@ TAKES = {
     "def f(text: 'List[Dict[str, str]]'): ...": "messages",
     "def f(input: Sequence[Mapping[str, Any]]): ...": "messages",
     "def f(input: str | list[dict]): ...": "messages",
-    "def f(messages: dict): ...": "messages",
     "def f(x: 'NotThere'): ...": "messages",
     "def f(query: 'NotThere | None'): ...": "text",
     "def f(query: Any): ...": "text",
     "def f(x: T): ...": "messages",
+    # known to a type checker alone
+    "def f(text: 'Sequence[NotThere]'): ...": "messages",
+    "def f(text: 'abc.NotThere'): ...": "text",
     # by name
     **{f"def f({name}): ...": "text" for name in TEXTS},
     **{f"def f({name}): ...": "messages" for name in LISTS},
@@ -59,31 +61,44 @@ TAKES = {
     "f = functools.lru_cache(lambda question: '')": "text",
     "f = min": "messages ctx",
     "class f:\n    def __call__(self, question): ...": "text",
-    "class f:\n    def ask(self, q: str): ...": "text",
-    "class f:\n    @staticmethod\n    def run(query): ...": "text",
-    "class f:\n    @classmethod\n    def run(cls, query): ...": "text",
-    "class B:\n    def ask(self, q: str): ...\nclass f(B): ...": "text",
-    "class f:\n    def _a(self, lang, query): ...\n    ask = functools.partialmethod(_a, 'de')": "text",
-    "class f:\n    run = property()\n    def ask(self, q: str): ...": "text",
-    "class B:\n    def ask(self, q: str): ...\nf = B()": "text",
+    "class B:\n    @staticmethod\n    def run(query): ...\nf = B.run": "text",
+    "class B:\n    @classmethod\n    def run(cls, query): ...\nf = B.run": "text",
+    "class B:\n    def ask(self, q: str): ...\nclass C(B): ...\nf = Method(C, 'ask')": "text",
+    "class B:\n    def _a(self, lang, query): ...\n    ask = functools.partialmethod(_a, 'de')\n"
+    "f = Method(B, 'ask')": "text",
+    "class B:\n    def __call__(self, q: str): ...\nf = B()": "text",
     "class B:\n    def other(self, q: str): ...\nf = B().other": "text",
 }
+FORMS = (
+    "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
+)
 REFUSED = {
     "f = 5": "the agent is a int; expected a function or a class",
     "f = functools": "the agent is a module",
-    "def f(): return input()": "f()",
-    "def f(message, user): ...": "nothing to pass as user — give user a default, or name a function of mess",
+    "def f(): return input()": f"cannot be called with messages and ctx: f() (<string>:12) — {FORMS}",
+    "def f() -> str: return input()": "f() ->",
+    "def get_answer() -> str: return input()\nf = get_answer": "get_answer() ->",
+    "def f(message, user): ...": f"(message, user) (<string>:12): there is nothing to pass as user — {FORMS}",
+    "f = functools.lru_cache(lambda message, user: '')": "(message, user) (<string>:12): there is",
     "def f(user_id: str, message: str): ...": "nothing to pass as user_id",
     "def f(messages, user: str): ...": "nothing to pass as user",
-    "def f(inputs: dict): ...": "inputs is annotated dict",
-    "class Q: ...\ndef f(query: Q): ...": "query is annotated Q: agenteval has texts and lists of messages",
+    "def f(messages, *, user): ...": "nothing to pass as user",
+    "def f(inputs: dict): ...": f"dict is neither a text nor a list of messages, which are dicts — {FORMS}",
+    "def f(messages: dict): ...": "messages: dict is neither",
+    "def f(messages: list[str]): ...": "list[str] is neither",
+    "class Q: ...\ndef f(query: Q): ...": "query: Q is neither",
+    "def f(x: 'no.such | None'): ...": "cannot be read by this Python",
+    "class Q: ...\ndef f(messages: list[Q]): ...": "is neither",
+    "def f(message, history: list[list]): ...": "nothing to pass as history",
+    "def f(history: 'list[tuple[str, str]]'): ...": "is neither",
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (
-        "the agent f has chat and run: which of them takes a message? — write target: ….chat or ….run"
+        "the agent is a f, which has no __call__, and has chat, run — name a method that takes a message,"
+        " such as target: ….chat"
     ),
-    "class f:\n    def talk(self, m): ...": "it has talk — write target: ….talk",
-    "class f: ...": "has no __call__",
-    "class f(Protocol):\n    def ask(self, q: str): ...": "the agent's class f is abstract",
-    "class f:\n    def __init__(self, model): ...\n    def ask(self, q): ...": (
+    "class B:\n    @staticmethod\n    def ask(q: str): ...\nclass C(B): ...\nf = C()": "has ask",
+    "class f: ...": "the agent is a f, which has no __call__ — name a method that takes a message, such",
+    "class f(Protocol):\n    def __call__(self, q: str): ...": "the agent's class f is abstract",
+    "class f:\n    def __init__(self, model): ...\n    def __call__(self, q): ...": (
         "the agent's class is called without arguments, and cannot be: f(model) — give each parameter"
     ),
 }
@@ -91,6 +106,7 @@ HEAD = """
 import functools
 from collections.abc import Mapping, Sequence
 from typing import *
+from agenteval.agentside.targets.finding import Method
 T = TypeVar("T")
 def decorated(inner):
     @functools.wraps(inner)
@@ -127,16 +143,16 @@ def test_what_is_refused(code: str, says: str) -> None:
     [
         ("def f(m): ...", "function"),
         ("f = functools.lru_cache(lambda question: '')", "function"),
-        ("class f:\n    def ask(self, q): ...", "class"),
-        ("class B:\n    def ask(self, q): ...\nf = B()", "copied"),
-        ("class B:\n    def ask(self, q): ...\nf = B().ask", "copied"),
+        ("class f:\n    def __call__(self, q): ...", "class"),
+        ("class B:\n    def __call__(self, q): ...\nf = B()", "copied"),
+        ("class B:\n    def __call__(self, q): ...\nf = B().__call__", "copied"),
         (
             "import threading\nclass B:\n    def __init__(self): self.lock = threading.Lock()\n"
-            "    def ask(self, q): ...\nf = B()",
+            "    def __call__(self, q): ...\nf = B()",
             "shared",
         ),
         (
-            "class B:\n    def ask(self, q): ...\n    __deepcopy__ = lambda self, _: self\nf = B()",
+            "class B:\n    def __call__(self, q): ...\n    __deepcopy__ = lambda self, _: self\nf = B()",
             "shared",
         ),
         ("def make_bot(): ...\nf = make_bot", "factory"),
@@ -162,10 +178,9 @@ def test_what_is_said_of_it() -> None:
     assert told("def f(question): ...") == (
         "bot.py:f, a function, gets the latest user message (it is named question)"
     )
-    chosen = "class f:\n    async def ask(self, q: str, ctx): ..."
-    assert told(chosen) == told(chosen, "bot.py:f.ask")
-    assert told(chosen) == (
-        "bot.py:f.ask, made anew for each conversation, gets the latest user message and ctx (q: str)"
+    named = "class B:\n    async def ask(self, q: str, ctx): ...\nf = Method(B, 'ask')"
+    assert told(named, "bot.py:B.ask") == (
+        "bot.py:B.ask, made anew for each conversation, gets the latest user message and ctx (q: str)"
     )
     assert told("def f(m): ...") == "bot.py:f, a function, gets the messages so far (nothing says what m is)"
 

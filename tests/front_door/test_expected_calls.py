@@ -385,3 +385,36 @@ def test_a_forbidden_call_points_at_the_line_that_forbids_it(project: Project) -
     assert project.run().code == 1
     (check,) = [c for c in project.sample()["turns"][0]["checks"] if c["name"] == "tool_calls"]
     assert check["where"] == "scenarios/suite.yaml:10"
+
+
+@pytest.mark.parametrize(
+    ("result", "is_error"),
+    [
+        ("BookingError: no room at 9", True),
+        ("503 Service Unavailable", True),
+        ("Booked: room 9", False),
+        ("The Booking Error Room is yours", False),
+    ],
+)
+def test_the_text_of_an_observed_result_is_an_error_by_its_form(
+    project: Project, result: str, is_error: bool
+) -> None:
+    """Of an agent that carries out its own tools: nothing but the text says what came of the call."""
+    project.agent(
+        f"""
+        def agent(messages):
+            function = {{"name": "book", "arguments": "{{}}"}}
+            return [
+                {{"role": "assistant", "tool_calls": [{{"id": "c", "function": function}}]}},
+                {{"role": "tool", "tool_call_id": "c", "content": {result!r}}},
+                {{"role": "assistant", "content": "That is all."}},
+            ]
+        """
+    )
+    project.config()
+    for expected in ("error", "ok"):
+        calls = f"calls: [{{name: book, result: {expected}}}]"
+        project.scenarios(f"id: a\nturns: [{{user: Book it., expect: {{tool_calls: {{{calls}}}}}}}]\n")
+        done = project.run()
+        assert done.code == (0 if (expected == "error") is is_error else 1), done.all
+        assert failed_checks(project.sample()) == (set() if done.code == 0 else {(0, "tool_calls")})

@@ -105,7 +105,7 @@ def test_what_is_no_agent_is_not_taken_for_one(project: Project, code: str) -> N
 AGENTS = {
     "agent": "def agent(messages, ctx):\n    return 'Hello.'\n",
     "respond": "def respond(message, history):\n    yield 'Hello.'\n",
-    "Bot": "class Bot:\n    def chat(self, message: str, session_id=None) -> str:\n        return 'Hello.'\n",
+    "Bot.chat": "class Bot:\n    def chat(self, message: str, session_id=0):\n        return 'Hello.'\n",
     "complete": "def short(messages):\n    return messages[-1:]\n\n\n"
     "async def complete(messages: list[dict]) -> str:\n    return str(short(messages))\n",
 }

@@ -1,4 +1,4 @@
-"""What agents made with frameworks do wrong: errors in a framework's words, and acts and attempts that are
+"""What agents made with frameworks do wrong: errors by their form, and acts and attempts that are
 told and were never made."""
 
 from __future__ import annotations
@@ -12,43 +12,31 @@ from agenteval.scoring.detectors.claims import claimed_action_not_called
 from agenteval.scoring.detectors.tool_use import ignored_tool_error
 from tests.support.detector_samples import call, conversation, failing, marked, places, turn
 
-# ── errors in the words of frameworks ────────────────────────────────────────────────────────────
+# ── errors by their form ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Unknown tool find_song, should be one of: play, stop", "Tool call skipped: limit (2) reached.",
-     "I encountered an error: the input could not be read.", "Tool 'find_song' not found.",
-     "find_song is not a valid tool, try one of [play].",
-     "Tool not found: find_song", "No such tool: find_song",
-     "Invalid arguments for tool play: volume",
-     "Action 'sing' not in list of tools",
-     "Tool execution failed: boom", "Function find_song not found",
-     "2 validation errors for PlaySong\nvolume",
-     "Could not parse tool input: {volume}", "Agent stopped due to iteration limit.",
-     "Maximum number of tool calls reached", "MCP error -32602: Invalid params",
-     "An error occurred while running the tool.", "Oops! Something went wrong.", "Request timed out.",
-     "Access denied", "Rate limit exceeded, please retry", "Code execution failed at line 3",
-     "Missing required parameter: volume", "play() got an unexpected keyword argument 'loud'",
-     "httpx.ConnectTimeout: no route", "<tool_use_error>No such file.</tool_use_error>",
-     "The user rejected this tool call", "Model tried to call unavailable tool 'x'.",
-     "Calling tool play with arguments: {} failed with error: x", "Service temporarily unavailable"],
+    ["TypeError: play() got an unexpected keyword argument 'loud'", "httpx.ConnectError: no route",
+     "java.lang.NullPointerException: null", "error: no such song", "Exception (7): x",
+     "Traceback (most recent call last):\n  File", "404 Not Found", "HTTP 503 Service Unavailable: later",
+     "service unavailable", "Too Many Requests."],
 )  # fmt: skip
-def test_a_text_that_tells_of_a_failed_call(text: str) -> None:
+def test_a_text_that_is_an_exception_or_a_status_line(text: str) -> None:
     assert error_of(ToolResult(value=text)) == text
+    assert error_of(ToolResult(value={"result": text})) == text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Unknown Pleasures is an album of 1979.", "Unknown tool marks on the bone were found in 1990.",
-     "Tool shed, 3 m x 2 m: $249", "Tool not found in aisle 3, but in aisle 4",
-     "Tool call limit is 5 a day.", "Max iterations: 50, converged", "Connection refused: what it means",
-     "Request timed out troubleshooting guide", "Permission denied errors on Linux have three causes.",
-     "Error messages explained", "Error codes and their meaning", "Rate limit: 100 requests a minute",
-     "An error occurred in 3 of 100 runs.", "There was an error in the census of 1990.",
-     "Missing required fields are shown in red.", "1 validation error for 12,000 rows",
-     "Timeout settings: 30 s", "Unauthorized biographies", "Invalid tickets are not refunded.",
-     "Forbidden. " + "A novel in which a summer by the sea ends otherwise. " * 10],
+    ["Unknown Pleasures is an album of 1979.", "Tool shed, 3 m x 2 m: $249", "Terror: a history",
+     "Connection refused: what it means", "Permission denied errors on Linux have three causes.",
+     "Error messages explained", "Error codes and their meaning", "An error occurred in 3 of 100 runs.",
+     "404 Rooms, a novel", "500 internal and 20 external seats",
+     "Timeout settings: 30 s", "Forbidden. A novel in which a summer by the sea ends otherwise.",
+     "Locked", "Service Unavailable is the name of the band",
+     # What happened is told in plain words: for a judge to read.
+     "Tool 'find_song' not found.", "Access denied", "Tool execution failed: boom"],
 )  # fmt: skip
 def test_a_text_that_only_speaks_of_errors(text: str) -> None:
     assert error_of(ToolResult(value=text)) is None
@@ -56,7 +44,7 @@ def test_a_text_that_only_speaks_of_errors(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("result", "found"),
-    [("Unknown tool find_song, should be one of: play", [(0, 1)]), ("No songs of 1979", [])],
+    [("ToolNotFoundError: find_song, should be one of: play", [(0, 1)]), ("No songs of 1979", [])],
 )
 def test_the_identical_call_after_a_framework_s_error(result: str, found: list[tuple[int, int]]) -> None:
     song = call("find_song", result, year=1979)

@@ -323,7 +323,6 @@ def test_a_tool_that_does_not_exist() -> None:
         ({"error": "x"}, True),
         ('{"error": "x"}', True),
         ("Error: no such city", True),
-        ("error calling the tool", True),
         ("ValueError: bad", True),
         ("Traceback (most recent call last):\n …", True),
         ("HTTP 503 Service Unavailable", True),

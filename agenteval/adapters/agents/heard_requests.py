@@ -1,4 +1,5 @@
-"""What the models of a Python agent were asked for: with what the agent itself shows, one reply."""
+"""What is known of a Python agent, here or in an interpreter of its own: the tools that it has, and what its
+models were asked for: with what the agent itself shows, one reply."""
 
 from __future__ import annotations
 
@@ -6,9 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import AgentReply, AgentTool
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
+
+
+def tools_in(described: Mapping[str, Any]) -> tuple[AgentTool, ...] | None:
+    """The tools of an agent, where they are known. ``described``: see ``deciding.Agent.described``."""
+    tools = described["tools"]
+    return None if tools is None else tuple(AgentTool(**each) for each in tools)
 
 
 class HeardRequests:
@@ -21,9 +28,13 @@ class HeardRequests:
         self._warned: set[str] = set()
 
     def added(
-        self, reply: AgentReply, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
-    ) -> AgentReply:
-        """Return the reply with what was heard of its turn, and with the calls that were met in it."""
+        self, reply: AgentReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
+    ) -> AgentReply | None:
+        """Return the reply, or what there is of one, with what was heard of its turn and the calls that were
+        met in it; ``None`` where there is nothing."""
+        if reply is None and not exchanges and not known.made:
+            return None
+        reply = reply or AgentReply()
         shown = CallEvidence.RECORDED if known.is_met and not known.is_listed else None
         reply = replace(reply, made=tuple(known.made), evidence=reply.evidence or shown)
         if not exchanges:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from agenteval import agentside
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
-from agenteval.adapters.agents.heard_requests import HeardRequests
+from agenteval.adapters.agents.heard_requests import HeardRequests, tools_in
 from agenteval.adapters.agents.mcp_server import mcp_url
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in, keeps
@@ -28,7 +28,7 @@ from agenteval.core.errors import (
     Problem,
     did_you_mean,
 )
-from agenteval.core.protocols import AgentReply, AgentTool
+from agenteval.core.protocols import AgentReply
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -100,8 +100,7 @@ def interpreter_agents(
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
     )
-    if (tools := told["tools"]) is not None:
-        agents.tools = tuple(AgentTool(**each) for each in tools)
+    agents.tools = tools_in(told)
     agents.does = line_of(told, interpreter=interpreter, intercepted=intercept or ())
     return agents
 
@@ -183,11 +182,11 @@ class _Reader:
                 bool(answer.get("is_of_framework")),
             )
             try:
-                return self._heard.added(read_answer(answer), exchanges, known)
+                reply = read_answer(answer)
             except AgentevalError as error:
-                if error.seen or exchanges or known.made:
-                    error.seen = self._heard.added(error.seen or AgentReply(), exchanges, known)
+                error.seen = self._heard.added(error.seen, exchanges, known)
                 raise
+            return self._heard.added(reply, exchanges, known) or reply
 
         return read
 

@@ -221,46 +221,31 @@ class ProcessAgents:
         rate: Rate | None = None,
         more: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
     ) -> None:
-        self._programs = programs
-        self._reader = reader
-        self._timeout_s = timeout_s
-        self._rate = rate
-        self._more = more
+        self.programs = programs
+        self.reader = reader
+        self.timeout_s = timeout_s
+        self.rate = rate
+        self.more = more
         self.does = ""
         """What is done with it, in words."""
         self.tools: tuple[AgentTool, ...] | None = None
         """Those that it has, where that is known."""
 
     def make(self, sample: Sample) -> ProcessAgent:
-        return ProcessAgent(
-            self._programs,
-            self._reader(sample),
-            timeout_s=self._timeout_s,
-            rate=self._rate,
-            more=self._more(sample),
-        )
+        return ProcessAgent(self, sample)
 
     async def aclose(self) -> None:
-        await self._programs.aclose()
+        await self.programs.aclose()
 
 
 class ProcessAgent:
     """One conversation's agent. Its program is started, or taken, when the first message comes."""
 
-    def __init__(
-        self,
-        programs: Programs,
-        read: Read,
-        *,
-        timeout_s: float,
-        rate: Rate | None,
-        more: Mapping[str, Any],
-    ) -> None:
-        self._programs = programs
-        self._read = read
-        self._timeout_s = timeout_s
-        self._rate = rate
-        self._more = more
+    def __init__(self, agents: ProcessAgents, sample: Sample) -> None:
+        self._agents = agents
+        self._programs = agents.programs
+        self._read = agents.reader(sample)
+        self._more = agents.more(sample)
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._dialogue: Dialogue | None = None
         self._left: tuple[Dialogue, Aftermath] | None = None
@@ -269,13 +254,13 @@ class ProcessAgent:
         """The span that the next requests are of, in W3C's form, if any is."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        if self._rate:
-            (await self._rate.book()).sent()
+        if self._agents.rate:
+            (await self._agents.rate.book()).sent()
         request = self._request(messages, tools)
         while True:
             dialogue = self._dialogue = self._dialogue or await self._programs.take()
             try:
-                answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._timeout_s)
+                answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._agents.timeout_s)
                 break
             except NotTakenUpError:
                 self._dialogue = None

@@ -15,7 +15,7 @@ import anyio
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.heard_requests import HeardRequests
+from agenteval.adapters.agents.heard_requests import HeardRequests, tools_in
 from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside import hooks, model_requests
@@ -43,7 +43,7 @@ from agenteval.core.errors import (
     Place,
     Problem,
 )
-from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, AgentTool, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
@@ -141,61 +141,54 @@ class AgentContext(Context):
 
 class PythonAgents:
     """Makes agents from a target: a function, an object, or a class (one instance for each sample).
-    ``warn`` hears once of what conversations of several turns share. ``does``: what is done with it."""
+    ``warn`` hears once of what conversations of several turns share."""
 
     def __init__(
         self,
         target: Any,
         *,
+        written: str,
+        place: Place,
+        name: str,
         timeout_s: float,
-        written: str = "…",
-        place: Place | None = None,
-        rate: Rate | None = None,
-        intercepts: Intercepts | None = None,
-        warn: Callable[[str], None] = lambda _: None,
-        make_deps: Callable[[], Any] | None = None,
-        name: str = "",
+        rate: Rate | None,
+        intercepts: Intercepts | None,
+        warn: Callable[[str], None],
+        make_deps: Callable[[], Any] | None,
     ) -> None:
-        self._heard = HeardRequests(name, warn)
         agent = decide(target, written, recognised, has_deps=make_deps is not None)
         if isinstance(agent, Refusal):
             raise AuthorError(Problem(*agent, place))
+        described = agent.described(written)
         self.agent = agent
+        self.does = line_of(described, intercepted=intercepts.names if intercepts else ())
+        """What is done with it, in words."""
+        self.tools = tools_in(described)
+        self.timeout_s = timeout_s
+        self.rate = rate
+        self.intercepts = intercepts
+        self.warn = warn
+        self.heard = HeardRequests(name, warn)
+        self.only = asyncio.Lock() if agent.is_one_at_a_time else None
+        """Held by the one conversation that there may be at a time."""
+        self.closings: set[Future[None]] = set()
+        """What conversations that are over still have to do."""
         self._make_deps = make_deps
-        self._closings: set[Future[None]] = set()
-        self.does = ""
-        told = agent.described(written)["tools"]
-        self.tools = None if told is None else tuple(AgentTool(**each) for each in told)
-        self._timeout_s = timeout_s
-        self._rate = rate
-        self._warning = agent.described(written)["warning"]
-        self._warn = warn
-        self._only = asyncio.Lock() if agent.is_one_at_a_time else None
-        self._intercepts = intercepts
+        self._warning = described["warning"]
         if intercepts:
             intercepts.install()
 
     def make(self, sample: Sample) -> PythonAgent:
-        if self._warning and (self._only or sample.scenario.has_several_turns):
-            self._warn(self._warning)
+        if self._warning and (self.only or sample.scenario.has_several_turns):
+            self.warn(self._warning)
             self._warning = ""
-        world = World(str(sample.key), self._intercepts.tools if self._intercepts else None)
-        return PythonAgent(
-            Played(self.agent, recognised, self._make_deps, world),
-            sample,
-            timeout_s=self._timeout_s,
-            rate=self._rate,
-            only=self._only,
-            intercepts=self._intercepts,
-            warn=self._warn,
-            closings=self._closings,
-            heard=self._heard,
-        )
+        world = World(str(sample.key), self.intercepts.tools if self.intercepts else None)
+        return PythonAgent(self, Played(self.agent, recognised, self._make_deps, world), sample)
 
     async def aclose(self) -> None:
-        if self._intercepts:
-            self._intercepts.restore()
-        closings = [asyncio.wrap_future(each) for each in self._closings if not each.done()]
+        if self.intercepts:
+            self.intercepts.restore()
+        closings = [asyncio.wrap_future(each) for each in self.closings if not each.done()]
         if closings:
             await asyncio.wait(closings, timeout=_CLOSING_S)
 
@@ -205,32 +198,14 @@ _CLOSING_S = 2.0
 
 
 class PythonAgent:
-    """One conversation's agent. ``only``: held by the one conversation that there may be at a time.
-    ``closings``: where it puts what is still to be done when it is over."""
+    """One conversation's agent."""
 
-    def __init__(
-        self,
-        played: Played,
-        sample: Sample,
-        *,
-        timeout_s: float,
-        rate: Rate | None = None,
-        only: asyncio.Lock | None = None,
-        intercepts: Intercepts | None = None,
-        warn: Callable[[str], None] = lambda _: None,
-        closings: set[Future[None]] | None = None,
-        heard: HeardRequests | None = None,
-    ) -> None:
-        self._heard = heard or HeardRequests("", warn)
-        self._closings = closings
+    def __init__(self, agents: PythonAgents, played: Played, sample: Sample) -> None:
+        self._agents = agents
         self._played = played
         self._sample = sample
-        self._timeout_s = timeout_s
-        self._rate = rate
-        self._only = only
-        self._has_it = False
-        self._intercepts = intercepts
-        self._warn = warn
+        self._has_turn = False
+        """Whether this is the one conversation that goes on."""
         self._batches = count(1)
 
     def end_conversation(self) -> None:
@@ -238,19 +213,20 @@ class PythonAgent:
         world = self._played.world
         world.close()
         if (fault := world.take_fault()) and fault != world.is_shared:
-            self._warn(fault)
-        if self._closings is not None and self._played.holds_something:
-            self._closings.add(asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop))
-        if self._only and self._has_it:
-            self._has_it = False
-            self._only.release()
+            self._agents.warn(fault)
+        if self._played.holds_something:
+            closing = asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop)
+            self._agents.closings.add(closing)
+        if self._agents.only and self._has_turn:
+            self._has_turn = False
+            self._agents.only.release()
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        if self._only and not self._has_it:
+        if self._agents.only and not self._has_turn:
             with waiting():
-                self._has_it = await self._only.acquire()
-        if self._rate:
-            (await self._rate.book()).sent()
+                self._has_turn = await self._agents.only.acquire()
+        if self._agents.rate:
+            (await self._agents.rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         with _settled() as ending:
             try:
@@ -279,8 +255,7 @@ class PythonAgent:
             world.is_met,
             self._played.is_of_framework,
         )
-        is_silent = reply is None and not exchanges and not known.made
-        return None if is_silent else self._heard.added(reply or AgentReply(), exchanges, known)
+        return self._agents.heard.added(reply, exchanges, known)
 
     async def settle(self, _none_follows: anyio.Event) -> None:
         """Wait until it is known whether a thread of another conversation made calls of this one. Raises
@@ -293,7 +268,7 @@ class PythonAgent:
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
         answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
-        if self._intercepts and (copied := self._intercepts.second_copy()):
+        if self._agents.intercepts and (copied := self._agents.intercepts.second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
             raise InfrastructureError(fault, seen=seen, is_final=True)
@@ -311,7 +286,7 @@ class PythonAgent:
                 self._played.entry(),
                 messages,
                 context,
-                timeout_s=self._timeout_s,
+                timeout_s=self._agents.timeout_s,
                 excused_s=context.tool_time,
             )
             with contained():
@@ -319,7 +294,7 @@ class PythonAgent:
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:
-            what = f"no answer within {self._timeout_s:g} s"
+            what = f"no answer within {self._agents.timeout_s:g} s"
             raise AgentError(what, kind="timeout", seen=_seen_of(self._played.so_far)) from None
         except Exception as error:
             raise whose_fault(error, self._played.so_far) from error
@@ -473,20 +448,17 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         target = load(written, resources.config.root, what=what, place=place, by=find_agent)
         make_deps = _maker(agent, options, resources)
         intercepts = _intercepts(agent, options, resources)
-    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
-    agents = PythonAgents(
+    return PythonAgents(
         target,
-        make_deps=make_deps,
-        timeout_s=agent.timeout_s,
         written=written,
         place=place,
-        rate=rate,
+        name=agent.name,
+        timeout_s=agent.timeout_s,
+        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         intercepts=intercepts,
         warn=resources.warn,
-        name=agent.name,
+        make_deps=make_deps,
     )
-    agents.does = line_of(agents.agent.described(written), intercepted=options.intercept)
-    return agents
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from uuid import uuid4
 from .. import hooks
 from ..frameworks.results import answer_in
 from ..world import World
-from .deciding import CONTEXT, HISTORY, MESSAGES, PAIRS, SESSION, TEXT, Agent, Refusal, decide
-from .faults import hint_at
+from .deciding import CONTEXT, HISTORY, MESSAGES, SESSION, TEXT, Agent, Refusal, decide
 from .own_calls import ToolCalls
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class Played:
         self._opened: Any = None
         self._called: Callable[..., Any] | None = None
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
-        self._calls = 0
         self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
@@ -61,22 +59,17 @@ class Played:
         if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
-                with self._explained():
-                    value = self._collected(await self._call(messages, context))
-                    return await value if inspect.isawaitable(value) else value
+                return await _in_full(self._collected(await self._call(messages, context)))
 
             return ask
         return self._ask
 
     def _ask(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        with self._explained():
-            value = self._collected(self._call(messages, context))
+        value = self._collected(self._call(messages, context))
         return self._finished(value) if inspect.isawaitable(value) else value
 
     async def _finished(self, value: Any) -> Any:
-        with self._explained():
-            value = self._collected(await value)
-            return await value if inspect.isawaitable(value) else value
+        return await _in_full(self._collected(await value))
 
     def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
         if self._called is None and self._agent.made == "factory":
@@ -129,8 +122,7 @@ class Played:
 
     async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
         self._take(await making)
-        value = self._call(messages, context)
-        return await value if inspect.isawaitable(value) else value
+        return await _in_full(self._call(messages, context))
 
     def _take(self, made: Any) -> None:
         """What a factory made is the agent from now on; nobody else has it."""
@@ -149,7 +141,7 @@ class Played:
         self._called = getattr(owner, decided.method) if decided.method else owner
 
     def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
-        self._calls, self._pieces = self._calls + 1, []
+        self._pieces = []
         gets = self._agent.gets
         latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
         if TEXT in gets and latest != len(messages) - 1:
@@ -159,7 +151,6 @@ class Played:
             TEXT: messages[latest].get("content") if TEXT in gets else "",
             MESSAGES: messages,
             HISTORY: messages[:latest],
-            PAIRS: _pairs(messages[:latest]) if PAIRS in gets else [],
             SESSION: self._session,
             CONTEXT: context,
         }
@@ -170,7 +161,7 @@ class Played:
     def _collected(self, value: Any) -> Any:
         """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
         result. All else as it is."""
-        is_growing, self._pieces = self._is_growing, []
+        is_growing = self._is_growing
         if inspect.isgenerator(value):
             return _joined(value, is_growing, self._pieces)
         if inspect.isasyncgen(value):
@@ -185,31 +176,12 @@ class Played:
 
     @property
     def _is_growing(self) -> bool:
-        return not self._agent.gets.isdisjoint((HISTORY, PAIRS))
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """An error of the first call that may follow from a wrong guess says what was passed."""
-        takes = self._agent.takes
-        try:
-            yield
-        except (TypeError, AttributeError, ValueError) as error:
-            is_like_it = not isinstance(error, ValueError) or type(error).__name__ == "ValidationError"
-            if self._calls <= 1 and takes.guess and is_like_it and not isinstance(error, NotAnAgentError):
-                got = "the latest user message" if TEXT in self._agent.gets else "the list of messages"
-                hint_at(error, f"it was given {got}, since {takes.why}; {takes.guess}")
-            raise
+        return HISTORY in self._agent.gets
 
 
-def _pairs(messages: list[dict[str, Any]]) -> list[list[Any]]:
-    """What user and assistant said, turn by turn."""
-    found: list[list[Any]] = []
-    for message in messages:
-        if message.get("role") == "user":
-            found.append([message.get("content"), None])
-        elif message.get("role") == "assistant" and found and message.get("content"):
-            found[-1][1] = message["content"]
-    return found
+async def _in_full(value: Any) -> Any:
+    """What an async function returns may have to be awaited in turn."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def _entry(agent: Agent) -> Callable[..., Any]:

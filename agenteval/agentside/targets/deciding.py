@@ -1,23 +1,24 @@
 """How a target will be called, decided from what it is and from its signature; nothing of it is called.
 
-By annotation first, by the parameter's name where that is silent; a list of messages where both are. What
-cannot be decided is refused with what to write.
+What is none of the forms in docs/agents.md is refused, with its place and the forms.
 """
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import copy
 import inspect
-import re
+import typing
+from collections import abc
 from functools import partial, partialmethod
 from types import FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..frameworks.memory import shared_memory
 from .faults import contained, describe
 from .finding import Method
-from .module_files import is_installed
-from .signatures import is_async, is_context, misfit, parameters_of
+from .signatures import code_of, is_async, is_context, misfit, parameters_of, place_of, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
     """What knows an object of a framework as ``frameworks.Recognised``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
-PAIRS = "pairs"
 """What a parameter is for: the latest user message; the conversation so far; all before the latest user
 message; the conversation's id; the context."""
 
-METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
 TEXT_NAMES = frozenset(
     ["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"]
 )
@@ -42,12 +41,16 @@ HISTORY_NAMES = frozenset(
 )
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
-MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load|from)(_|$)|factory", re.IGNORECASE)
+_MAKES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
+"""How the name of a function begins that makes an agent."""
+_FORMS = (
+    "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
+    " other parameter (docs/agents.md)"
+)
 _TOLD = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
     HISTORY: "the messages before it",
-    PAIRS: "what was said before it in pairs, [user, assistant]",
     SESSION: "the conversation's id",
     CONTEXT: "ctx",
 }
@@ -68,12 +71,10 @@ class Role(NamedTuple):
 
 
 class Takes(NamedTuple):
-    """The arguments of a call. ``why``: what decided between text and messages, in words; ``guess``: how to
-    say otherwise, where no annotation did."""
+    """The arguments of a call. ``why``: what decided between text and messages, in words."""
 
     roles: tuple[Role, ...]
     why: str = ""
-    guess: str = ""
 
 
 class Agent(NamedTuple):
@@ -104,7 +105,7 @@ class Agent(NamedTuple):
     @property
     def is_forgetful(self) -> bool:
         """It gets one message without what came before, and nothing by which to keep conversations apart."""
-        return TEXT in self.gets and not self.gets & {HISTORY, PAIRS, SESSION}
+        return TEXT in self.gets and not self.gets & {HISTORY, SESSION}
 
     @property
     def is_one_at_a_time(self) -> bool:
@@ -228,8 +229,7 @@ def _plain(target: Any, written: str) -> Agent | Refusal:
     if isinstance(target, Method):
         return _of_class(target.owner, target.name)
     if inspect.isclass(target):
-        method = "__call__" if _defines(target, "__call__") else _chosen(target, written)
-        return method if isinstance(method, Refusal) else _of_class(target, method)
+        return _of_class(target, "__call__") if _defines(target, "__call__") else _no_call(target, written)
     if isinstance(target, MethodType) and not isinstance(target.__self__, (type, ModuleType)):
         return _of_object(target.__self__, target.__name__)
     if isinstance(target, (FunctionType, MethodType, partial)) or _is_like_a_function(target):
@@ -237,10 +237,8 @@ def _plain(target: Any, written: str) -> Agent | Refusal:
     if _defines(type(target), "__call__"):
         return _of_object(target, "__call__")
     if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
-        found = f"the agent is a {type(target).__name__}; expected a function or a class"
-        return Refusal(found, "")
-    method = _chosen(type(target), written)
-    return method if isinstance(method, Refusal) else _of_object(target, method)
+        return Refusal(f"the agent is a {type(target).__name__}; expected a function or a class", "")
+    return _no_call(type(target), written)
 
 
 def _of_framework(target: Any, written: str, recognise: Recognise, has_deps: bool) -> Agent | Refusal | None:
@@ -270,42 +268,41 @@ def _is_like_a_function(target: Any) -> bool:
     return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
+def _no_call(cls: type, written: str) -> Refusal:
+    names = (name for name in dir(cls) if not name.startswith("_"))
+    methods = [name for name in names if inspect.isroutine(inspect.getattr_static(cls, name))]
+    has = f", and has {', '.join(methods[:_MOST_NAMED])}" if methods else ""
+    what = f"the agent is a {cls.__name__}, which has no __call__{has}"
+    named = f"{written}.{methods[0] if methods else 'METHOD'}"
+    return Refusal(what, f"name a method that takes a message, such as target: {named}")
+
+
+_MOST_NAMED = 8
+
+
 def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
     name = _name(function)
     if _makes_an_agent(function, name):
-        return _of_factory(function, name)
-    takes = takes_of(function, name)
+        return Agent(function, "factory", name=name)
+    takes = takes_of(function)
     if isinstance(takes, Refusal):
         return takes
     return Agent(function, "function", "", takes, is_async(function), name)
 
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function takes nothing; or can do without all that it takes, none of which is a message, and
-    is named and annotated as one that makes an object."""
-    parameters = parameters_of(function, all_kinds=True)
-    if not parameters:
-        return parameters == []
+    """Whether a function needs nothing, has no place for what the user said, and says that it makes
+    something."""
+    parameters = parameters_of(function)
+    if parameters is None or any(p.default is p.empty or _is_for_the_user(p) for p in parameters):
+        return False
     makes = getattr(function, "__annotations__", {}).get("return", "")
-    shown = _shown(makes).strip("'\"")
-    is_object = bool(shown) and not _TEXT_ALIKE.fullmatch(shown) and not _PLAIN_VALUE.match(shown)
-    can_do_without = all(p.default is not p.empty for p in parameters)
-    is_talk = any(p.name.strip("_").lower() in TEXT_NAMES | LIST_NAMES for p in parameters)
-    return is_object and can_do_without and not is_talk and bool(MAKES.search(name))
+    is_annotated = not parameters and makes not in ("", None, "None")
+    return makes not in (str, "str") and (is_annotated or is_named_as_maker(name))
 
 
-def _of_factory(function: Callable[..., Any], name: str) -> Agent | Refusal:
-    """A function without parameters is not an agent; it may make one, as its name or annotation says."""
-    makes = getattr(function, "__annotations__", {}).get("return", "")
-    is_annotated = makes not in ("", None, "None", str, "str")
-    if is_annotated or MAKES.search(name):
-        return Agent(function, "factory", name=name)
-    what = f"the agent cannot be called with messages and ctx: {name}()"
-    remedy = (
-        "let it take the user's message; call a function that makes the agent make_…, or annotate what it"
-        " makes; a program that reads its input is a command"
-    )
-    return Refusal(what, remedy)
+def is_named_as_maker(name: str) -> bool:
+    return name.strip("_").partition("_")[0].lower() in _MAKES
 
 
 def _of_class(owner: type, method: str) -> Agent | Refusal:
@@ -318,7 +315,7 @@ def _of_class(owner: type, method: str) -> Agent | Refusal:
     if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
         return Refusal(f"the agent's class {owner.__name__} is abstract: no instance can be made of it", "")
     entry = _unbound(owner, method)
-    takes = takes_of(entry, name)
+    takes = takes_of(entry)
     if isinstance(takes, Refusal):
         return takes
     return Agent(owner, "class", method.replace("__call__", ""), takes, is_async(entry), name)
@@ -327,7 +324,7 @@ def _of_class(owner: type, method: str) -> Agent | Refusal:
 def _of_object(owner: Any, method: str) -> Agent | Refusal:
     name = f"{type(owner).__name__}.{method}" if method != "__call__" else type(owner).__name__
     entry = owner if method == "__call__" else getattr(owner, method)
-    takes = takes_of(entry, name)
+    takes = takes_of(entry)
     if isinstance(takes, Refusal):
         return takes
     why = why_not_copied(owner)
@@ -362,109 +359,100 @@ def _unbound(owner: type, method: str) -> Any:
     return MethodType(found, object()) if inspect.isfunction(found) else getattr(owner, method)
 
 
-# ── which method ─────────────────────────────────────────────────────────────────────────────────
-
-
-def _chosen(cls: type, written: str) -> str | Refusal:
-    """The one method of a class that talks."""
-    name = cls.__name__
-    found = [method for method in METHODS if _is_method(inspect.getattr_static(cls, method, None))]
-    if is_installed(cls):  # what its ``run`` takes is for an adapter to know
-        what = f"the agent is a {name} of {cls.__module__.partition('.')[0]}"
-        return Refusal(what, "write a function that takes messages and calls it, or name its method")
-    if len(found) == 1:
-        return found[0]
-    if found:
-        what = f"the agent {name} has {_listed(found)}: which of them takes a message?"
-        return Refusal(what, f"write target: {' or '.join(f'{written}.{method}' for method in found)}")
-    public = [key for key, value in vars(cls).items() if inspect.isfunction(value) and key[0] != "_"]
-    known = f"; it has {_listed(public[:8])}" if public else ""
-    what = f"the agent class {name} has no __call__, and none of {', '.join(METHODS)}{known}"
-    return Refusal(what, f"write target: {written}.{public[0] if public else 'METHOD'}")
-
-
-def _is_method(found: Any) -> bool:
-    return isinstance(found, (staticmethod, classmethod, partialmethod)) or callable(found)
-
-
-def _listed(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 # ── what it takes ────────────────────────────────────────────────────────────────────────────────
 
 
-def takes_of(function: Callable[..., Any], name: str) -> Takes | Refusal:
-    """What each parameter of a function gets."""
-    parameters = parameters_of(function)
-    if parameters is None:  # it does not say
-        return Takes((Role(MESSAGES), Role(CONTEXT)))
-    extra = {p.name: kind for p in parameters if (kind := _beside(p, function))}
-    wanted = [p for p in parameters if p.name not in extra]
-    required = [p for p in wanted if p.default is p.empty]
-    main = _main(required or wanted, parameters)
+def takes_of(function: Callable[..., Any]) -> Takes | Refusal:
+    """What each parameter of a function gets; one that does not say gets messages and ctx."""
+    every = parameters_of(function)
+    takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
+    parameters = [p for p in every or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    kinds = {p.name: kind for p in parameters if (kind := _kind_beside(p, function))}
+    main = _main(parameters, kinds)
     if main is None:
-        if any(p.kind is p.VAR_POSITIONAL for p in parameters_of(function, all_kinds=True) or ()):
-            return Takes((Role(MESSAGES), Role(CONTEXT)))
-        return _cannot(function, name)
-    extra.pop(main.name, None)
-    has_history = not {HISTORY, PAIRS}.isdisjoint(extra.values())
-    decided = _kind(main, function, has_history)
+        return Takes((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refused(function)
+    kinds.pop(main.name, None)
+    decided = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
     if isinstance(decided, Refusal):
         return decided
-    kind, why, guess = decided
-    for other in required:
-        if other is not main:
-            is_second = other is parameters[1] and not _is_of_the_authors(other, function)
-            if kind == TEXT or CONTEXT in extra.values() or not is_second:
-                return _no_argument(other.name, function, name, main.name)
-            extra[other.name] = CONTEXT
-    if kind == MESSAGES:
-        extra = {key: role for key, role in extra.items() if role != HISTORY or _is_needed(key, parameters)}
-    roles = tuple(_roles(parameters, {**extra, main.name: kind}))
+    kinds[main.name], why = decided
+    needed = [p for p in parameters if p.default is p.empty]
+    if kinds[main.name] == MESSAGES:
+        names = {p.name for p in needed}  # a history that is not needed is among the messages
+        kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in names}
+        kinds.update({p.name: CONTEXT for p in parameters[1:2] if _has_to_be_context(p, kinds)})
+    for each in needed:
+        if each.name not in kinds:
+            return _refused(function, f"there is nothing to pass as {each.name}")
+    roles = tuple(_roles(parameters, kinds))
     places = sum(not role.parameter for role in roles)
-    if shape := misfit(function, places, [role.parameter for role in roles if role.parameter]):
-        return _cannot_be(shape)
-    return Takes(roles, why, guess)
+    if misfit(function, places, [role.parameter for role in roles if role.parameter]):
+        return _refused(function)
+    return Takes(roles, why)
 
 
-def _beside(parameter: inspect.Parameter, function: Any) -> str:
-    """What a parameter gets that is not the message itself; empty for all others."""
-    name = parameter.name.strip("_").lower()
+def _refused(function: Callable[..., Any], why: str = "") -> Refusal:
+    what = f"the agent cannot be called with messages and ctx: {shape_of(function)}{place_of(function)}"
+    return Refusal(f"{what}: {why}" if why else what, _FORMS)
+
+
+def _bare_name(parameter: inspect.Parameter) -> str:
+    return parameter.name.strip("_").lower()
+
+
+def _kind_beside(parameter: inspect.Parameter, function: Any) -> str:
+    """What a parameter gets that is not for what the user says now; empty for all others."""
     if is_context(parameter):
         return CONTEXT
-    text, messages = _admits(parameter.annotation, function)
-    if name in SESSION_NAMES and text is not False:
+    admitted, name = _admitted(parameter, function), _bare_name(parameter)
+    if name in SESSION_NAMES and (admitted is None or TEXT in admitted):
         return SESSION
-    if name not in HISTORY_NAMES or messages is False:
-        return ""
-    items = re.search(r"\[\W*(?:typing\.)?(tuple|list|str)\b", _shown(parameter.annotation), re.IGNORECASE)
-    if items is None:
-        return HISTORY
-    return "" if items[1].lower() == "str" else PAIRS  # as user interfaces had them before they had messages
+    return HISTORY if name in HISTORY_NAMES and (admitted is None or MESSAGES in admitted) else ""
 
 
-def _is_of_the_authors(parameter: inspect.Parameter, function: Any) -> bool:
-    """Whether a second parameter is for something else than a context, and says so."""
-    text, messages = _admits(parameter.annotation, function)
-    is_basic = getattr(parameter.annotation, "__module__", "") == "builtins"
-    return parameter.kind is parameter.KEYWORD_ONLY or bool(text or messages or is_basic)
+def _main(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> inspect.Parameter | None:
+    """The parameter that what the user says is for."""
+    others = [p for p in parameters if p.name not in kinds]
+    required = [p for p in others if p.default is p.empty]
+    named = [p for p in required or others if _is_for_the_user(p)]
+    histories = [p for p in parameters if kinds.get(p.name) == HISTORY]
+    return next(iter((*named, *(required or histories or others))), None)
 
 
-def _main(wanted: list[inspect.Parameter], every: list[inspect.Parameter]) -> inspect.Parameter | None:
-    """The parameter that what the user said is for."""
-    by_name = [p for p in wanted if p.name.strip("_").lower() in TEXT_NAMES | LIST_NAMES]
-    by_place = [p for p in wanted if p.kind is not p.KEYWORD_ONLY] or wanted
-    histories = [p for p in every if p.name.strip("_").lower() in HISTORY_NAMES]
-    return next(iter(by_name or by_place or histories or every), None)
+def _is_for_the_user(parameter: inspect.Parameter) -> bool:
+    return _bare_name(parameter) in TEXT_NAMES | LIST_NAMES
 
 
-def _is_needed(name: str, parameters: list[inspect.Parameter]) -> bool:
-    return any(p.name == name and p.default is p.empty for p in parameters)
+def _has_to_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
+    """Whether a second parameter has to be given, and neither its name nor an annotation says what it is."""
+    says_nothing = second.annotation is second.empty and second.name not in kinds
+    is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
+    return says_nothing and is_needed and CONTEXT not in kinds.values()
 
 
-def _roles(parameters: list[inspect.Parameter], kinds: dict[str, str]) -> Iterator[Role]:
+def _text_or_messages(
+    parameter: inspect.Parameter, function: Any, *, has_history: bool
+) -> tuple[str, str] | Refusal:
+    """Whether a parameter gets the text of a message or all messages, and why."""
+    admitted, written = _admitted(parameter, function), parameter.name
+    if admitted is not None:
+        shown = f"{written}: {_shown(parameter.annotation)}"
+        if not admitted:
+            return _refused(function, f"{shown} is neither a text nor a list of messages, which are dicts")
+        both = ", which takes both" if len(admitted) > 1 else ""
+        return (MESSAGES if MESSAGES in admitted else TEXT), shown + both
+    if _bare_name(parameter) in TEXT_NAMES:
+        return TEXT, f"it is named {written}"
+    if _bare_name(parameter) in LIST_NAMES:
+        return MESSAGES, f"it is named {written}"
+    if isinstance(_annotation_of(parameter, function), str):
+        return _refused(function, f"{written}: {_shown(parameter.annotation)} cannot be read by this Python")
+    if has_history:
+        return TEXT, f"{written} has a history beside it"
+    return MESSAGES, f"nothing says what {written} is"
+
+
+def _roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:
     """By position as long as nothing is left out before it, by name after that."""
     is_by_name = False
     for parameter in parameters:
@@ -475,118 +463,55 @@ def _roles(parameters: list[inspect.Parameter], kinds: dict[str, str]) -> Iterat
         yield Role(kinds[parameter.name], parameter.name if by_name else "")
 
 
-def _kind(parameter: inspect.Parameter, function: Any, has_history: bool) -> tuple[str, str, str] | Refusal:
-    """Whether a parameter gets the text of a message or all messages; why; and how to say otherwise."""
-    written = parameter.name
-    name = written.strip("_").lower()
-    text, messages = _admits(parameter.annotation, function)
-    shown = _shown(parameter.annotation)
-    if text is True and messages is not True:
-        return TEXT, f"{written}: {shown}", ""
-    if messages is True:
-        both = ", which takes both" if text else ""
-        is_of_others = "[" in shown and not _DICTS.search(shown)
-        return MESSAGES, f"{written}: {shown}{both}", _AS_DICTS if is_of_others else ""
-    as_list, as_text = f"annotate {written} `list` to get all messages", f"annotate {written} `str` to get it"
-    if name in LIST_NAMES and not (has_history and name in HISTORY_NAMES):
-        return MESSAGES, f"it is named {written}", ""
-    if text is False and messages is False:
-        what = (
-            f"the agent's parameter {written} is annotated {shown}: agenteval has texts and lists of messages"
-        )
-        return Refusal(what, "name a function of one `str`, the user's message, that calls it")
-    if name in TEXT_NAMES:
-        return TEXT, f"it is named {written}", as_list
-    if has_history:
-        return TEXT, f"{written} has a history beside it", as_list
-    return MESSAGES, f"nothing says what {written} is", f"{as_text.replace('it', 'the latest text alone')}"
-
-
-def _cannot(function: Any, name: str) -> Refusal:
-    return _cannot_be(misfit(function, 2) or f"{name}()")
-
-
-def _cannot_be(shape: str) -> Refusal:
-    what = f"the agent cannot be called with messages and ctx: {shape}"
-    remedy = "let it take messages, or messages and ctx, by position; give other parameters a default"
-    return Refusal(what, remedy)
-
-
-def _no_argument(parameter: str, function: Any, name: str, main: str) -> Refusal:
-    shape = misfit(function, 0) or name
-    what = (
-        f"the agent cannot be called with messages and ctx: {shape}: there is nothing to pass as {parameter}"
-    )
-    remedy = f"give {parameter} a default, or name a function of {main} alone that calls it"
-    return Refusal(what, remedy)
-
-
 # ── annotations ──────────────────────────────────────────────────────────────────────────────────
 
-_DICTS = re.compile(r"\[.*(dict|Dict|Mapping|Any|Param)\b")
-_AS_DICTS = "messages are dicts in OpenAI's format: name a function that converts them"
-_TEXT_ALIKE = re.compile(r"(typing\.)?(Optional\[str\]|str|str *\| *None|None *\| *str|Annotated\[str,.*\])")
-_PLAIN_VALUE = re.compile(
-    r"(\w+\.)*(None|Any|object|dict|Dict|Mapping|int|float|bool|list|List|(Async)?(Iterator|Generator))\b"
-)
-"""Annotations of what is no object of the author's."""
-_LIST_ALIKE = re.compile(r"(\w+\.)*(list|List|Sequence|MutableSequence|Iterable|Collection)\b.*", re.DOTALL)
+_LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable)
 
 
-def _admits(annotation: Any, function: Any) -> tuple[bool | None, bool | None]:
-    """Whether an annotation admits a text, and a list of messages; ``None``: it does not say."""
-    if annotation is inspect.Parameter.empty:
-        return None, None
-    if isinstance(annotation, str):
-        annotation = _evaluated(annotation, function)
-        if isinstance(annotation, str):
-            text = annotation.strip().strip("'\"")
-            is_text, is_list = bool(_TEXT_ALIKE.fullmatch(text)), bool(_LIST_ALIKE.fullmatch(text))
-            return (is_text, is_list) if is_text or is_list else (None, None)
-    return _type_admits(annotation)
+class _Names(dict):  # type: ignore[type-arg]
+    """Those of a module, where a name that only a type checker knows may be anything."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, getattr(typing, name, Any))
 
 
-def _evaluated(annotation: str, function: Any) -> Any:
-    """What the annotation of a module with ``from __future__ import annotations`` stands for; itself, where
-    that is not there when the program runs."""
-    inner = inspect.unwrap(getattr(function, "__func__", function))
-    inner = inner.func if isinstance(inner, partial) else inner
-    inner = inner if hasattr(inner, "__globals__") else getattr(type(inner), "__call__", inner)  # noqa: B004
-    try:
-        with contained():
-            return eval(annotation, dict(getattr(inner, "__globals__", {})))
-    except Exception:
-        return annotation
+def _admitted(parameter: inspect.Parameter, function: Any) -> frozenset[str] | None:
+    """Which of text and messages an annotation admits; ``None``: it does not say."""
+    annotation = _annotation_of(parameter, function)
+    return None if annotation is parameter.empty else _admits(annotation)
 
 
-def _type_admits(annotation: Any) -> tuple[bool | None, bool | None]:
-    if hasattr(annotation, "__metadata__"):  # Annotated
-        return _type_admits(annotation.__origin__)
-    if hasattr(annotation, "__supertype__"):  # NewType
-        return _type_admits(annotation.__supertype__)
-    if type(annotation).__name__ == "TypeAliasType":
-        return _type_admits(annotation.__value__)
-    origin = getattr(annotation, "__origin__", None)
-    if origin is Union or type(annotation).__name__ == "UnionType":
-        found = [_type_admits(each) for each in annotation.__args__ if each is not type(None)]
-        return _either(text for text, _ in found), _either(messages for _, messages in found)
-    if annotation is Any or annotation is object or type(annotation).__name__ == "TypeVar":
-        return None, None
+def _annotation_of(parameter: inspect.Parameter, function: Any) -> Any:
+    """What an annotation stands for; a text where this Python cannot read it."""
+    annotation, names = parameter.annotation, _Names(getattr(code_of(function), "__globals__", {}))
+    with contextlib.suppress(Exception):
+        for _ in range(2):  # quoted, in a module with ``from __future__ import annotations``
+            if isinstance(annotation, str):
+                with contained():
+                    annotation = eval(annotation, {}, names)
+    return annotation
+
+
+def _admits(annotation: Any) -> frozenset[str] | None:
+    for name in ("__metadata__", "__supertype__", "__value__"):  # Annotated, NewType, an alias
+        if hasattr(annotation, name):
+            return _admits(getattr(annotation, name.replace("metadata", "origin")))
+    origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
+    if origin is typing.Union or type(annotation).__name__ == "UnionType":
+        found = [_admits(each) for each in args if each is not type(None)]
+        return frozenset().union(*filter(None, found)) or (None if None in found else frozenset())
     cls = origin or annotation
-    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
-        return None, None
+    if cls in (object, Any) or not isinstance(cls, type):
+        return None
     if issubclass(cls, str):
-        return True, False
-    try:
-        takes_list = issubclass(list, cls)
-    except TypeError:  # a TypedDict
-        takes_list = False
-    return False, takes_list
+        return frozenset([TEXT])
+    return frozenset([MESSAGES] if cls in _LISTS and all(map(_are_messages, args)) else [])
 
 
-def _either(found: Iterable[bool | None]) -> bool | None:
-    values = list(found)
-    return True if True in values else None if None in values else False
+def _are_messages(items: Any) -> bool:
+    """Whether items of a list may be messages by their annotation."""
+    cls = getattr(items, "__origin__", items)
+    return cls in (object, Any) or not isinstance(cls, type) or issubclass(cls, abc.Mapping)
 
 
 def _shown(annotation: Any) -> str:

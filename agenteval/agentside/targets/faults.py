@@ -85,12 +85,9 @@ def fault_of(error: BaseException) -> Fault:
     if causes and all(map(_tells_of_infrastructure, causes)):
         return Fault(describe(causes[0]), "infrastructure", any(map(_is_final, causes)))
     timed_out = all(map(is_timeout, causes))
-    hint = getattr(causes[0], _HINT, "")
-    text = describe(causes[0]) + (f" — {hint}" if hint else "")
-    return Fault(text, "timeout" if timed_out else "exception")
+    return Fault(describe(causes[0]), "timeout" if timed_out else "exception")
 
 
-_HINT = "_agenteval_hint"
 _PARTIAL = "agenteval_partial"
 """The attribute of an exception with what came before it. Adapters of frameworks set it."""
 
@@ -107,12 +104,6 @@ def partial_of(error: BaseException) -> Any:
                 return partial
         found = found.__cause__ or found.__context__
     return None
-
-
-def hint_at(error: BaseException, text: str) -> None:
-    """What may lie behind an exception of the agent's, to be said with it."""
-    with contextlib.suppress(Exception):
-        setattr(error, _HINT, text)
 
 
 def _tells_of_infrastructure(error: BaseException) -> bool:

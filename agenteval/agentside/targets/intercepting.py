@@ -59,9 +59,9 @@ class Intercepts:
         self._added()
 
     @property
-    def names(self) -> frozenset[str]:
-        """The tools."""
-        return frozenset(self._sources)
+    def names(self) -> tuple[str, ...]:
+        """The tools, as the author names them."""
+        return tuple(self._sources)
 
     def _added(self) -> list[str]:
         """The tools that were found in a module that was not loaded before."""

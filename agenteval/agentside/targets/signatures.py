@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import partial
+from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,20 +15,25 @@ if TYPE_CHECKING:
 _CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
 
 
-def parameters_of(function: Callable[..., Any], *, all_kinds: bool = False) -> list[inspect.Parameter] | None:
-    """The parameters that can be given one value each (or all of them); ``None`` if it does not say."""
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """``None`` if it does not say."""
+    signature = _signature_of(function)
+    return list(signature.parameters.values()) if signature else None
+
+
+def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -> inspect.Signature | None:
+    """``is_outermost``: what a decorator wraps is the decorator's business."""
     try:
-        found = list(inspect.signature(function).parameters.values())
+        return inspect.signature(function, follow_wrapped=not is_outermost)
     except (TypeError, ValueError):
         return None
-    return found if all_kinds else [p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 def takes_context(function: Callable[..., Any]) -> bool:
     """Whether ``function`` is called with a context as its second argument: if it has a second parameter
     that is not an option of its own, or if it does not say. An option has a default, and neither name nor
     annotation tells of a context."""
-    parameters = parameters_of(function, all_kinds=True)
+    parameters = parameters_of(function)
     if parameters is None:
         return True
     places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -42,16 +50,35 @@ def is_context(parameter: inspect.Parameter) -> bool:
 
 def misfit(function: Callable[..., Any], arguments: int, by_name: Iterable[str] = ()) -> str:
     """The signature of ``function`` if it cannot be called with so many arguments by position and these by
-    name; empty if it can, or if it does not say. What a decorator wraps is the decorator's business."""
-    try:
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return ""
-    try:
-        signature.bind(*range(arguments), **dict.fromkeys(by_name))
-    except TypeError:
-        return f"{getattr(function, '__name__', type(function).__name__)}{signature}"
+    name; empty if it can, or if it does not say."""
+    if signature := _signature_of(function, is_outermost=True):
+        try:
+            signature.bind(*range(arguments), **dict.fromkeys(by_name))
+        except TypeError:
+            return shape_of(function)
     return ""
+
+
+def shape_of(function: Callable[..., Any]) -> str:
+    """``answer(message, user)``: the signature of what can be called."""
+    signature = _signature_of(function, is_outermost=True) or _signature_of(function)
+    return f"{getattr(function, '__name__', type(function).__name__)}{signature or '(…)'}"
+
+
+def code_of(function: Any) -> Any:
+    """The function that is called in the end, inside decorators that say what they wrap, a partial, a bound
+    method or an object that can be called; what is none of these as it is."""
+    inner = inspect.unwrap(getattr(function, "__func__", function))
+    if isinstance(inner, partial):
+        return code_of(inner.func)
+    of_objects = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
+    return inner if isinstance(inner, FunctionType) else inspect.unwrap(of_objects)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """`` (agent.py:12)``: where a function is written; empty if that is not known."""
+    code = getattr(code_of(function), "__code__", None)
+    return f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
 
 
 def is_async(function: Callable[..., Any]) -> bool:

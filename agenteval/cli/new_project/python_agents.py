@@ -15,10 +15,9 @@ from typing import NamedTuple
 from agenteval.agentside.targets.deciding import (
     HISTORY_NAMES,
     LIST_NAMES,
-    MAKES,
-    METHODS,
     SESSION_NAMES,
     TEXT_NAMES,
+    is_named_as_maker,
 )
 from agenteval.cli.new_project.programs import json_object
 from agenteval.files.plain_files import read_file
@@ -53,7 +52,8 @@ _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
 """Parameters that are for what a user said, whatever their function is called."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
-_NAMES_OF_AGENTS = frozenset((*METHODS, "agent", "bot", "assistant", "graph", "app", "complete"))
+_METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
+_NAMES_OF_AGENTS = frozenset((*_METHODS, "agent", "bot", "assistant", "graph", "app", "complete"))
 
 
 class PythonAgent(NamedTuple):
@@ -241,7 +241,7 @@ def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str
             names[node.name] = made
         if node.name.startswith("_"):
             return
-        if made and MAKES.search(node.name) and not _required(node.args):
+        if made and is_named_as_maker(node.name) and not _required(node.args):
             yield node.name, _framework_of(made)
         elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
             yield node.name, f"a function of {takes}"
@@ -249,7 +249,7 @@ def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str
         if node.bases and (base := _path_of(node.bases[0], names)):
             names[node.name] = base
         if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
-            yield node.name, f"a class with {method}"
+            yield f"{node.name}.{method}".replace(".__call__", ""), f"a class with {method}"
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
@@ -321,5 +321,5 @@ def _talking_method(owner: ast.ClassDef) -> str:
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if owner.name.startswith("_") or ("__init__" in methods and _required(methods["__init__"].args)[1:]):
         return ""
-    found = [name for name in ("__call__", *METHODS) if name in methods]
+    found = [name for name in ("__call__", *_METHODS) if name in methods]
     return found[0] if len(found) == 1 and _takes(methods[found[0]], 1) else ""
