@@ -226,6 +226,25 @@ def test_a_mistake_of_the_author_is_one_again(project: Project) -> None:
     assert "which is not mocked" in project.results()["summary"]["author_errors"][0]
 
 
+FRAMEWORK = """
+def agent(messages, ctx):
+    call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    listed = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    return {"messages": [*messages, *listed], "unknown_tools": ["look_up"], "lists_tools": True}
+"""
+
+
+def test_what_a_framework_knows_of_its_calls_is_recorded(project: Project) -> None:
+    """Nobody else answers a call that it left open, nor one of a tool that it does not have."""
+    judged_project(project, [scenario("open", "One.")], "metrics: []\n", FRAMEWORK)
+    recorded = record(project)
+    before = results(project)
+    (call,) = _turns(before, "open")[0]["tool_calls"]
+    assert call["name"] == "look_up"
+    (project.root / "agent.py").unlink()
+    assert_same(project, recorded, before, replay(project))
+
+
 # ── nothing is asked ─────────────────────────────────────────────────────────────────────────────
 
 WATCH = """
