@@ -84,7 +84,7 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-def _is_false(value: bool) -> bool:
+def _is_false(value: int) -> bool:
     return not value
 
 
@@ -138,11 +138,11 @@ class Asked(Value):
     hash: Annotated[str, Field(exclude_if=_is_empty)] = ""
     system: Annotated[str, Field(exclude_if=_is_empty)] = ""
     prompt: Annotated[str, Field(exclude_if=_is_empty)] = ""
-    record: int = 0
+    record: Annotated[int, Field(exclude_if=_is_false)] = 0
     model: str = ""
     scripted: bool = False
     answer: dict[str, Any] | None = None
-    error: str = ""
+    error: Annotated[str, Field(exclude_if=_is_empty)] = ""
 
     @property
     def for_journal(self) -> Asked | None:

@@ -11,7 +11,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
 
 from agenteval import __version__
 from agenteval.adapters.traffic.answers import hash_of
@@ -34,21 +36,38 @@ _AS_IT_WAS = "as_it_was"
 _FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
 
 
-class Header(NamedTuple):
+class Header(BaseModel):
     """What a recording was made of: hashes of scenarios and prompts by name, to tell what has changed; and
     what stands in it for secrets."""
 
-    scenarios: Mapping[str, str]
-    prompts: Mapping[str, str]
-    agenteval: str = __version__
-    placeholders: tuple[str, ...] = ()
-    marked: Mapping[str, tuple[str, ...]] = {}
+    kind: Literal["header"]
+    format: int | None = None
+    agenteval: str = ""
+    scenarios: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    stand_ins: tuple[str, ...] = ()
+    marked: dict[str, tuple[str, ...]] = {}
     """By agent, what stands for the secrets that its author marked."""
+
+
+class Entry(BaseModel, extra="allow"):
+    """A question, the number of times that it was asked there before, and its answer: all other keys."""
+
+    sample: str = ""
+    role: str
+    metric: str = ""
+    turn: int | None = None
+    hash: str
+    n: int
+    request: dict[str, Any]
 
 
 def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Header:
     texts = {scenario.id: json.dumps(content_of(scenario), sort_keys=True) for scenario in scenarios}
-    return Header({name: hash_of(text)[:_HASH] for name, text in texts.items()}, dict(prompts))
+    hashes = {name: hash_of(text)[:_HASH] for name, text in texts.items()}
+    return Header(
+        kind="header", format=FORMAT, agenteval=__version__, scenarios=hashes, prompts=dict(prompts)
+    )
 
 
 class Spot(NamedTuple):
@@ -150,7 +169,7 @@ class Recorder:
         except OSError as error:
             what = f"--record: {self.path} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what)) from None
-        head = {"kind": "header", "format": FORMAT, **self._header._asdict()}
+        head = self._header.model_dump(exclude={"stand_ins", "marked"})
         self._line({**head, "stand_ins": self._placeholders.values, "marked": self._marked})
 
     def _exists(self) -> AuthorError:
@@ -203,15 +222,15 @@ class Player:
         self._header = played.header
         # What `ReplayEnviron` put in is none.
         known = [each for each in secrets if MASK not in each]
-        self._secrets = _Secrets(masking(known, played.header.placeholders), marked)
+        self._secrets = _Secrets(masking(known, played.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
-        self._entries: dict[tuple[Spot, str, int], Mapping[str, Any]] = {}
+        self._answers: dict[tuple[Spot, str, int], Mapping[str, Any]] = {}
         self._requests: dict[Spot, list[Any]] = {}
         self._asked: Counter[tuple[Spot, str]] = Counter()
         for entry in played.entries:
-            spot = Spot(entry.get("sample", ""), entry["role"], entry.get("metric", ""), entry.get("turn"))
-            self._entries.setdefault((spot, entry["hash"], entry["n"]), entry)
-            self._requests.setdefault(spot, []).append(entry["request"])
+            spot = Spot(entry.sample, entry.role, entry.metric, entry.turn)
+            self._answers.setdefault((spot, entry.hash, entry.n), entry.model_extra or {})
+            self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: Header) -> None:
         """Compares what is to be run with what was recorded, to be told with a miss."""
@@ -219,7 +238,7 @@ class Player:
 
     def has_next(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there once more than it has been answered by now."""
-        return self._next(spot, request) in self._entries
+        return self._next(spot, request) in self._answers
 
     def _next(self, spot: Spot, request: Any) -> tuple[Spot, str, int]:
         """The question, in the recording's words."""
@@ -232,9 +251,9 @@ class Player:
         if that was not asked, or less often."""
         key = self._next(spot, request)
         self._asked[key[:2]] += 1
-        entry = self._entries.get(key)
-        as_it_is = entry is None or entry.get(_AS_IT_WAS)
-        found: Mapping[str, Any] | None = entry if as_it_is else within(entry, self._secrets.restore)
+        answer = self._answers.get(key)
+        as_it_is = answer is None or answer.get(_AS_IT_WAS)
+        found: Mapping[str, Any] | None = answer if as_it_is else within(answer, self._secrets.restore)
         return found
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
@@ -246,7 +265,7 @@ class Player:
     def _miss(self, spot: Spot, request: Any) -> AuthorError:
         spot, digest, _ = self._next(spot, request)
         recorded = self._requests.get(spot, [])
-        if (spot, digest, 0) in self._entries:
+        if (spot, digest, 0) in self._answers:
             why = "it was asked fewer times"
         elif recorded:
             now = within(request, self._secrets.hide)
@@ -313,49 +332,40 @@ class Played(NamedTuple):
 
     path: Path
     header: Header
-    entries: list[dict[str, Any]]
+    entries: Sequence[Entry]
 
 
 def read_recording(path: Path) -> Played:
     """Raises ``AuthorError`` if the file is not a recording that this version can read."""
     try:
-        lines = read_file(path).decode("utf-8").split("\n")
+        lines = read_file(path).split(b"\n")
     except OSError as error:
         raise AuthorError(Problem(f"--replay: {path} cannot be read: {error.strerror}")) from None
-    except UnicodeDecodeError:
-        raise _no_recording(path, 1) from None
-    entries = []
+    header: Header | None = None
+    entries: list[Entry] = []
     for number, line in enumerate(lines, 1):
         try:
-            entry = json.loads(line) if line else None
-        except ValueError:
-            # The last line of a run that was killed may be torn; what it said is a miss.
-            if number == len(lines):
+            if header is None:
+                header = _header(path, json.loads(line))
+            elif line:
+                entries.append(Entry.model_validate(json.loads(line)))
+        except (ValueError, RecursionError):
+            # The last line of a run that was killed may be torn; what it held is a miss.
+            if header and number == len(lines):
                 break
-            raise _no_recording(path, number) from None
-        if entry is not None:
-            entries.append(entry)
-    return _checked(path, entries)
+            remedy = "make one with: agenteval run --record FILE"
+            what = "this is not a recording of a run"
+            raise AuthorError(Problem(what, remedy, Place(str(path), number))) from None
+    assert header is not None
+    return Played(path, header, entries)
 
 
-def _checked(path: Path, entries: list[Any]) -> Played:
-    if not entries or not isinstance(entries[0], dict) or entries[0].get("kind") != "header":
-        raise _no_recording(path, 1)
-    head, *answers = entries
-    if head.get("format") != FORMAT:
-        what = f"--replay: {path} has format {head.get('format')}, and this version reads {FORMAT}"
+def _header(path: Path, line: Any) -> Header:
+    header = Header.model_validate(line)
+    if header.format != FORMAT:
+        what = f"--replay: {path} has format {header.format}, and this version reads {FORMAT}"
         raise AuthorError(Problem(what, "record it again with --record"))
-    for number, answer in enumerate(answers, 2):
-        if not isinstance(answer, dict) or not {"role", "hash", "n", "request"} <= answer.keys():
-            raise _no_recording(path, number)
-    names = (head.get("scenarios") or {}, head.get("prompts") or {}, str(head.get("agenteval", "")))
-    marked = {str(name): tuple(each) for name, each in (head.get("marked") or {}).items()}
-    return Played(path, Header(*names, tuple(head.get("stand_ins") or ()), marked), answers)
-
-
-def _no_recording(path: Path, line: int) -> AuthorError:
-    remedy = "make one with: agenteval run --record FILE"
-    return AuthorError(Problem("this is not a recording of a run", remedy, Place(str(path), line)))
+    return header
 
 
 class ReplayEnviron(dict[str, str]):
