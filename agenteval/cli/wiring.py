@@ -195,9 +195,10 @@ class Resources:
     def _make_model(self, chosen: ModelConfig, role: ModelRole) -> ChatModel:
         from agenteval.adapters.models import Shared, make_model
         from agenteval.adapters.models.capabilities import Capabilities
+        from agenteval.adapters.models.pool import ModelPool
 
         if self._llm is None:
-            pool = self.traffic.pool(self.config.concurrency)
+            pool = ModelPool(self.config.concurrency)
             self._llm = Shared(pool, Capabilities(), self.tell, self.limits())
         return make_model(
             chosen,

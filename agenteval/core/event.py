@@ -13,7 +13,7 @@ from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
@@ -84,7 +84,7 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-def _is_false(value: bool) -> bool:
+def _is_false(value: int) -> bool:
     return not value
 
 
@@ -92,7 +92,7 @@ def _is_zero(value: int) -> bool:
     return not value
 
 
-def _is_empty(value: dict[str, Any]) -> bool:
+def _is_empty(value: dict[str, Any] | str) -> bool:
     return not value
 
 
@@ -125,35 +125,35 @@ class Scored(Value):
     items: tuple[ScoreItem, ...]
 
 
-class Answered(Value):
-    """A language model answered a judge, or the grouping. ``asked``: the hash of all that the answer may
-    depend on (model, prompts, record, the answer's shape, epoch); ``answer``: what it said, and who. For who
-    judges the run anew; reports are made without it. ``key`` is ``None`` for the grouping."""
-
-    type: Literal["answered"] = "answered"
-    key: SampleKey | None = None
-    asked: str
-    answer: dict[str, Any]
-
-
 class Asked(Value):
-    """A judge, or the grouping, was asked by a model call, and answered, or failed to (``error``). For people
-    who look at one conversation: it is kept beside the journal, and no report is made of it. ``turn`` counts
-    from 0, ``None``: the whole. ``record``: with how many characters of the ``prompt`` other requests begin,
-    too. ``model``: who answered."""
+    """A judge, or the grouping (``key`` is ``None``), was asked by a model call, and answered, or failed to
+    (``error``). No report is made of it. ``turn`` counts from 0, ``None``: the whole. ``model``: who answers.
+    ``record``: with how many characters of the ``prompt`` other requests begin, too.
+
+    A file of its own keeps this for people who look at one conversation. The journal keeps the answers that
+    may be taken again, for who judges the run anew. ``hash``: of all that such an answer may depend on: the
+    model, prompts, record, the answer's shape, epoch."""
 
     type: Literal["asked"] = "asked"
     key: SampleKey | None = None
     role: str
     metric: str
     turn: int | None = None
-    system: str
-    prompt: str
-    record: int = 0
+    hash: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    system: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    prompt: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    record: Annotated[int, Field(exclude_if=_is_false)] = 0
     model: str = ""
     scripted: bool = False
     answer: dict[str, Any] | None = None
-    error: str = ""
+    error: Annotated[str, Field(exclude_if=_is_empty)] = ""
+
+    @property
+    def for_journal(self) -> Asked | None:
+        """Without the texts; ``None``: an answer that nobody may take again."""
+        if self.answer is None or not self.hash:
+            return None
+        return self.model_copy(update={"system": "", "prompt": "", "record": 0})
 
 
 class Reconsidered(Value):
@@ -246,7 +246,6 @@ Event: TypeAlias = Annotated[
     | SampleStarted
     | TurnFinished
     | Scored
-    | Answered
     | Asked
     | SampleFinished
     | Reconsidered

@@ -171,7 +171,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
         shape = "".join(map(_kind, secret))
         random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
         for _ in range(_TRIES):
-            drawn = "".join(random.choice(_LIKE.get(kind, kind)) for kind in shape)
+            drawn = alike(secret, random)
             if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
                 break
         taken.add(fold(drawn))
@@ -187,6 +187,11 @@ _LIKE = {
     _SMALL: ascii_lowercase.replace("e", ""),
     _CAPITAL: ascii_uppercase.replace("E", ""),
 }
+
+
+def alike(text: str, random: Random) -> str:
+    """Other letters and digits in the place of those of the text."""
+    return "".join(random.choice(_LIKE.get(kind, kind)) for kind in map(_kind, text))
 
 
 def _kind(char: str) -> str:

@@ -81,7 +81,7 @@ class AskedFile:
         for name, text in zip(names, texts, strict=True):
             if name not in self._known:
                 yield from self._text(name, text)
-        fields = event.model_dump(mode="json", exclude=_TEXTS, exclude_defaults=True)
+        fields = event.model_dump(mode="json", exclude=_APART, exclude_defaults=True)
         yield _json({"asked": {"system": names[0], "prompt": names[1:]}, **fields})
 
     def _text(self, name: str, text: str) -> Iterator[str]:
@@ -95,7 +95,7 @@ class AskedFile:
             yield _json({"text": name, "of": [_name(piece) for piece in _pieces(text)]})
 
 
-_TEXTS = {"type", "system", "prompt"}
+_APART = {"type", "hash", "system", "prompt"}
 _json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 

@@ -21,7 +21,6 @@ from pydantic import TypeAdapter, ValidationError
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.event import (
     SCHEMA_VERSION,
-    Answered,
     Asked,
     Event,
     Reconsidered,
@@ -75,7 +74,7 @@ class EventLog:
             self(event)
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Answered | Asked):
+        if isinstance(event, Asked):
             return  # no report is made of it
         self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
 
@@ -117,10 +116,11 @@ class Journal:
         return journal
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            return  # kept in a file of its own
+        kept = event.for_journal if isinstance(event, Asked) else event
+        if kept is None:
+            return
         self._syncs.check()
-        data = memoryview((to_json(event) + "\n").encode())
+        data = memoryview((to_json(kept) + "\n").encode())
         while data:
             data = data[self._file.write(data) :]
         if isinstance(event, SampleFinished | Reconsidered):

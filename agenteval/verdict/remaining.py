@@ -114,7 +114,7 @@ def _called(sources: Mapping[str, str]) -> dict[str, str]:
 
 
 def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iterator[str]:
-    before, after = ({scenario.id: _said(scenario) for scenario in each} for each in (then, now))
+    before, after = ({scenario.id: content_of(scenario) for scenario in each} for each in (then, now))
     for name in (*before, *(name for name in after if name not in before)):
         if name not in after:
             yield f"the scenario '{name}' is no longer there"
@@ -124,7 +124,8 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
             yield f"the scenario '{name}' has changed: {', '.join(parts)}"
 
 
-def _said(scenario: Scenario) -> dict[str, Any]:
+def content_of(scenario: Scenario) -> dict[str, Any]:
+    """What a scenario says, wherever it is written."""
     return scenario.model_dump(mode="json", exclude=_NOT_SAID)
 
 

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agenteval.core.event import (
-    Answered,
     Asked,
     CallsSeen,
     Event,
@@ -99,7 +98,7 @@ class Retained:
                 self._rest.append(event)
             case Reconsidered():
                 self._again.setdefault(event.key, []).append(event)
-            case Answered() | Asked():
+            case Asked():
                 """No report is made of it."""
             case _:
                 self._rest.append(event)

@@ -203,7 +203,7 @@ def test_scripted_and_cached_judges_do_not_wait() -> None:
         return found
 
     asked = doors("openai/x", "judge")
-    assert asked.index("CachedModel") < asked.index("CircuitModel") < asked.index("LeadingModel")
+    assert asked.index("AnsweredModel") < asked.index("CircuitModel") < asked.index("LeadingModel")
     assert "LeadingModel" not in doors("scripted/x.yaml", "judge")
     assert "LeadingModel" not in doors("openai/x", "user")
 

@@ -12,7 +12,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.models.cache import CachedModel, ReplyCache
+from agenteval.adapters.traffic.answers import AnsweredModel, Question, identity_of
+from agenteval.adapters.traffic.cache import CachedAnswers
 from agenteval.conversation import current_sample
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import UnreadableReplyError
@@ -46,16 +47,24 @@ REQUEST = ModelRequest("judge", "system", "prompt", Answer, Subject(scenario="a"
 CONFIG = ModelConfig(model="openai/gpt-5-mini")
 
 
-def kept(folder: Path, model: Any, config: ModelConfig = CONFIG, **more: Any) -> CachedModel:
-    told: list[str] = more.pop("told", [])
-    return CachedModel(model, config, ReplyCache(folder, notice=told.append, redact=_same), **more)
+def kept(
+    folder: Path,
+    model: Any,
+    config: ModelConfig = CONFIG,
+    *,
+    told: list[str] | None = None,
+    redact: Any = None,
+) -> AnsweredModel:
+    notice = ([] if told is None else told).append
+    cache = CachedAnswers(folder, notice=notice, redact=redact or _same)
+    return AnsweredModel(model, [cache], identity_of(config))
 
 
 def _same(text: str) -> str:
     return text
 
 
-def ask(model: CachedModel, request: ModelRequest = REQUEST, *, epoch: int | None = None) -> ModelReply:
+def ask(model: AnsweredModel, request: ModelRequest = REQUEST, *, epoch: int | None = None) -> ModelReply:
     async def asked() -> ModelReply:
         if epoch is not None:
             current_sample.enter(SampleKey(scenario="a", agent="b", epoch=epoch))
@@ -168,10 +177,11 @@ def test_an_entry_of_another_question_is_a_miss(tmp_path: Path) -> None:
     real = FakeModel({"text": "yes"})
     ask(kept(tmp_path, real))
     path = entry_of(tmp_path)
-    elsewhere = path.with_name("f" * 64 + ".json")
-    path.rename(elsewhere)
-    cache = ReplyCache(tmp_path, notice=lambda _: None, redact=_same)
-    assert cache.get("f" * 64) is None
+    ask(kept(tmp_path, real), replace(REQUEST, prompt="other"))
+    (other,) = set(tmp_path.rglob("*.json")) - {path}
+    path.rename(other)
+    ask(kept(tmp_path, real), replace(REQUEST, prompt="other"))
+    assert len(real.requests) == 3
 
 
 def test_a_cache_that_cannot_be_written_is_told_once_and_costs_no_reply(tmp_path: Path) -> None:
@@ -184,10 +194,12 @@ def test_a_cache_that_cannot_be_written_is_told_once_and_costs_no_reply(tmp_path
 
 
 def test_secrets_are_not_kept(tmp_path: Path) -> None:
-    cache = ReplyCache(tmp_path, notice=lambda _: None, redact=lambda text: text.replace("hunter22", "***"))
-    ask(CachedModel(FakeModel({"text": "It is hunter22."}), CONFIG, cache))
+    def redact(text: str) -> str:
+        return text.replace("hunter22", "***")
+
+    ask(kept(tmp_path, FakeModel({"text": "It is hunter22."}), redact=redact))
     assert "hunter22" not in entry_of(tmp_path).read_text("utf-8")
-    assert ask(CachedModel(FakeModel({}), CONFIG, cache)).value == Answer(text="It is ***.")
+    assert ask(kept(tmp_path, FakeModel({}), redact=redact)).value == Answer(text="It is ***.")
 
 
 # ── through the command line ─────────────────────────────────────────────────────────────────────
@@ -295,25 +307,27 @@ def test_two_runs_at_once_share_one_cache(tmp_path: Path) -> None:
     """Whole or not at all: a reader never meets half an entry."""
     import threading
 
-    caches = [ReplyCache(tmp_path, notice=lambda _: None, redact=_same) for _ in range(2)]
-    key = "a" * 64
+    caches = [CachedAnswers(tmp_path, notice=lambda _: None, redact=_same) for _ in range(2)]
+    question = Question(REQUEST, identity_of(CONFIG), None)
     stop, torn = threading.Event(), []
+
+    def write(text: str) -> None:
+        caches[0].put(question, ModelReply(Answer(text=text), USAGE, "m"))
 
     def read() -> None:
         while not stop.is_set():
-            entry = caches[1].get(key)
-            if (tmp_path / "aa" / f"{key}.json").exists() and entry is None:
+            if caches[1].get(question) is None:
                 torn.append(1)
 
-    caches[0].put(key, {"value": "x"})
+    write("x")
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(200):
-        caches[0].put(key, {"value": "x" * number * 50})
+        write("x" * number * 50)
     stop.set()
     reader.join()
     assert not torn
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{key}.json"]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{question.hash}.json"]
 
 
 def test_models_are_named_as_configured(project: Project) -> None:
@@ -322,7 +336,7 @@ def test_models_are_named_as_configured(project: Project) -> None:
         run(project, server)
     assert [line["name"] for line in project.results()["summary"]["ledger"]] == ["bot", MODEL, MODEL]
     body = json.loads(entry_of_any(project.root / ".agenteval/cache").partition("\n")[2])
-    assert sorted(body) == ["key", "metric", "model", "scripted", "value"]
+    assert sorted(body) == ["key", "model", "scripted", "value"]
 
 
 def entry_of_any(folder: Path) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, header_of, read_recording
 from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from tests.support.judged_projects import KEY, contented, judged_project, model_config, scenario
 from tests.support.kit import Done, Project
@@ -226,6 +227,25 @@ def test_a_mistake_of_the_author_is_one_again(project: Project) -> None:
     assert "which is not mocked" in project.results()["summary"]["author_errors"][0]
 
 
+FRAMEWORK = """
+def agent(messages, ctx):
+    call = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    listed = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    return {"messages": [*messages, *listed], "unknown_tools": ["look_up"], "lists_tools": True}
+"""
+
+
+def test_what_a_framework_knows_of_its_calls_is_recorded(project: Project) -> None:
+    """Nobody else answers a call that it left open, nor one of a tool that it does not have."""
+    judged_project(project, [scenario("open", "One.")], "metrics: []\n", FRAMEWORK)
+    recorded = record(project)
+    before = results(project)
+    (call,) = _turns(before, "open")[0]["tool_calls"]
+    assert call["name"] == "look_up"
+    (project.root / "agent.py").unlink()
+    assert_same(project, recorded, before, replay(project))
+
+
 # ── nothing is asked ─────────────────────────────────────────────────────────────────────────────
 
 WATCH = """
@@ -348,6 +368,14 @@ def test_recording_and_replaying_at_once_is_refused(recorded: Project) -> None:
         ('{"kind": "header", "format": 99}\n', "has format 99, and this version reads 1"),
         ('{"kind": "header", "format": 1}\n{"kind": "answer"}\n', "run.jsonl:2: this is not a recording"),
         ('{"kind": "header", "format": 1}\n{"kin\n{}\n', "run.jsonl:2: this is not a recording"),
+        (
+            '{"kind": "header", "format": 1}\n{"role": [], "hash": "x", "n": 0, "request": {}}\n',
+            "run.jsonl:2:",
+        ),
+        (
+            '{"kind": "header", "format": 1}\n' + "[" * 100_000 + "\n{}\n",
+            "run.jsonl:2: this is not a recording",
+        ),
     ],
 )
 def test_a_file_that_is_no_recording(project: Project, text: str | None, message: str) -> None:
@@ -366,6 +394,20 @@ def test_a_torn_last_line_is_a_miss_and_no_broken_file(recorded: Project) -> Non
     done = replay(recorded)
     assert done.code == 2, done.all
     assert "has no answer of" in recorded.results()["summary"]["author_errors"][0]
+
+
+def test_each_time_that_something_is_asked_has_its_number(tmp_path: Path) -> None:
+    """Answers come in any order, and what came to nothing is not written down."""
+    recorder, spot, question = Recorder(tmp_path / "run.jsonl"), Spot("a", "agent"), {"messages": []}
+    recorder.start(header_of((), {}))
+    recorder.begin()
+    notes = [recorder.ask(spot, question) for _ in range(3)]
+    notes[2]({"reply": 2})
+    notes[1]({"reply": 1})
+    recorder.close()
+    player = Player(read_recording(recorder.path))
+    found = [player.find(spot, question) for _ in range(4)]
+    assert [each and each["reply"] for each in found] == [None, 1, 2, None]
 
 
 def test_a_dead_server_is_a_fault_of_the_recording_too(project: Project) -> None:

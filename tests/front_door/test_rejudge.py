@@ -140,7 +140,7 @@ def test_another_model_a_new_metric_and_an_old_journal_are_asked(bench: Bench) -
     # A journal of scripted judges, or of before: it holds the verdicts, and not what was asked.
     bench.configure("")
     lines = bench.journal.read_text("utf-8").splitlines(keepends=True)
-    bench.journal.write_text("".join(line for line in lines if '"answered"' not in line), "utf-8")
+    bench.journal.write_text("".join(line for line in lines if '"type":"asked"' not in line), "utf-8")
     bench.before = bench.journal.read_bytes()
     told = bench.told()
     assert (told["helpfulness"], told["goal_completion"]) == ((0, TURNS), (0, CONVERSATIONS))

@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from agenteval.adapters.models.scripted import ScriptedModel
-from agenteval.adapters.traffic.cassettes import Player, Recorder, header_of
-from agenteval.adapters.traffic.recording import PlayedModel, RecordedModel
+from agenteval.adapters.traffic.answers import AnsweredModel
+from agenteval.adapters.traffic.cassettes import Player, Recorder, header_of, read_recording
+from agenteval.adapters.traffic.recording import PlayedModel, RecordedAnswers
 from agenteval.core.errors import UnreadableReplyError
 from tests.support.fake_models import FakeModel
 from tests.support.local_servers import plain_environment
@@ -116,10 +117,10 @@ def test_a_recording_is_checked_when_it_is_played(tmp_path: Path) -> None:
     recorder.start(header_of((), {}))
     recorder.begin()
     model = FakeModel({"evidence": "It is Sunday.", "reason": "r", "score": 1})
-    anyio.run(RecordedModel(model, recorder).complete, REQUEST)
+    anyio.run(AnsweredModel(model, [RecordedAnswers(recorder)]).complete, REQUEST)
     recorder.close()
 
-    player = Player(path)
+    player = Player(read_recording(path))
     player.start(header_of((), {}))
     with pytest.raises(UnreadableReplyError, match=r"run\.jsonl: .* cannot be used: the quotation"):
         anyio.run(PlayedModel(player).complete, CHECKED)

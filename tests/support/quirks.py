@@ -101,7 +101,7 @@ def _ask_model(row: Row, server: ModelServer) -> Seen:
         bench.waits,
         answer,
         failure,
-        learned=bench.capabilities.as_dict(),
+        learned=bench.capabilities.learned,
         is_estimated=is_estimated,
     )
 

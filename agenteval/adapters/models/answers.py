@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.adapters.models.reading import without_thought
-from agenteval.core.errors import InfrastructureError, UnreadableReplyError
+from agenteval.core.errors import UnreadableReplyError
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Usage
 from agenteval.messages.endings import is_at_limit, is_filtered
@@ -40,19 +40,12 @@ class Answer(NamedTuple):
 def answer_of(
     reply: Any, *, where: str, sent: Sequence[Mapping[str, str]], quote: Callable[[str], str]
 ) -> Answer:
-    """``reply`` is a completion as JSON, ``where`` names the model in messages, ``sent`` is what was sent
-    (its tokens are estimated where the server does not count them), ``quote`` makes the server's words
-    fit for a message.
-
-    Raises ``InfrastructureError`` if it is not a completion, and ``UnreadableReplyError`` if the model
-    would not answer.
+    """``reply`` is a completion (``HttpClient.completion``), ``where`` names the model in messages, ``sent``
+    is what was sent (its tokens are estimated where the server does not count them), ``quote`` makes the
+    server's words fit for a message. Raises ``UnreadableReplyError`` if the model would not answer.
     """
-    choices = reply.get("choices") if isinstance(reply, Mapping) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if choice is None or not isinstance(message, Mapping):
-        missing = "choices" if choice is None else "message"
-        raise InfrastructureError(f"{where}: the reply has no `{missing}`: {quote(str(reply))}")
+    choice = reply["choices"][0]
+    message = choice["message"]
     text = _text(message.get("content"))
     usage = _usage(reply.get("usage"), sent=sent, got=text)
     refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import anyio
 
@@ -58,16 +57,9 @@ class Capabilities:
         """The memory of a model at an endpoint (its URL without credentials)."""
         return self._memories.setdefault((endpoint, model), Memory())
 
-    def as_dict(self) -> Mapping[str, Any]:
-        """What was learned, as JSON: only models that taught anything."""
+    @property
+    def learned(self) -> Mapping[tuple[str, str], Learned]:
+        """By endpoint and model; only of those that taught anything."""
         return {
-            f"{model} at {endpoint}": {
-                "refused": sorted(memory.learned.refused),
-                "answers": str(memory.learned.rung),
-                "folds_system": memory.learned.folds_system,
-                "needs_budget": memory.learned.needs_budget,
-                "streams": memory.learned.streams,
-            }
-            for (endpoint, model), memory in self._memories.items()
-            if memory.learned != Learned()
+            place: memory.learned for place, memory in self._memories.items() if memory.learned != Learned()
         }

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import anyio
 
 from agenteval.adapters.models.circuit import ASKED
 from agenteval.conversation.deadlines import waiting
+from agenteval.verdict.ledger import OpenCall
+
+# A model may ask several times for one answer (a repair), deep within its adapter. The context of the task
+# knows which call of the budget a request belongs to.
+CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
 class ModelPool:
     """Lets at most ``limit`` model calls be in flight. A call is one HTTP request; waiting for a retry
-    is none, so a slot is held by no one who sleeps.
-
-    ``calls`` counts the requests sent, ``in_flight`` those not yet answered, ``most`` the highest that
-    this has been. A pool made by ``narrowed`` counts for itself and for the pool it was made from.
+    is none, so a slot is held by no one who sleeps. Room in the budget is made before a request is sent.
+    A call in a pool made by ``narrowed`` has a slot of the pool it was made from, too.
     """
 
     def __init__(self, limit: int) -> None:
@@ -24,12 +28,14 @@ class ModelPool:
         self._limiter = anyio.CapacityLimiter(limit)
         self._wider: ModelPool | None = None
         self._narrower: dict[str, ModelPool] = {}
-        self.calls = 0
-        self.in_flight = 0
-        self.most = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Requests not yet answered."""
+        return self._limiter.borrowed_tokens
 
     def narrowed(self, server: str, limit: int) -> ModelPool:
-        """The pool for a server that can bear only ``limit`` calls; its calls count in this one too."""
+        """The pool for a server that can bear only ``limit`` calls."""
         if server not in self._narrower:
             pool = self._narrower[server] = ModelPool(limit)
             pool._wider = self
@@ -37,7 +43,7 @@ class ModelPool:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits until a call may be sent, and counts it."""
+        """Waits until a call may be sent."""
         # Its own limit first: who waits for a narrow server keeps no one else waiting.
         try:
             self._limiter.acquire_nowait()
@@ -49,20 +55,10 @@ class ModelPool:
                 asked.send()
             if self._wider:
                 async with self._wider.slot():
-                    with self._counted():
-                        yield
-            else:
-                with self._counted():
                     yield
+            else:
+                if call := CALL.get():
+                    call.request()
+                yield
         finally:
             self._limiter.release()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self.calls += 1
-        self.in_flight += 1
-        self.most = max(self.most, self.in_flight)
-        try:
-            yield
-        finally:
-            self.in_flight -= 1

@@ -8,13 +8,15 @@ that must not be shown are masked.
 from __future__ import annotations
 
 import json
-import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
 
 from agenteval import __version__
+from agenteval.adapters.traffic.answers import hash_of
 from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.expressions import expression
@@ -23,40 +25,49 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.files.plain_files import for_me_alone, read_file
 from agenteval.files.redact import MASK, forms_in_place, replacer, within
+from agenteval.verdict.remaining import content_of
 
 FORMAT = 1
 """Raised when an old reader would misread a new file."""
+_HASH = 16
+"""Characters of a hash: enough for the questions of one run."""
 _AS_IT_WAS = "as_it_was"
 """Marks an answer that holds by chance what stands for a secret, and no secret."""
 _FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
 
 
-class Header(NamedTuple):
+class Header(BaseModel):
     """What a recording was made of: hashes of scenarios and prompts by name, to tell what has changed; and
     what stands in it for secrets."""
 
-    scenarios: Mapping[str, str]
-    prompts: Mapping[str, str]
-    agenteval: str = __version__
-    placeholders: tuple[str, ...] = ()
-    marked: Mapping[str, tuple[str, ...]] = {}
+    kind: Literal["header"]
+    format: int | None = None
+    agenteval: str = ""
+    scenarios: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    stand_ins: tuple[str, ...] = ()
+    marked: dict[str, tuple[str, ...]] = {}
     """By agent, what stands for the secrets that its author marked."""
 
 
+class Entry(BaseModel, extra="allow"):
+    """A question, the number of times that it was asked there before, and its answer: all other keys."""
+
+    sample: str = ""
+    role: str
+    metric: str = ""
+    turn: int | None = None
+    hash: str
+    n: int
+    request: dict[str, Any]
+
+
 def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Header:
-    return Header({scenario.id: _scenario_hash(scenario) for scenario in scenarios}, dict(prompts))
-
-
-def _scenario_hash(scenario: Scenario) -> str:
-    """Of what a scenario says, wherever it is written."""
-    said = scenario.model_dump(mode="json", exclude=set(Scenario.PLACES))
-    for tool in said["tools"].values():
-        tool.pop("base", None)
-    return _hash(json.dumps(said, sort_keys=True))
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    texts = {scenario.id: json.dumps(content_of(scenario), sort_keys=True) for scenario in scenarios}
+    hashes = {name: hash_of(text)[:_HASH] for name, text in texts.items()}
+    return Header(
+        kind="header", format=FORMAT, agenteval=__version__, scenarios=hashes, prompts=dict(prompts)
+    )
 
 
 class Spot(NamedTuple):
@@ -77,8 +88,40 @@ class Spot(NamedTuple):
 _WHO = {"user": "simulated user", "judge": "judge", "dedup": "model that groups issues", "agent": "agent"}
 
 
+PLAYED_AGAIN: dict[str, Any] = {"messages": [], "again": True}
+"""In place of what was asked: the conversation was lost, and played once more. What was asked in it again has
+the next number."""
+
+
 def spot_of(key: SampleKey | None, role: str, metric: str = "", turn: int | None = None) -> Spot:
     return Spot(str(key) if key else "", role, metric, turn)
+
+
+class _Secrets:
+    """What stands in a recording for the secrets that an author ``marked``, and the identity of a request
+    whatever they are. ``mask``: for all others, and what stands for them."""
+
+    def __init__(self, mask: Callable[[str], str], marked: MarkedSecrets) -> None:
+        self._mask = mask
+        self._unmarked = _exchanging(marked.all)
+        self.hide = _exchanging(marked.all, cased=True)
+        self.restore = _exchanging(marked.by_placeholder, cased=True)
+
+    def hash_of(self, request: Any) -> str:
+        """The marks of fences are left out: they are hashes of texts that may hold a secret."""
+        text = json.dumps(within(request, self._unmarked), ensure_ascii=False, sort_keys=True)
+        return hash_of(_without_fences(self._mask(text)))[:_HASH]
+
+
+def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
+    """Puts something else in the place of each text, and in that of its other forms their like. The same with
+    ``by`` turned round undoes it."""
+    forms = replacer(forms_in_place({text: other for text, other in by.items() if text != other}))
+    return lambda text: forms(replaced(text, by, cased=cased)) if by else text
+
+
+Note: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Is given an answer, and gives it as the run is to read it: as it is, if no secret is in it."""
 
 
 class Recorder:
@@ -90,18 +133,21 @@ class Recorder:
     """
 
     def __init__(
-        self, path: Path, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+        self,
+        path: Path,
+        *,
+        secrets: Sequence[str] = (),
+        marked: MarkedSecrets = NONE_MARKED,
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.path = path
-        self._marked = marked
-        self.placeholders = Placeholders(each for each in secrets if each not in marked.all)
-        self._mask = masking(secrets, self.placeholders.values)
-        self._unmarked, self._hidden = _exchanging(marked.all), _exchanging(marked.all, cased=True)
-        self._restored = _exchanging(marked.by_placeholder, cased=True)
-        self.notice: Callable[[str], None] = lambda _: None
+        self._placeholders = Placeholders(each for each in secrets if each not in marked.all)
+        self._secrets = _Secrets(masking(secrets, self._placeholders.values), marked)
+        self._marked = marked.placeholders
+        self._notice = notice
         self._file: IO[str] | None = None
         self._header: Header | None = None
-        self._seen: dict[tuple[Spot, str], int] = {}
+        self._asked: Counter[tuple[Spot, str]] = Counter()
 
     def start(self, header: Header) -> None:
         """Raises ``AuthorError`` if the file is there already."""
@@ -123,45 +169,41 @@ class Recorder:
         except OSError as error:
             what = f"--record: {self.path} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what)) from None
-        head = {"kind": "header", "format": FORMAT, **self._header._asdict()}
-        self._line({**head, "stand_ins": self.placeholders.values, "marked": self._marked.placeholders})
+        head = self._header.model_dump(exclude={"stand_ins", "marked"})
+        self._line({**head, "stand_ins": self._placeholders.values, "marked": self._marked})
 
     def _exists(self) -> AuthorError:
         remedy = "a recording is never overwritten: remove it, or name another file"
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
-    def digest(self, request: Any) -> str:
-        """The identity of a request."""
-        return _digest_of(within(request, self._unmarked), self._mask)
+    def ask(self, spot: Spot, request: Any) -> Note:
+        """Something is asked there, and has its number from now on, since answers come in any order; returns
+        who is given the answer."""
+        digest = self._secrets.hash_of(request)
+        number = self._asked[spot, digest]
+        self._asked[spot, digest] += 1
 
-    def number(self, spot: Spot, request: str) -> int:
-        """How often this was asked here before; said when it is asked, since answers come in any order."""
-        seen = self._seen.get((spot, request), 0)
-        self._seen[spot, request] = seen + 1
-        return seen
+        def note(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+            place = {name: value for name, value in spot._asdict().items() if value not in ("", None)}
+            entry = {"kind": "answer", **place, "hash": digest, "n": number, "request": request, **answer}
+            hidden, restored = (within(answer, each) for each in (self._secrets.hide, self._secrets.restore))
+            self._line({**entry, _AS_IT_WAS: True} if hidden == answer != restored else entry)
+            value = json.loads(json.dumps(answer, ensure_ascii=False))
+            seen: Mapping[str, Any] = self._placeholders.put_in(value)
+            return answer if seen == value else seen
 
-    def without_secrets(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        """``answer`` itself, if no secret is in it: what is recorded is what the run is told."""
-        value = json.loads(json.dumps(answer, ensure_ascii=False))
-        hidden: Mapping[str, Any] = self.placeholders.put_in(value)
-        return answer if hidden == value else hidden
-
-    def write(self, spot: Spot, request: Any, *, digest: str, number: int, answer: Mapping[str, Any]) -> None:
-        place = {name: value for name, value in spot._asdict().items() if value not in ("", None)}
-        entry = {"kind": "answer", **place, "hash": digest, "n": number, "request": request, **answer}
-        same = within(answer, self._hidden) == answer != within(answer, self._restored)
-        self._line({**entry, _AS_IT_WAS: True} if same else entry)
+        return note
 
     def _line(self, entry: Mapping[str, Any]) -> None:
         if self._file is None:
             return
         try:
-            hidden = self.placeholders.put_in(within(entry, self._hidden))
+            hidden = self._placeholders.put_in(within(entry, self._secrets.hide))
             self._file.write(json.dumps(hidden, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
             self.close()
-            self.notice(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
+            self._notice(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -169,101 +211,72 @@ class Recorder:
             file.close()
 
 
-def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
-    """Puts something else in the place of each text, and in that of its other forms their like. The same with
-    ``by`` turned round undoes it."""
-    forms = replacer(forms_in_place({text: other for text, other in by.items() if text != other}))
-    return lambda text: forms(replaced(text, by, cased=cased)) if by else text
-
-
-def _digest_of(request: Any, mask: Callable[[str], str]) -> str:
-    """The identity of a request. Secrets are masked in it, and so are the marks of fences, which are hashes
-    of texts that may hold one."""
-    return _hash(_FENCE.sub(r"\1>", mask(json.dumps(request, ensure_ascii=False, sort_keys=True))))
-
-
 class Player:
-    """Answers from a recording. Raises ``AuthorError`` when made if the file is not a recording that this
-    version can read. ``secrets``: those of today."""
+    """Answers from a recording. ``secrets``, ``marked``: those of today, the latter with the placeholders of
+    the recording."""
 
-    def __init__(self, path: Path, *, secrets: Sequence[str] = ()) -> None:
-        self.path = path
-        self._header, entries = _read(path)
+    def __init__(
+        self, played: Played, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+    ) -> None:
+        self.path = played.path
+        self._header = played.header
         # What `ReplayEnviron` put in is none.
-        self._mask = masking([s for s in secrets if MASK not in s], self._header.placeholders)
-        self._unmarked = self._hidden = self._restored = _exchanging({})
+        known = [each for each in secrets if MASK not in each]
+        self._secrets = _Secrets(masking(known, played.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
-        self._at: dict[Spot, list[dict[str, Any]]] = {}
-        self._samples: set[str] = set()
-        self._asked: dict[tuple[Spot, str], int] = {}
-        for entry in entries:
-            spot = Spot(entry.get("sample", ""), entry["role"], entry.get("metric", ""), entry.get("turn"))
-            self._at.setdefault(spot, []).append(entry)
-            self._samples.add(spot.sample)
-
-    @property
-    def marked(self) -> Mapping[str, tuple[str, ...]]:
-        """By agent, what stands for the secrets that its author had marked."""
-        return self._header.marked
-
-    def know_marked(self, marked: MarkedSecrets) -> None:
-        """Those of today, with the placeholders of the recording."""
-        self._unmarked, self._hidden = _exchanging(marked.all), _exchanging(marked.all, cased=True)
-        self._restored = _exchanging(marked.by_placeholder, cased=True)
-
-    def _place(self, spot: Spot) -> Spot:
-        """As it is called in the recording."""
-        return spot._replace(sample=self._hidden(spot.sample))
-
-    def _digest(self, request: Any) -> str:
-        return _digest_of(within(request, self._unmarked), self._mask)
+        self._answers: dict[tuple[Spot, str, int], Mapping[str, Any]] = {}
+        self._requests: dict[Spot, list[Any]] = {}
+        self._asked: Counter[tuple[Spot, str]] = Counter()
+        for entry in played.entries:
+            spot = Spot(entry.sample, entry.role, entry.metric, entry.turn)
+            self._answers.setdefault((spot, entry.hash, entry.n), entry.model_extra or {})
+            self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: Header) -> None:
         """Compares what is to be run with what was recorded, to be told with a miss."""
         self._changed = tuple(_changes(self._header, header))
 
-    def has(self, spot: Spot, request: Any) -> bool:
-        """Whether that was asked there."""
-        spot, digest = self._place(spot), self._digest(request)
-        return any(entry["hash"] == digest for entry in self._at.get(spot, ()))
-
     def has_next(self, spot: Spot, request: Any) -> bool:
         """Whether that was asked there once more than it has been answered by now."""
-        spot, digest = self._place(spot), self._digest(request)
-        number = self._asked.get((spot, digest), 0)
-        return any(entry["hash"] == digest and entry["n"] == number for entry in self._at.get(spot, ()))
+        return self._next(spot, request) in self._answers
+
+    def _next(self, spot: Spot, request: Any) -> tuple[Spot, str, int]:
+        """The question, in the recording's words."""
+        spot = spot._replace(sample=self._secrets.hide(spot.sample))
+        digest = self._secrets.hash_of(request)
+        return spot, digest, self._asked[spot, digest]
+
+    def find(self, spot: Spot, request: Any) -> Mapping[str, Any] | None:
+        """What was answered there, with the secrets that are known in place of what stands for them; ``None``
+        if that was not asked, or less often."""
+        key = self._next(spot, request)
+        self._asked[key[:2]] += 1
+        answer = self._answers.get(key)
+        as_it_is = answer is None or answer.get(_AS_IT_WAS)
+        found: Mapping[str, Any] | None = answer if as_it_is else within(answer, self._secrets.restore)
+        return found
 
     def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
-        """What was answered there, with the secrets that are known in place of what stands for them. Raises
-        ``AuthorError`` if that was not asked, or less often."""
-        spot, digest = self._place(spot), self._digest(request)
-        number = self._asked.get((spot, digest), 0)
-        self._asked[spot, digest] = number + 1
-        for entry in self._at.get(spot, ()):
-            if entry["hash"] == digest and entry["n"] == number:
-                answer: Mapping[str, Any] = entry if entry.get(_AS_IT_WAS) else within(entry, self._restored)
-                return answer
-        raise self._miss(spot, request, is_repeated=number > 0)
+        """As ``find``. Raises ``AuthorError`` if there is nothing."""
+        if (found := self.find(spot, request)) is None:
+            raise self._miss(spot, request)
+        return found
 
-    def _miss(self, spot: Spot, request: Any, *, is_repeated: bool) -> AuthorError:
-        recorded = self._at.get(spot, [])
-        if is_repeated:
+    def _miss(self, spot: Spot, request: Any) -> AuthorError:
+        spot, digest, _ = self._next(spot, request)
+        recorded = self._requests.get(spot, [])
+        if (spot, digest, 0) in self._answers:
             why = "it was asked fewer times"
         elif recorded:
-            why = min(
-                (_difference(entry["request"], within(request, self._hidden)) for entry in recorded),
-                key=_Difference.rank,
-            ).text
-        elif spot.sample and spot.sample not in self._samples:
+            now = within(request, self._secrets.hide)
+            why = max((_difference(then, now) for then in recorded), key=lambda each: each.after).text
+        elif spot.sample and all(spot.sample != each.sample for each in self._requests):
             why = "nothing of this conversation was recorded"
         else:
             why = "nothing was asked there"
         changed = f"; changed since the recording: {', '.join(self._changed)}" if self._changed else ""
         what = f"the recording {self.path.name} has no answer of {spot}: {why}{changed}"
         return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def _changes(then: Header, now: Header) -> Iterator[str]:
@@ -284,9 +297,6 @@ class _Difference(NamedTuple):
     text: str
     after: int
 
-    def rank(self) -> int:
-        return -self.after
-
 
 def _difference(recorded: Any, now: Any) -> _Difference:
     """The first line, of texts, or the first item that is not as it was."""
@@ -294,9 +304,9 @@ def _difference(recorded: Any, now: Any) -> _Difference:
     for number, (name, text) in enumerate(after):
         if number >= len(before):
             return _Difference(f"there is more in {name}: {_quoted(text)}", number)
-        if _without_fence(before[number][1]) != _without_fence(text):
-            then = _quoted(before[number][1])
-            return _Difference(f"in {name}, {_quoted(text)} replaces {then}", number)
+        then = before[number][1]
+        if _without_fences(then) != _without_fences(text):
+            return _Difference(f"in {name}, {_quoted(text)} replaces {_quoted(then)}", number)
     return _Difference("it was longer then", len(after))
 
 
@@ -309,7 +319,7 @@ def _lines(request: Any) -> Iterator[tuple[str, str]]:
             yield from ((f"{name} {n + 1}", json.dumps(item, sort_keys=True)) for n, item in enumerate(items))
 
 
-def _without_fence(text: str) -> str:
+def _without_fences(text: str) -> str:
     return _FENCE.sub(r"\1>", text)
 
 
@@ -317,66 +327,53 @@ def _quoted(text: str) -> str:
     return f"'{one_line(text, 120)}'"
 
 
-def _read(path: Path) -> tuple[Header, list[dict[str, Any]]]:
+class Played(NamedTuple):
+    """A recording as it was read."""
+
+    path: Path
+    header: Header
+    entries: Sequence[Entry]
+
+
+def read_recording(path: Path) -> Played:
+    """Raises ``AuthorError`` if the file is not a recording that this version can read."""
     try:
-        text = read_file(path).decode("utf-8")
+        lines = read_file(path).split(b"\n")
     except OSError as error:
         raise AuthorError(Problem(f"--replay: {path} cannot be read: {error.strerror}")) from None
-    except UnicodeDecodeError:
-        raise _no_recording(path, 1) from None
-    entries = []
-    lines = text.split("\n")
+    header: Header | None = None
+    entries: list[Entry] = []
     for number, line in enumerate(lines, 1):
         try:
-            entry = json.loads(line) if line else None
-        except ValueError:
-            # The last line of a run that was killed may be torn; what it said is a miss.
-            if number == len(lines):
+            if header is None:
+                header = _header(path, json.loads(line))
+            elif line:
+                entries.append(Entry.model_validate(json.loads(line)))
+        except (ValueError, RecursionError):
+            # The last line of a run that was killed may be torn; what it held is a miss.
+            if header and number == len(lines):
                 break
-            raise _no_recording(path, number) from None
-        if entry is not None:
-            entries.append(entry)
-    return _checked(path, entries)
+            remedy = "make one with: agenteval run --record FILE"
+            what = "this is not a recording of a run"
+            raise AuthorError(Problem(what, remedy, Place(str(path), number))) from None
+    assert header is not None
+    return Played(path, header, entries)
 
 
-def _checked(path: Path, entries: list[Any]) -> tuple[Header, list[dict[str, Any]]]:
-    if not entries or not isinstance(entries[0], dict) or entries[0].get("kind") != "header":
-        raise _no_recording(path, 1)
-    head, *answers = entries
-    if head.get("format") != FORMAT:
-        what = f"--replay: {path} has format {head.get('format')}, and this version reads {FORMAT}"
+def _header(path: Path, line: Any) -> Header:
+    header = Header.model_validate(line)
+    if header.format != FORMAT:
+        what = f"--replay: {path} has format {header.format}, and this version reads {FORMAT}"
         raise AuthorError(Problem(what, "record it again with --record"))
-    for number, answer in enumerate(answers, 2):
-        if not isinstance(answer, dict) or not {"role", "hash", "n", "request"} <= answer.keys():
-            raise _no_recording(path, number)
-    names = (head.get("scenarios") or {}, head.get("prompts") or {}, str(head.get("agenteval", "")))
-    marked = {str(name): tuple(each) for name, each in (head.get("marked") or {}).items()}
-    return Header(*names, tuple(head.get("stand_ins") or ()), marked), answers
+    return header
 
 
-def _no_recording(path: Path, line: int) -> AuthorError:
-    remedy = "make one with: agenteval run --record FILE"
-    return AuthorError(Problem("this is not a recording of a run", remedy, Place(str(path), line)))
-
-
-class ReplayEnviron(Mapping[str, str]):
+class ReplayEnviron(dict[str, str]):
     """The environment of a replay, which needs no keys: a variable that is not set stands as a mask where
     the configuration gives no default."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        self._environ = environ
-
-    def __getitem__(self, name: str) -> str:
-        return self._environ.get(name, MASK)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self._environ.get(name, default)
+    def __missing__(self, name: str) -> str:
+        return MASK
 
     def __contains__(self, name: object) -> bool:
         return True
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._environ)
-
-    def __len__(self) -> int:
-        return len(self._environ)

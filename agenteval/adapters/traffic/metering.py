@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 
 import anyio
 
-from agenteval.adapters.models.pool import ModelPool
+from agenteval.adapters.models.pool import CALL
 from agenteval.core.config import Price
 from agenteval.core.errors import AgentevalError, BudgetError, NotAskedError
 from agenteval.core.protocols import (
     Agent,
-    AgentFactory,
     AgentReply,
     ChatModel,
     ModelReply,
@@ -24,26 +20,10 @@ from agenteval.core.protocols import (
     finish,
     settle,
 )
-from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Message, Usage, total_of
 from agenteval.messages.reported_usage import read_usage, usage_in
-from agenteval.verdict.ledger import Ledger, OpenCall, priced
-
-# A model may ask several times for one answer (a repair), deep within its adapter. The context of the
-# task knows which call a request belongs to.
-_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
-
-
-class MeteredPool(ModelPool):
-    """The pool of a run with a budget: room for each request is made before it is sent."""
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        async with super().slot():
-            if call := _CALL.get():
-                call.request()
-            yield
+from agenteval.verdict.ledger import Ledger, priced
 
 
 class MeteredModel:
@@ -65,7 +45,7 @@ class MeteredModel:
         tokens = self._tokens(request, self._ledger)
         call = self._ledger.begin(self._name, self._price, tokens, self._role)
         usage, failed = Usage(), True
-        token = _CALL.set(call)
+        token = CALL.set(call)
         try:
             reply = await self._answer(request)
             usage, failed = reply.usage, False
@@ -76,7 +56,7 @@ class MeteredModel:
             failed = isinstance(error, BudgetError) or not isinstance(error, NotAskedError)
             raise
         finally:
-            _CALL.reset(token)
+            CALL.reset(token)
             call.settle(usage, is_failed=failed)
 
     async def _answer(self, request: ModelRequest) -> ModelReply:
@@ -99,27 +79,11 @@ class MeteredModel:
         await self._model.aclose()
 
 
-class MeteredAgents:
-    """The agents of a run behind the same meter. ``price`` is that of the model in the agent, for its
-    replies that tell their usage."""
+class MeteredAgent:
+    """An agent behind the same meter. ``price`` is that of the model in it, for its replies that tell their
+    usage."""
 
-    def __init__(
-        self, agents: AgentFactory, name: str, *, price: Price | None, ledger: Ledger | None
-    ) -> None:
-        self._agents = agents
-        self._name = name
-        self._price = price
-        self._ledger = ledger
-
-    def make(self, sample: Sample) -> Agent:
-        return _MeteredAgent(self._agents.make(sample), self._name, self._price, self._ledger)
-
-    async def aclose(self) -> None:
-        await self._agents.aclose()
-
-
-class _MeteredAgent:
-    def __init__(self, agent: Agent, name: str, price: Price | None, ledger: Ledger | None) -> None:
+    def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: Ledger | None) -> None:
         self._agent = agent
         self._name = name
         self._price = price

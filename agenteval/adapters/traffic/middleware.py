@@ -1,39 +1,42 @@
-"""What stands between a run and its models and agents: the meter, the cache, the recording.
+"""What stands between a run and its models and agents: stores of answers, the meter.
 
 ::
 
-    scorer, user ──▶ noted ──▶ recording ──▶ journal ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
-                                                    noted: what judges were asked and said, for people;
-                                                    the journal keeps what judges were answered, and knows
-                                                    what they were in a run that is judged anew;
-                                                    a cached reply is no call, and is recorded; the circuit is
-                                                    of judges, and stops asking one that fails on every call;
-                                                    leading, too: one call of a record goes first
-    conversation ──▶ recording ───────────▶ meter ──▶ agent
-    with --replay:   recording                                      nothing behind it is made
+    scorer, user ──▶ stores: journal ─ recording ─ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
+                                        the journal keeps what judges were asked and answered, and knows it
+                                        of a run that is judged anew; a cached reply is no call, and is
+                                        recorded; the circuit is of judges, and stops asking one that fails
+                                        on every call; leading, too: one call of a record goes first
+    conversation ──▶ recording ────────────────────────────────────────────▶ meter ──▶ agent
+    with --replay:   the recording answers                         nothing behind it is made
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval.adapters.models.pool import ModelPool
+from agenteval.adapters.models.circuit import CircuitModel
+from agenteval.adapters.models.endpoints import elsewhere
+from agenteval.adapters.models.leading import LeadingModel
+from agenteval.adapters.traffic.answers import AnsweredModel, Answers, identity_of
+from agenteval.adapters.traffic.cache import CachedAnswers
+from agenteval.adapters.traffic.kept import CountedModel, JournalAnswers, Kept
+from agenteval.adapters.traffic.metering import MeteredAgent, MeteredModel
 from agenteval.core.config import AgentConfig, Config, ModelConfig
-from agenteval.core.errors import AuthorError, InfrastructureError, Problem
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
 from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replaced
-from agenteval.core.protocols import AgentFactory, ChatModel, ModelReply, ModelRequest
-from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.protocols import Agent, AgentFactory, ChatModel
+from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.files.redact import MASK, redactor
 from agenteval.verdict.ledger import Ledger, price_of
 
 if TYPE_CHECKING:
-    from agenteval.adapters.models.kept import Kept
-    from agenteval.adapters.traffic.cassettes import Player, Recorder
+    from agenteval.adapters.traffic.cassettes import Played, Player, Recorder
 
 CACHE = ".agenteval/cache"
 """Where replies are kept, from the configuration's folder."""
@@ -93,93 +96,65 @@ class Traffic:
         self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
+        played = None
         if self._recording.replay:
-            from agenteval.adapters.traffic.cassettes import Player
+            from agenteval.adapters.traffic.cassettes import Player, read_recording
 
-            self.player = Player(self._recording.replay, secrets=self._secrets)
-        self.marked = _marked_in(config, self.player)
+            played = read_recording(self._recording.replay)
+        self.marked = _marked_in(config, played)
         """The secrets that the author marked; in a replay with the placeholders of the recording."""
-        if self.player:
-            self.player.know_marked(self.marked)
+        if played:
+            self.player = Player(played, secrets=self._secrets, marked=self.marked)
         if self._recording.record:
             from agenteval.adapters.traffic.cassettes import Recorder
 
-            self.recorder = Recorder(self._recording.record, secrets=self._secrets, marked=self.marked)
-            self.recorder.notice = tell
+            path, marked = self._recording.record, self.marked
+            self.recorder = Recorder(path, secrets=self._secrets, marked=marked, notice=tell)
 
     def _tell_of_role(self, why: str) -> None:
         self._warn(f"{why}; no further call of this role is made; all others continue")
 
-    def pool(self, limit: int) -> ModelPool:
-        """The bound on model calls in flight."""
-        if self.ledger is None:
-            return ModelPool(limit)
-        from agenteval.adapters.traffic.metering import MeteredPool
-
-        return MeteredPool(limit)
-
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """The door to a model in its ``role``; ``make`` makes what is behind it, if anything is."""
-        model = self._model(chosen, make, role)
-        if role == "user" or not self._recording.asks:
+        model = self._behind(chosen, make, role)
+        # Fixed replies cost nothing, and no hash tells whether they have changed.
+        is_fixed = chosen.provider == "scripted" or self.player is not None
+        stores = tuple(self._stores(role, is_fixed=is_fixed))
+        if not stores:
             return model
-        from agenteval.adapters.models.kept import NotedModel
+        identity = "" if is_fixed else identity_of(chosen, elsewhere(chosen, os.environ))
+        return AnsweredModel(model, stores, identity)
 
-        return NotedModel(model, self._note)
-
-    def _model(self, chosen: ModelConfig, make: Callable[[], ChatModel], role: str) -> ChatModel:
+    def _behind(self, chosen: ModelConfig, make: Callable[[], ChatModel], role: str) -> ChatModel:
+        """Who is asked what no store knows."""
         if self.player:
             from agenteval.adapters.traffic.recording import PlayedModel
 
             return PlayedModel(self.player)
-        if not self._recording.asks and self._recording.kept:
-            from agenteval.adapters.models.kept import CountedModel
-
-            return self._noted(CountedModel(self._recording.kept.tally), chosen, role)
-        if not self._recording.asks and chosen.provider != "scripted":
-            return _Unasked()
-        from agenteval.adapters.traffic.metering import MeteredModel
-
+        kept = self._recording.kept
+        if not self._recording.asks and (kept or chosen.provider != "scripted"):
+            return CountedModel((kept or Kept()).tally)
         price = price_of(chosen.model, self._config.prices)
         model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger, role=role)
-        if role == "judge":
-            from agenteval.adapters.models.circuit import CircuitModel
-            from agenteval.adapters.models.leading import LeadingModel
+        if role == "judge" and chosen.provider != "scripted":
+            model = LeadingModel(model)
+        return CircuitModel(model, chosen.model, tell=self._warn) if role == "judge" else model
 
-            if chosen.provider != "scripted":
-                model = LeadingModel(model)
-            model = CircuitModel(model, chosen.model, tell=self._warn)
-        model = self._noted(self._cached(model, chosen), chosen, role)
+    def _stores(self, role: str, *, is_fixed: bool) -> Iterator[Answers]:
+        """In the order in which they are looked into. No user is asked anew."""
+        if role != "user":
+            yield JournalAnswers(self._recording.kept, self._note)
         if self.recorder:
-            from agenteval.adapters.traffic.recording import RecordedModel
+            from agenteval.adapters.traffic.recording import RecordedAnswers
 
-            model = RecordedModel(model, self.recorder)
-        return model
+            yield RecordedAnswers(self.recorder)
+        if self._config.cache is not False and self._recording.asks and not is_fixed:
+            folder = Path(self._config.root) / (CACHE if self._config.cache is True else self._config.cache)
+            yield CachedAnswers(folder, notice=self._tell, redact=self._without_secrets())
 
-    def _cached(self, model: ChatModel, chosen: ModelConfig) -> ChatModel:
-        where = self._config.cache
-        if where is False or chosen.provider == "scripted":
-            return model
-        from agenteval.adapters.models.cache import CachedModel, ReplyCache
-        from agenteval.adapters.models.endpoints import elsewhere
-
-        folder = Path(self._config.root) / (CACHE if where is True else where)
+    def _without_secrets(self) -> Callable[[str], str]:
         marked, redact = self.marked.all, redactor(self._secrets)
-        cache = ReplyCache(
-            folder, notice=self._tell, redact=lambda text: redact(replaced(text, marked) if marked else text)
-        )
-        return CachedModel(model, chosen, cache, endpoint=elsewhere(chosen, os.environ))
-
-    def _noted(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
-        """Fixed replies cost nothing, and no hash tells whether they have changed; no user is asked anew."""
-        if role == "user" or chosen.provider == "scripted":
-            return model
-        from agenteval.adapters.models.cache import CachedModel
-        from agenteval.adapters.models.endpoints import elsewhere
-        from agenteval.adapters.models.kept import JournalReplies
-
-        replies = JournalReplies(self._recording.kept, self._note)
-        return CachedModel(model, chosen, replies, endpoint=elsewhere(chosen, os.environ))
+        return lambda text: redact(replaced(text, marked) if marked else text)
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
         """The door to an agent."""
@@ -190,13 +165,13 @@ class Traffic:
         agents = make()
         price = price_of(agent.name, self._config.prices)
         if price or self.ledger:
-            from agenteval.adapters.traffic.metering import MeteredAgents
+            agents = _Wrapped(
+                agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
+            )
+        if recorder := self.recorder:
+            from agenteval.adapters.traffic.recording import RecordedAgent
 
-            agents = MeteredAgents(agents, agent.name, price=price, ledger=self.ledger)
-        if self.recorder:
-            from agenteval.adapters.traffic.recording import RecordedAgents
-
-            agents = RecordedAgents(agents, self.recorder)
+            agents = _Wrapped(agents, lambda one, sample: RecordedAgent(one, sample, recorder))
         return agents
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
@@ -211,15 +186,14 @@ class Traffic:
     def may_play_again(self, key: SampleKey) -> bool:
         """Whether a conversation that was lost can be played once more. A recording says that it was; a
         replay goes by that, and plays no conversation twice that was recorded once."""
-        if self.player:
-            from agenteval.adapters.traffic.recording import is_played_again
+        if not (self.player or self.recorder):
+            return True
+        from agenteval.adapters.traffic.cassettes import PLAYED_AGAIN, spot_of
 
-            return is_played_again(self.player, key)
+        spot = spot_of(key, "agent")
         if self.recorder:
-            from agenteval.adapters.traffic.recording import note_played_again
-
-            note_played_again(self.recorder, key)
-        return True
+            self.recorder.ask(spot, PLAYED_AGAIN)({})
+        return self.player is None or self.player.find(spot, PLAYED_AGAIN) is not None
 
     def begin(self) -> None:
         """The run begins: from here on something may be asked."""
@@ -231,27 +205,31 @@ class Traffic:
             self.recorder.close()
 
 
-def _marked_in(config: Config, player: Player | None = None) -> MarkedSecrets:
+def _marked_in(config: Config, played: Played | None) -> MarkedSecrets:
     """The secrets that the author marked. A replay takes one whose variable is not set from the recording;
     raises ``AuthorError`` where that does not have it."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
     if config.agent:
         agents[""] = config.agent.secrets
-    if player is None:
+    if played is None:
         return marked_secrets(agents)
     agents = {name: ["" if MASK in each else each for each in own] for name, own in agents.items()}
     for name, own in agents.items():
-        if "" in own and len(player.marked.get(name, ())) != len(own):
-            what = f"the recording {player.path.name} does not have the secrets of agent '{name}'"
+        if "" in own and len(played.header.marked.get(name, ())) != len(own):
+            what = f"the recording {played.path.name} does not have the secrets of agent '{name}'"
             raise AuthorError(Problem(what, "set the variables that they are made of, or record it again"))
-    return marked_secrets(agents, player.marked)
+    return marked_secrets(agents, played.header.marked)
 
 
-class _Unasked:
-    """A model that only stands for its name: a forecast needs no key, and asks nothing."""
+class _Wrapped:
+    """The agents of a run, each within something else."""
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        raise InfrastructureError("no model is asked here")
+    def __init__(self, agents: AgentFactory, wrap: Callable[[Agent, Sample], Agent]) -> None:
+        self._agents = agents
+        self._wrap = wrap
+
+    def make(self, sample: Sample) -> Agent:
+        return self._wrap(self._agents.make(sample), sample)
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        await self._agents.aclose()

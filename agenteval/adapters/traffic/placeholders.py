@@ -8,11 +8,11 @@ recording, so that nothing of the secret can be found out from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from secrets import SystemRandom
-from string import ascii_lowercase, ascii_uppercase, digits
+from random import Random, SystemRandom
 from typing import Any
 
 from agenteval.core.expressions import expression
+from agenteval.core.marked_secrets import alike
 from agenteval.files.redact import MASK, forms_of, masker, replacer, within
 
 _PREFIX = expression(r"(?:.{0,11}[-_])?")
@@ -25,7 +25,7 @@ class Placeholders:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         random = SystemRandom()
-        self._by_form = {form: _placeholder(form, random.choice) for form in _least(secrets)}
+        self._by_form = {form: _placeholder(form, random) for form in _least(secrets)}
         self.values = tuple(value for value in self._by_form.values() if value != MASK)
         self._replaced = replacer(self._by_form)
 
@@ -40,19 +40,12 @@ def _least(secrets: Iterable[str]) -> list[str]:
     return [form for form in forms if not any(other in form for other in forms if other != form)]
 
 
-def _placeholder(form: str, choose: Callable[[str], str]) -> str:
+def _placeholder(form: str, random: Random) -> str:
     if "\\" in form:  # an escape of JSON: a letter of it must not change
         return MASK
     found = _PREFIX.match(form)
     kept = max(4, found.end() if found else 0) if len(form) >= _LONG else 0
-    return form[:kept] + "".join(_alike(character, choose) for character in form[kept:])
-
-
-def _alike(character: str, choose: Callable[[str], str]) -> str:
-    for kind in (digits, ascii_lowercase, ascii_uppercase):
-        if character in kind:
-            return choose(kind)
-    return choose(ascii_lowercase) if character.isalnum() else character
+    return form[:kept] + alike(form[kept:], random)
 
 
 def masking(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:

@@ -11,12 +11,14 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import ValidationError
 
-from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, spot_of
+from agenteval.adapters.traffic.answers import Question, entry_of, reply_of
+from agenteval.adapters.traffic.cassettes import Note, Player, Recorder, Spot, spot_of
 from agenteval.agentside.world import AskedCall
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import (
     AfterAnswerError,
     AgentError,
+    AgentevalError,
     AuthorError,
     BudgetError,
     InfrastructureError,
@@ -27,9 +29,7 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import (
     Agent,
-    AgentFactory,
     AgentReply,
-    ChatModel,
     ModelReply,
     ModelRequest,
     OwnCall,
@@ -38,64 +38,57 @@ from agenteval.core.protocols import (
     finish,
     settle,
 )
-from agenteval.core.scenario import Sample, SampleKey
+from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResult, Usage
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 # ── what went wrong, as JSON and back ────────────────────────────────────────────────────────────
 
+_CANCELLED = "Cancelled"
+_ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
+    "AfterAnswerError": AfterAnswerError,
+    "AgentError": AgentError,
+    "UnreadableReplyError": UnreadableReplyError,
+    "BudgetError": BudgetError,
+    "NotAskedError": NotAskedError,
+    "AuthorError": AuthorError,
+    **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
+    "AgentevalError": InfrastructureError,
+}
+"""By the name that a recording has of it; all others are the agent's own."""
+_FIELDS = ("kind", "raw", "is_flawed", "is_final")
+"""Of errors, as they are."""
+
 
 def fault_of(error: BaseException) -> dict[str, Any]:
     """What a recording keeps of an exception, so that a replay ends as the run did."""
     fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
-    match error:
-        case AgentError():
-            fault["kind"] = error.kind
-        case UnreadableReplyError():
-            fault |= {"raw": error.raw, "is_flawed": error.is_flawed, "is_final": error.is_final}
-        case InfrastructureError():
-            fault |= {"is_final": True} if error.is_final else {}
-        case AuthorError():
-            fault["problems"] = [
-                [p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems
-            ]
+    if isinstance(error, AgentevalError):
+        fault |= {name: value for name in _FIELDS if (value := getattr(error, name, None))}
+    if isinstance(error, AuthorError):
+        fault["problems"] = [[p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems]
     usage, seen = getattr(error, "usage", None), getattr(error, "seen", None)
     fault |= {"usage": usage.model_dump()} if isinstance(usage, Usage) else {}
-    told = _told(seen) if isinstance(seen, AgentReply) else {}
-    return fault | ({"seen": told["reply"]} if "reply" in told else {})
+    written = _reply_json(seen) if isinstance(seen, AgentReply) else {}
+    return fault | ({"seen": written["reply"]} if "reply" in written else {})
 
 
 def error_of(fault: Mapping[str, Any]) -> Exception:
     """The exception that ``fault_of`` described; one of its name where it is none of ours."""
-    message = str(fault.get("message", ""))
-    usage = Usage.model_validate(fault["usage"]) if fault.get("usage") else None
-    seen = _agents_reply(fault["seen"]) if fault.get("seen") else None
-    match fault.get("type"):
-        case "AfterAnswerError":
-            return AfterAnswerError(message, kind=str(fault.get("kind", "protocol")), seen=seen)
-        case "AgentError":
-            return AgentError(message, kind=str(fault.get("kind", "exception")), seen=seen)
-        case "UnreadableReplyError":
-            raw, is_flawed, is_final = (fault.get(key) for key in ("raw", "is_flawed", "is_final"))
-            return UnreadableReplyError(
-                message, raw=str(raw or ""), usage=usage, is_flawed=bool(is_flawed), is_final=bool(is_final)
-            )
-        case "BudgetError":
-            return BudgetError(message)
-        case "NotAskedError":
-            return NotAskedError(message)
-        case "AuthorError":
-            problems = fault.get("problems") or [[message, "", None]]
-            return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))
-        case name if name in _OURS:
-            return InfrastructureError(message, seen=seen, is_final=bool(fault.get("is_final")))
-    made: Exception = type(str(fault.get("type")), (Exception,), {})(message)
-    return made
-
-
-_CANCELLED = "Cancelled"
-_OURS = frozenset(("InfrastructureError", "RefusedError", "SimulatorError", "AgentevalError"))
+    name, message = str(fault.get("type")), str(fault.get("message", ""))
+    if name not in _ERRORS:
+        made: Exception = type(name, (Exception,), {})(message)
+        return made
+    if name == "AuthorError":
+        problems = fault.get("problems") or [[message, "", None]]
+        return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))
+    error = _ERRORS[name](message)
+    read = {field: fault[field] for field in _FIELDS if field in fault}
+    read |= {"usage": Usage.model_validate(fault["usage"])} if fault.get("usage") else {}
+    read |= {"seen": _agents_reply(fault["seen"])} if fault.get("seen") else {}
+    vars(error).update(read)
+    return error
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
@@ -111,36 +104,24 @@ def _spot(request: ModelRequest) -> Spot:
     return spot_of(key, request.role, request.subject.metric, request.subject.turn)
 
 
-class RecordedModel:
-    """A ``ChatModel`` whose questions and answers are written down."""
+class RecordedAnswers:
+    """``Answers`` that are written down. None is taken from the recording while it is made."""
 
-    def __init__(self, model: ChatModel, recorder: Recorder) -> None:
-        self._model = model
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._open: dict[Question, Note] = {}
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        spot, question = _spot(request), _question(request)
-        digest = self._recorder.digest(question)
-        number = self._recorder.number(spot, digest)
-        answer: dict[str, Any]
-        try:
-            reply = await self._model.complete(request)
-        except Exception as error:
-            answer = {"error": fault_of(error)}
-            self._recorder.write(spot, question, digest=digest, number=number, answer=answer)
-            raise
-        answer = {
-            "model": reply.model,
-            "scripted": reply.scripted,
-            "usage": reply.usage.model_dump(),
-            "value": reply.value.model_dump(mode="json"),
-        }
-        told = self._recorder.without_secrets(answer)
-        self._recorder.write(spot, question, digest=digest, number=number, answer=told)
-        return reply if told is answer else _reply_of(told, request)
+    def get(self, question: Question) -> None:
+        request = question.request
+        self._open[question] = self._recorder.ask(_spot(request), _question(request))
 
-    async def aclose(self) -> None:
-        await self._model.aclose()
+    def put(self, question: Question, reply: ModelReply) -> ModelReply:
+        answer = {**entry_of(reply), "usage": reply.usage.model_dump()}
+        seen = self._open.pop(question)(answer)
+        return reply if seen is answer else reply_of(seen, question.request)
+
+    def failed(self, question: Question, error: Exception) -> None:
+        self._open.pop(question)({"error": fault_of(error)})
 
 
 class PlayedModel:
@@ -160,7 +141,7 @@ class PlayedModel:
             more = {} if self._player.has_next(spot, question) else {"is_final": True}
             raise error_of({**answer["error"], **more})
         try:
-            reply = _reply_of(answer, request)
+            reply = reply_of(answer, request)
         except (ValidationError, LookupError) as error:
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
             raise AuthorError(Problem(what, "record it again with --record")) from error
@@ -174,15 +155,6 @@ class PlayedModel:
         """Nothing is open."""
 
 
-def _reply_of(answer: Mapping[str, Any], request: ModelRequest) -> ModelReply:
-    return ModelReply(
-        request.reply.model_validate(answer["value"]),
-        Usage.model_validate(answer["usage"]),
-        str(answer["model"]),
-        scripted=bool(answer["scripted"]),
-    )
-
-
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -192,21 +164,9 @@ def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
     return asked
 
 
-class RecordedAgents:
-    """The agents of a run, each of their replies written down with the calls that were made for it."""
+class RecordedAgent:
+    """An agent, each of its replies written down with the calls that were made for it."""
 
-    def __init__(self, agents: AgentFactory, recorder: Recorder) -> None:
-        self._agents = agents
-        self._recorder = recorder
-
-    def make(self, sample: Sample) -> Agent:
-        return _RecordedAgent(self._agents.make(sample), sample, self._recorder)
-
-    async def aclose(self) -> None:
-        await self._agents.aclose()
-
-
-class _RecordedAgent:
     def __init__(self, agent: Agent, sample: Sample, recorder: Recorder) -> None:
         self._agent = agent
         self._sample = sample
@@ -216,56 +176,59 @@ class _RecordedAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         spot = spot_of(self._sample.key, "agent", turn=tools.turn)
-        asked = _asked(messages, tools)
+        note = self._recorder.ask(spot, _asked(messages, tools))
+        # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
+        answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
+        try:
+            reply = await self._agent.reply(messages, self._noting(tools))
+            answer = _reply_json(reply)
+        except Exception as error:
+            answer = {"error": fault_of(error)}
+            raise
+        finally:
+            answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
+            self._calls, self._list_asked = [], False
+            seen = note(answer)
+        return reply if seen is answer or "reply" not in seen else _agents_reply(seen["reply"])
 
-        async def made_of(name: str, args: Any, batch: int, ask: CallTool, *, known: bool) -> ToolResult:
-            read, raw = chat.read_arguments(args)
-            called = chat.whole(name) if isinstance(name, str) else None
-            made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False}
-            self._calls.append({**made, "known": True} if known else made)
-            made = self._calls[-1]
-            result = await ask(name, args, batch)
-            made["done"] = True
-            return result
+    def _noting(self, tools: TurnTools) -> TurnTools:
+        """The tools, where each call is written down when it is made, and whether it came to its end."""
 
-        async def carried_out(name: str, args: Any, batch: int, own: OwnCall) -> ToolResult:
+        def noted(ask: CallTool, **more: Any) -> CallTool:
+            async def call(name: str, args: Any, batch: int) -> ToolResult:
+                made = self._made(name, args, batch, **more)
+                result = await ask(name, args, batch)
+                made["done"] = True
+                return result
+
+            return call
+
+        async def record(name: str, args: Any, batch: int, own: OwnCall) -> ToolResult:
             """A call that the agent carries out itself: played again, its result is the recorded one."""
-            read, raw = chat.read_arguments(args)
-            made = {"batch": batch, "name": name, "args": read, "raw": raw, "done": False, "own": None}
-            self._calls.append(made)
+            made = self._made(name, args, batch, own=None)
             assert tools.record
             result = await tools.record(name, args, batch, own)
             made.update(done=True, own={"value": result.value, "is_error": result.is_error})
             return result
 
-        known = tools.call_known or tools.call
-        noted = replace(
-            tools,
-            call=lambda name, args, batch: made_of(name, args, batch, tools.call, known=False),
-            call_known=lambda name, args, batch: made_of(name, args, batch, known, known=True),
-            record=carried_out if tools.record else None,
-            list_asked=lambda: self._note_list_asked(tools),
-        )
-        # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
-        answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
-        try:
-            reply = await self._agent.reply(messages, noted)
-            told = _told(reply)
-            answer = self._recorder.without_secrets(told)
-            return reply if answer is told else _agents_reply(answer["reply"])
-        except Exception as error:
-            answer = {"error": fault_of(error)}
-            raise
-        finally:
-            digest = self._recorder.digest(asked)
-            number = self._recorder.number(spot, digest)
-            answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
-            self._calls, self._list_asked = [], False
-            self._recorder.write(spot, asked, digest=digest, number=number, answer=answer)
+        def list_asked() -> None:
+            self._list_asked = True
+            tools.list_asked()
 
-    def _note_list_asked(self, tools: TurnTools) -> None:
-        self._list_asked = True
-        tools.list_asked()
+        return replace(
+            tools,
+            call=noted(tools.call),
+            call_known=noted(tools.call_known or tools.call, known=True),
+            record=record if tools.record else None,
+            list_asked=list_asked,
+        )
+
+    def _made(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
+        read, raw = chat.read_arguments(args)
+        called = chat.whole(name) if isinstance(name, str) else None
+        made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False, **more}
+        self._calls.append(made)
+        return made
 
     async def after_last_answer(self) -> None:
         """Where nothing happens after it, nothing is written down."""
@@ -275,6 +238,7 @@ class _RecordedAgent:
         await self._note_fault(settle(self._agent, none_follows), _AFTERWARDS)
 
     async def _note_fault(self, end: Awaitable[None], what: Mapping[str, Any]) -> None:
+        note = self._recorder.ask(spot_of(self._sample.key, "agent"), what)
         answer: dict[str, Any] = {}
         try:
             await end
@@ -283,10 +247,8 @@ class _RecordedAgent:
             raise
         finally:
             if answer or self._calls:
-                digest = self._recorder.digest(what)
-                spot = spot_of(self._sample.key, "agent")
                 answer, self._calls = {"calls": self._calls, **answer}, []
-                self._recorder.write(spot, what, digest=digest, number=0, answer=answer)
+                note(answer)
 
     def end_conversation(self) -> None:
         close(self._agent)
@@ -298,49 +260,37 @@ _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
 """The same for what a kept process does once its conversation is over."""
 
 
-_PLAYED_AGAIN: dict[str, Any] = {"messages": [], "again": True}
-"""In place of what was asked: the conversation was lost, and played once more. What was asked in it again has
-the next number."""
-
-
-def note_played_again(recorder: Recorder, key: SampleKey) -> None:
-    digest = recorder.digest(_PLAYED_AGAIN)
-    recorder.write(spot_of(key, "agent"), _PLAYED_AGAIN, digest=digest, number=0, answer={})
-
-
-def is_played_again(player: Player, key: SampleKey) -> bool:
-    """Whether a conversation that was lost was played once more when it was recorded."""
-    return player.has(spot_of(key, "agent"), _PLAYED_AGAIN)
-
-
-def _told(reply: AgentReply) -> dict[str, Any]:
+def _reply_json(reply: AgentReply) -> dict[str, Any]:
     """A reply as JSON. What JSON cannot hold is reported in place of it."""
     usage = read_usage(reply.usage)
     try:
-        return {
-            "reply": {
-                "text": reply.text,
-                "tool_calls": [chat.jsonable(_call(call)) for call in reply.tool_calls],
-                "messages": [chat.jsonable(message) for message in reply.messages],
-                "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
-                "latency_ms": reply.latency_ms,
-                "extra": chat.storable(reply.extra),
-                **({"alone": True} if reply.alone else {}),
-                **({"agent": reply.agent} if reply.agent else {}),
-                **({"evidence": reply.evidence} if reply.evidence else {}),
-                **({"unplaced": list(reply.unplaced)} if reply.unplaced else {}),
-                **({"apart": sorted(reply.apart)} if reply.apart else {}),
-                **({"made": [list(each) for each in reply.made]} if reply.made else {}),
-            }
+        always = {
+            "text": reply.text,
+            "tool_calls": [chat.jsonable(_call(call)) for call in reply.tool_calls],
+            "messages": [chat.jsonable(message) for message in reply.messages],
+            "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
+            "latency_ms": reply.latency_ms,
+            "extra": chat.storable(reply.extra),
+        }
+        mostly_empty = {
+            "alone": reply.alone,
+            "agent": reply.agent,
+            "evidence": reply.evidence,
+            "unplaced": list(reply.unplaced),
+            "unknown_tools": sorted(reply.unknown_tools),
+            "is_over": reply.is_over,
+            "apart": sorted(reply.apart),
+            "made": [list(each) for each in reply.made],
         }
     except ValueError as error:
         return {"error": {"type": "AuthorError", "message": f"the agent's reply cannot be recorded: {error}"}}
+    return {"reply": {**always, **{name: value for name, value in mostly_empty.items() if value}}}
 
 
-def _agents_reply(told: Mapping[str, Any]) -> AgentReply:
-    evidence = CallEvidence(told["evidence"]) if told.get("evidence") else None
-    made = [AskedCall(*each) for each in told.get("made") or ()]
-    return AgentReply(**{**told, "evidence": evidence, "made": made})
+def _agents_reply(fields: Mapping[str, Any]) -> AgentReply:
+    evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
+    made = [AskedCall(*each) for each in fields.get("made") or ()]
+    return AgentReply(**{**fields, "evidence": evidence, "made": made})
 
 
 def _call(call: Any) -> Any:
@@ -382,10 +332,9 @@ class _PlayedAgent:
         await self._play_end(_AFTERWARDS)
 
     async def _play_end(self, what: Mapping[str, Any]) -> None:
-        spot = spot_of(self._sample.key, "agent")
-        if self._tools is None or not self._player.has(spot, what):
+        answer = self._player.find(spot_of(self._sample.key, "agent"), what)
+        if self._tools is None or answer is None:
             return
-        answer = self._player.answer(spot, what)
         await _make(answer.get("calls") or (), self._tools, to_the_end=False)
         if fault := answer.get("error"):
             raise error_of(fault)

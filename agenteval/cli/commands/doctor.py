@@ -319,8 +319,7 @@ async def _asked(what: str, chosen: ModelConfig, root: Path) -> Row:
         took_ms = (time.perf_counter() - began) * 1000
     finally:
         await model.aclose()
-    learned = capabilities.as_dict().values()
-    form = next((each["answers"] for each in learned), "json_schema")
+    form = next((each.rung for each in capabilities.learned.values()), "json_schema")
     parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"answers by {form}"]
     parts.append("usage not reported, tokens are estimates" if reply.usage.estimated else "usage reported")
     if reply.usage.calls > 1:

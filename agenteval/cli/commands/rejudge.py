@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from rich.console import RenderableType
 
-from agenteval.adapters.models.kept import AskedCounts, Kept, answers_in
+from agenteval.adapters.traffic.kept import AskedCounts, Kept, answers_in
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.report import runs_root

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import anyio
 
 from agenteval import __version__
-from agenteval.adapters.models.kept import Kept
+from agenteval.adapters.traffic.kept import Kept
 from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import completing, interruptible

@@ -23,9 +23,10 @@ class JournalFile:
         self._tools: tuple[Mapping[str, Tool], str] = ({}, "{}")
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Asked):
-            return  # kept in a file of its own
-        self._file.write(f"{self._line(event)}\n".encode())
+        kept = event.for_journal if isinstance(event, Asked) else event
+        if kept is None:
+            return
+        self._file.write(f"{self._line(kept)}\n".encode())
         if self._at_once:
             self._file.flush()
 

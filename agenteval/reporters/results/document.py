@@ -128,7 +128,8 @@ def conversation_json(
 
 def _asked(asked: Asked) -> dict[str, Any]:
     key = {"epoch": asked.key.epoch, "variant": asked.key.variant} if asked.key else {}
-    return {**key, **asked.model_dump(exclude={"type", "key", "record"})}
+    texts = {"system": asked.system, "prompt": asked.prompt, "error": asked.error}
+    return {**key, **texts, **asked.model_dump(exclude={"type", "key", "hash", "record"})}
 
 
 def results(report: Report, decision: Decision) -> shape.Results:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agenteval.adapters.traffic.answers import Question, usable_reply
 from agenteval.conversation.current_sample import current
-from agenteval.core.errors import AgentevalError, NotAskedError
-from agenteval.core.event import Answered, Asked, Event
-from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.errors import NotAskedError
+from agenteval.core.event import Asked, Event
+from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey
 from agenteval.core.tokens import count_tokens
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA
@@ -19,7 +20,11 @@ from agenteval.scoring.judges.together import SHARED
 
 def answers_in(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
     """By the hash of their questions; of one that was asked again, the latest."""
-    return {event.asked: event.answer for event in events if isinstance(event, Answered)}
+    return {
+        event.hash: {"value": event.answer, "model": event.model, "scripted": event.scripted}
+        for event in events
+        if isinstance(event, Asked)
+    }
 
 
 @dataclass
@@ -44,54 +49,47 @@ class Kept:
     tally: AskedCounts = field(default_factory=AskedCounts)
 
 
-class JournalReplies:
-    """``Replies`` that are those of another run's journal, and are written into this one's by ``note``."""
+class JournalAnswers:
+    """``Answers`` that are those of another run's journal. Whoever answers, ``note`` gets the event."""
 
     def __init__(self, kept: Kept | None, note: Callable[[Event], None]) -> None:
         self._kept = kept or Kept()
         self._note = note
 
-    def get(self, key: str) -> Mapping[str, Any] | None:
-        entry = self._kept.answers.get(key)
-        if entry is not None:
-            self._kept.tally.taken[str(entry.get("metric", ""))] += 1
-            self._note(Answered(key=current(), asked=key, answer=dict(entry)))
-        return entry
-
-    def put(self, key: str, entry: Mapping[str, Any]) -> None:
-        self._kept.tally.calls[str(entry["metric"])] += 1
-        self._note(Answered(key=current(), asked=key, answer=dict(entry)))
-
-
-class NotedModel:
-    """A ``ChatModel`` that tells ``note`` what it was asked and said, whoever answered."""
-
-    def __init__(self, model: ChatModel, note: Callable[[Event], None]) -> None:
-        self._model = model
-        self._note = note
-
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        asked = Asked(
-            key=current(),
-            role=request.role,
-            metric=request.subject.metric,
-            turn=request.subject.turn,
-            system=request.system,
-            prompt=request.prompt,
-            record=max(request.shared, default=0),
-        )
-        try:
-            reply = await self._model.complete(request)
-        except AgentevalError as error:
-            self._note(asked.model_copy(update={"error": str(error)}))
-            raise
-        answer = reply.value.model_dump(mode="json")
-        said = {"model": reply.model, "scripted": reply.scripted, "answer": answer}
-        self._note(asked.model_copy(update=said))
+    def get(self, question: Question) -> ModelReply | None:
+        entry = self._kept.answers.get(question.hash)
+        if reply := usable_reply(entry, question.request):
+            self._kept.tally.taken[question.request.subject.metric] += 1
+            self._note(_event(question, reply))
         return reply
 
-    async def aclose(self) -> None:
-        await self._model.aclose()
+    def put(self, question: Question, reply: ModelReply) -> ModelReply:
+        if question.hash:
+            self._kept.tally.calls[question.request.subject.metric] += 1
+        self._note(_event(question, reply))
+        return reply
+
+    def failed(self, question: Question, error: Exception) -> None:
+        self._note(_event(question, error=str(error)))
+
+
+def _event(question: Question, reply: ModelReply | None = None, error: str = "") -> Asked:
+    request, asked = question.request, question.request.subject
+    event = Asked(
+        key=question.sample,
+        role=request.role,
+        metric=asked.metric,
+        turn=asked.turn,
+        hash=question.hash,
+        system=request.system,
+        prompt=request.prompt,
+        record=max(request.shared, default=0),
+        error=error,
+    )
+    if reply is None:
+        return event
+    answer = reply.value.model_dump(mode="json")
+    return event.model_copy(update={"answer": answer, "model": reply.model, "scripted": reply.scripted})
 
 
 class CountedModel:

@@ -1,0 +1,68 @@
+"""Answers kept on disk: the same question, asked again of the same model in the same epoch, is not sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from agenteval.adapters.traffic.answers import Question, entry_of, hash_of, usable_reply
+from agenteval.core.protocols import ModelReply
+from agenteval.files.redact import within
+
+
+class CachedAnswers:
+    """``Answers`` in a folder, one file each, under the hash of the question. Several runs may share it.
+
+    What cannot be read, or was changed, is a miss; what cannot be written is reported once (``notice``) and
+    costs nothing but the next call. Errors are not kept. ``redact`` takes secrets out of what is written.
+    """
+
+    def __init__(self, folder: Path, *, notice: Callable[[str], None], redact: Callable[[str], str]) -> None:
+        self._folder = folder
+        self._notice = notice
+        self._redact = redact
+        self._is_broken = False
+
+    def get(self, question: Question) -> ModelReply | None:
+        return usable_reply(self._entry(question.hash), question.request)
+
+    def _entry(self, key: str) -> dict[str, Any] | None:
+        try:
+            check, _, text = self._path(key).read_text(encoding="utf-8").partition("\n")
+            entry = json.loads(text) if check == hash_of(text) else None
+        except (OSError, ValueError):
+            return None
+        return entry if isinstance(entry, dict) and entry.get("key") == key else None
+
+    def put(self, question: Question, reply: ModelReply) -> ModelReply:
+        text = json.dumps({"key": question.hash, **within(entry_of(reply), self._redact)})
+        try:
+            _replace(self._path(question.hash), f"{hash_of(text)}\n{text}")
+        except OSError as error:
+            if not self._is_broken:
+                self._is_broken = True
+                self._notice(f"the cache cannot be written: {error}; replies are not cached")
+        return reply
+
+    def failed(self, question: Question, error: Exception) -> None:
+        """Not kept."""
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}.json"
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whole or not at all: another run may read it at any time."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
