@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.deadlines import JUDGE, Deadlines, Stopwatch, apart
+from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.found_visibility import FoundVisibility
+from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
 from agenteval.core.protocols import (
     Agent,
     AgentFactory,
@@ -25,10 +27,9 @@ from agenteval.core.protocols import (
     close,
     settle,
 )
-from agenteval.core.scenario import Sample, Scenario
-from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
+from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
-from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Turn
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
@@ -182,25 +183,27 @@ async def _run_sample(
     found: FoundVisibility,
 ) -> None:
     one = _RunningSample(sample, runtime, emit, slots, found, running, control)
-    one.emit(SampleStarted(key=sample.key))
+    scored = one.scored
+    scored.emit(SampleStarted(key=sample.key))
     began_s = anyio.current_time()
     stop: Stop | None = None
     try:
-        with runtime.deadlines.sample(sample.key) as one.watch:
-            async with anyio.create_task_group() as scoring:
-                await one.converse(scoring)
-            stop = await one.review(one.end())
+        with runtime.deadlines.sample(sample.key) as scored.watch:
+            async with anyio.create_task_group() as judging:
+                await one.converse(judging)
+            shown = partial(found.shown_by, sample.key.agent)
+            stop = await scored.review(runtime.review, one.end(), shown)
     except Exception as error:
         stop = _lost_to(error)
         if stop.fault != "author":  # whose mistakes the report tells by themselves
             emit(Notice(level="error", text=stop.detail, key=sample.key))
     finally:
         stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
-        await one.prove(stop)
+        await scored.prove(stop)
         unfinished = one.unfinished(control.why)
         took_s = round(anyio.current_time() - began_s, 3)
         end = SampleFinished(
-            key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused, took_s=took_s
+            key=sample.key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
         )
         if not control.stopping and one.is_played_again(end):
             text = f"the conversation was lost, and is played once more: {stop.detail}"
@@ -216,19 +219,11 @@ async def _run_sample(
 def _lost_to(error: Exception) -> Stop:
     """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
     others are not."""
-    causes = list(_leaf_errors(error))
+    causes = list(leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
         return Stop(reason=StopReason.AUTHOR_ERROR, detail=str(mistake))
     return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"agenteval's own error: {causes[0]!r}")
-
-
-def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _leaf_errors(each)
-    else:
-        yield error
 
 
 class _RunningSample:
@@ -242,81 +237,49 @@ class _RunningSample:
         running: _Running,
         control: Control,
     ) -> None:
+        agent, scenario = sample.key.agent, sample.scenario
         self.sample = sample
+        self.scored = ScoredSample(
+            sample,
+            emit,
+            checks=runtime.checks.get(agent, ()),
+            judges=runtime.judges.get(agent, ()),
+            so_far=partial(found.so_far, agent, scenario),
+            settled=partial(found.settled, agent, scenario),
+        )
         self._control = control
         self._running = running
         self._found: FoundVisibility = found
         self._is_played = False
-        self.last = Trajectory()
-        self.watch = Stopwatch()
-        self.is_refused = False  # a judge of it was not asked
-        self._is_whole = False  # checks have looked at the whole
         self._runtime = runtime
-        self._emit_all = emit
-        self._events: list[Event] = []  # for who looks at it when it is over
         self._slots: anyio.Semaphore | None = slots
         self._world: ToolWorld | None = None
 
-    def emit(self, event: Event) -> None:
-        self._events.append(event)
-        self._emit_all(event)
-
     def unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
-        if self.last.stop is None and self._world and self._world.open_turn:
+        last = self.scored.last
+        if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
-        return self.last.unfinished
+        return last.unfinished
 
     def end(self) -> Stop | None:
         """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
         if self._world:
-            self.last = with_late_calls(self.last, self._world)
-        return self.last.stop
-
-    async def review(self, stop: Stop | None) -> Stop | None:
-        """Why it ended, once the simulated user was looked at: where its fault explains the outcome, the
-        outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
-        if self._runtime.review is None or stop is None or stop.fault is not None:
-            return stop
-        sample = self.sample
-        self.last = await self._found.settled(sample.key.agent, sample.scenario, self.last)
-        shown = self._found.shown_by(sample.key.agent)
-        events = [*self._events, *shown, SampleFinished(key=sample.key, stop=stop)]
-        reviewer = self._runtime.review(self.sample, events)
-        if reviewer is None:
-            return stop
-        with apart(self.watch, "the review of the simulated user"):
-            items = await said_by(reviewer, self.sample.scenario, self.last)
-        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
-        self.emit(Scored(key=self.sample.key, turn=None, items=tuple(items)))
-        fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
-        if fault is None:
-            return stop
-        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
-        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
-        self.last = self.last.model_copy(update={"stop": stop})
-        return stop
+            self.scored.last = with_late_calls(self.scored.last, self._world)
+        return self.scored.last.stop
 
     def is_played_again(self, end: SampleFinished) -> bool:
         """Whether it is lost as a whole, to a fault that another try may not meet."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
-        events = [*self._events, *self._found.shown_by(end.key.agent), end]
+        events = [*self.scored.events, *self._found.shown_by(end.key.agent), end]
         return self._runtime.queue.plays_again(end.key, events)
-
-    async def prove(self, stop: Stop) -> None:
-        """What the turns until then prove of a conversation that was cut off: checks in code alone."""
-        if self._is_whole or not self.last.turns:
-            return
-        ended = self.last.model_copy(update={"stop": stop})
-        with anyio.CancelScope(shield=True):
-            await self._check("conversation", ended, None)
 
     def leave(self) -> None:
         """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
         if self._world is None:
             return
-        if self.last.stop and self._world.rounds:
+        if self.scored.last.stop and self._world.rounds:
             self._world.tell_late = self._tell_late
         self._world.rounds = None
 
@@ -324,12 +287,12 @@ class _RunningSample:
         assert self._world
         self._world.tell_late = lambda name: None
         text = f"the agent called '{name}' after its conversation was over; the call is not judged"
-        self.emit(Notice(level="warning", text=text, key=self.sample.key))
+        self.scored.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def _tell_unread(self, text: str) -> None:
         if text not in self._runtime.warned:
             self._runtime.warned.add(text)
-            self.emit(Notice(level="warning", text=text, key=self.sample.key))
+            self.scored.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def end_playing(self) -> None:
         """The conversation shows nothing further of how its calls are seen."""
@@ -344,13 +307,13 @@ class _RunningSample:
         if slots:
             slots.release()
 
-    async def converse(self, scoring: TaskGroup) -> None:
+    async def converse(self, judging: TaskGroup) -> None:
         try:
-            await self._converse(scoring)
+            await self._converse(judging)
         except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    async def _converse(self, scoring: TaskGroup) -> None:
+    async def _converse(self, judging: TaskGroup) -> None:
         runtime, sample = self._runtime, self.sample
         world = self._world = ToolWorld(
             sample,
@@ -381,67 +344,18 @@ class _RunningSample:
         trajectories = converse(sample, user=user, make_agent=make_agent, world=world, leave=leave)
         try:
             async for trajectory in trajectories:
-                self.last = trajectory
-                if trajectory.stop is None:
-                    index = len(trajectory.turns) - 1
-                    self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
-                    await self._score("turn", trajectory, index, scoring)
-                    continue
-                close(agent)
-                agent = None
-                if not runtime.fail_fast:
-                    self.free_slot()
-                if trajectory.unfinished:
-                    await self._check("turn", trajectory, len(trajectory.turns))
-                await self._score("conversation", trajectory, None, scoring)
-                self.end_playing()
+                if trajectory.stop is not None:
+                    close(agent)
+                    agent = None
+                    if not runtime.fail_fast:
+                        self.free_slot()
+                await self.scored.follow(trajectory, judging)
+                if trajectory.stop is not None:
+                    self.end_playing()
         finally:
             close(agent)
-
-    async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        await self._check(scope, trajectory, turn)
-        for judge in self._runtime.judges.get(self.sample.key.agent, ()):
-            if judge.scope == scope:
-                scoring.start_soon(self._judge, judge, trajectory, turn)
-
-    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
-        """Ask the checks in code, which do not wait."""
-        self._is_whole |= trajectory.stop is not None
-        trajectory = self._found.so_far(self.sample.key.agent, self.sample.scenario, trajectory)
-        for check in self._runtime.checks.get(self.sample.key.agent, ()):
-            if check.scope == scope:
-                await self._ask(check, trajectory, turn)
-
-    async def _judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        sample = self.sample
-        with apart(self.watch, "what other conversations show of the agent's calls"):
-            trajectory = await self._found.settled(sample.key.agent, sample.scenario, trajectory)
-        await self._ask(judge, trajectory, turn)
-
-    async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, f"{JUDGE}{_metric(scorer)}"):
-            items = await said_by(scorer, self.sample.scenario, trajectory)
-        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
-        if items:
-            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
 
 
 def _reads_all(runtime: Runtime, sample: Sample) -> bool:
     known = runtime.visibility.get(sample.key.agent)
     return known is not None and known.is_authors and known.calls is ToolVisibility.ALL
-
-
-async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
-    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
-    try:
-        return await scorer(scenario, trajectory)
-    except AuthorError as error:
-        return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
-    except (Exception, SystemExit) as error:
-        return (
-            ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {next(_leaf_errors(error))!r}"),
-        )
-
-
-def _metric(scorer: Scorer) -> str:
-    return getattr(scorer, "metric", type(scorer).__name__)

@@ -27,8 +27,8 @@ from agenteval.cli.commands.score_prepare import (
 )
 from agenteval.cli.forecast import REPLY_TOKENS
 from agenteval.cli.options import Judging
-from agenteval.cli.rescoring import Rescoring, rescore
 from agenteval.conversation.pipeline import Control
+from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import SampleFinished

@@ -32,10 +32,10 @@ from agenteval.cli.commands.score_prepare import (
     with_known_visibility,
 )
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
-from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.cli.way_out import say
 from agenteval.cli.wiring import user_reviews
 from agenteval.conversation.pipeline import Control
+from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.errors import did_you_mean
@@ -56,7 +56,7 @@ from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
 from agenteval.scoring import judging
 from agenteval.scoring.judges.excused_goals import ExcusedGoals
-from agenteval.scoring.resolve import as_written
+from agenteval.scoring.resolve import AppliesInTurn, as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
@@ -183,7 +183,7 @@ async def _score_and_close(
     rescoring = Rescoring(
         _checks_of(prepared),
         prepared.judges,
-        applies_of=Applied(prepared.plan),
+        applies_of=AppliesInTurn(prepared.plan),
         visibility=prepared.plan.visibility,
         in_flight=prepared.config.concurrency,
         review=_review_of(prepared),
