@@ -106,29 +106,22 @@ class Control:
 async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
     """Run every sample of its queue, at most ``agent_concurrency`` conversations at a time. A fault of
     one sample never ends another."""
-    slots = anyio.Semaphore(runtime.agent_concurrency)
-    running = _Running()
-    found = FoundVisibility(
-        runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
-    )
-    emit = found.emitting(_telling_of_usage(emit))
+    running = _Running(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
-            await slots.acquire()
+            await running.slots.acquire()
             sample = None if control.stopping else runtime.queue.next()
             if not control.may_begin(sample):
                 sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
-            found.may_start = sample is not None and not runtime.fail_fast
+            running.found.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
-                found.begin()
-                control.playing += 1
-                group.start_soon(_run_sample, sample, runtime, emit, control, slots, running, found)
+                group.start_soon(_RunningSample(sample, running).run)
                 continue
             running.none_follows.set()
-            slots.release()
+            running.slots.release()
             if control.stopping or not running.count:
                 break
             await running.wait_for_one()
@@ -151,18 +144,32 @@ def _telling_of_usage(emit: Emit) -> Emit:
 
 
 class _Running:
-    """How many samples run, and a way to wait until one has finished. ``none_follows``: none is begun for
-    now."""
+    """What the samples of a run share; how many of them run, and a way to wait until one has finished.
+    ``none_follows``: none is begun for now."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime, emit: Emit, control: Control) -> None:
+        self.runtime = runtime
+        self.control = control
+        self.slots = anyio.Semaphore(runtime.agent_concurrency)
+        self.found = FoundVisibility(
+            runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
+        )
+        self.emit = self.found.emitting(_telling_of_usage(emit))
         self.count = 0
         self._one_finished = anyio.Event()
         self.none_follows = anyio.Event()
 
     def begin(self) -> None:
         self.count += 1
+        self.control.playing += 1
+        self.found.begin()
         if self.none_follows.is_set():
             self.none_follows = anyio.Event()
+
+    def end_playing(self) -> None:
+        """A conversation shows nothing further of how its calls are seen."""
+        self.found.end()
+        self.control.playing -= 1
 
     def finish(self) -> None:
         self.count -= 1
@@ -171,49 +178,6 @@ class _Running:
 
     async def wait_for_one(self) -> None:
         await self._one_finished.wait()
-
-
-async def _run_sample(
-    sample: Sample,
-    runtime: Runtime,
-    emit: Emit,
-    control: Control,
-    slots: anyio.Semaphore,
-    running: _Running,
-    found: FoundVisibility,
-) -> None:
-    one = _RunningSample(sample, runtime, emit, slots, found, running, control)
-    scored = one.scored
-    scored.emit(SampleStarted(key=sample.key))
-    began_s = anyio.current_time()
-    stop: Stop | None = None
-    try:
-        with runtime.deadlines.sample(sample.key) as scored.watch:
-            async with anyio.create_task_group() as judging:
-                await one.converse(judging)
-            shown = partial(found.shown_by, sample.key.agent)
-            stop = await scored.review(runtime.review, one.end(), shown)
-    except Exception as error:
-        stop = _lost_to(error)
-        if stop.fault != "author":  # whose mistakes the report tells by themselves
-            emit(Notice(level="error", text=stop.detail, key=sample.key))
-    finally:
-        stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
-        await scored.prove(stop)
-        unfinished = one.unfinished(control.why)
-        took_s = round(anyio.current_time() - began_s, 3)
-        end = SampleFinished(
-            key=sample.key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
-        )
-        if not control.stopping and one.is_played_again(end):
-            text = f"the conversation was lost, and is played once more: {stop.detail}"
-            emit(Notice(text=text, key=sample.key))
-            end = end.model_copy(update={"again": True})
-        emit(end)
-        one.leave()
-        one.end_playing()
-        running.finish()
-        one.free_slot()
 
 
 def _lost_to(error: Exception) -> Stop:
@@ -227,59 +191,80 @@ def _lost_to(error: Exception) -> Stop:
 
 
 class _RunningSample:
-    def __init__(
-        self,
-        sample: Sample,
-        runtime: Runtime,
-        emit: Emit,
-        slots: anyio.Semaphore,
-        found: FoundVisibility,
-        running: _Running,
-        control: Control,
-    ) -> None:
-        agent, scenario = sample.key.agent, sample.scenario
-        self.sample = sample
-        self.scored = ScoredSample(
+    def __init__(self, sample: Sample, running: _Running) -> None:
+        agent, runtime, found = sample.key.agent, running.runtime, running.found
+        self._sample = sample
+        self._running = running
+        self._runtime = runtime
+        self._shown = partial(found.shown_by, agent)
+        self._scored = ScoredSample(
             sample,
-            emit,
+            running.emit,
             checks=runtime.checks.get(agent, ()),
             judges=runtime.judges.get(agent, ()),
-            so_far=partial(found.so_far, agent, scenario),
-            settled=partial(found.settled, agent, scenario),
+            visibility=found,
         )
-        self._control = control
-        self._running = running
-        self._found: FoundVisibility = found
         self._is_played = False
-        self._runtime = runtime
-        self._slots: anyio.Semaphore | None = slots
+        self._holds_slot = True
         self._world: ToolWorld | None = None
 
-    def unfinished(self, why: str) -> Turn | None:
+    async def run(self) -> None:
+        key, scored, control = self._sample.key, self._scored, self._running.control
+        scored.emit(SampleStarted(key=key))
+        began_s = anyio.current_time()
+        stop: Stop | None = None
+        try:
+            with self._runtime.deadlines.sample(key) as scored.watch:
+                async with anyio.create_task_group() as judging:
+                    await self._converse(judging)
+                stop = await scored.review(self._runtime.review, self._end(), self._shown)
+        except Exception as error:
+            stop = _lost_to(error)
+            if stop.fault != "author":  # whose mistakes the report tells by themselves
+                self._running.emit(Notice(level="error", text=stop.detail, key=key))
+        finally:
+            stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
+            await scored.prove(stop)
+            unfinished = self._unfinished(control.why)
+            took_s = round(anyio.current_time() - began_s, 3)
+            end = SampleFinished(
+                key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
+            )
+            if not control.stopping and self._is_played_again(end):
+                text = f"the conversation was lost, and is played once more: {stop.detail}"
+                self._running.emit(Notice(text=text, key=key))
+                end = end.model_copy(update={"again": True})
+            self._running.emit(end)
+            self._leave()
+            self._end_playing()
+            self._running.finish()
+            self._free_slot()
+
+    def _unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
-        last = self.scored.last
+        last = self._scored.last
         if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
         return last.unfinished
 
-    def end(self) -> Stop | None:
+    def _end(self) -> Stop | None:
         """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
         if self._world:
-            self.scored.last = with_late_calls(self.scored.last, self._world)
-        return self.scored.last.stop
+            self._scored.last = with_late_calls(self._scored.last, self._world)
+        return self._scored.last.stop
 
-    def is_played_again(self, end: SampleFinished) -> bool:
+    def _is_played_again(self, end: SampleFinished) -> bool:
         """Whether it is lost as a whole, to a fault that another try may not meet."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
-        events = [*self.scored.events, *self._found.shown_by(end.key.agent), end]
+        events = [*self._scored.events, *self._shown(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
         if self._world is None:
             return
-        if self.scored.last.stop and self._world.rounds:
+        if self._scored.last.stop and self._world.rounds:
             self._world.tell_late = self._tell_late
         self._world.rounds = None
 
@@ -287,34 +272,32 @@ class _RunningSample:
         assert self._world
         self._world.tell_late = lambda name: None
         text = f"the agent called '{name}' after its conversation was over; the call is not judged"
-        self.scored.emit(Notice(level="warning", text=text, key=self.sample.key))
+        self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
     def _tell_unread(self, text: str) -> None:
         if text not in self._runtime.warned:
             self._runtime.warned.add(text)
-            self.scored.emit(Notice(level="warning", text=text, key=self.sample.key))
+            self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
-    def end_playing(self) -> None:
-        """The conversation shows nothing further of how its calls are seen."""
+    def _end_playing(self) -> None:
         if not self._is_played:
             self._is_played = True
-            self._found.end()
-            self._control.playing -= 1
+            self._running.end_playing()
 
-    def free_slot(self) -> None:
+    def _free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
-        slots, self._slots = self._slots, None
-        if slots:
-            slots.release()
+        if self._holds_slot:
+            self._holds_slot = False
+            self._running.slots.release()
 
-    async def converse(self, judging: TaskGroup) -> None:
+    async def _converse(self, judging: TaskGroup) -> None:
         try:
-            await self._converse(judging)
+            await self._follow(judging)
         except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    async def _converse(self, judging: TaskGroup) -> None:
-        runtime, sample = self._runtime, self.sample
+    async def _follow(self, judging: TaskGroup) -> None:
+        runtime, sample = self._runtime, self._sample
         world = self._world = ToolWorld(
             sample,
             runtime.call_function,
@@ -337,7 +320,7 @@ class _RunningSample:
             if runtime.fail_fast:
                 self._running.none_follows.set()
             else:
-                self.free_slot()
+                self._free_slot()
             await settle(left, self._running.none_follows)
 
         user = runtime.make_user(sample)
@@ -348,10 +331,10 @@ class _RunningSample:
                     close(agent)
                     agent = None
                     if not runtime.fail_fast:
-                        self.free_slot()
-                await self.scored.follow(trajectory, judging)
+                        self._free_slot()
+                await self._scored.follow(trajectory, judging)
                 if trajectory.stop is not None:
-                    self.end_playing()
+                    self._end_playing()
         finally:
             close(agent)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +18,7 @@ from agenteval.core.event import SampleFinished, SampleStarted, Scored
 from agenteval.core.plan import Applies
 from agenteval.core.protocols import Emit, Reviewer, Scorer
 from agenteval.core.scenario import Sample, Scenario
-from agenteval.core.tool_visibility import KnownVisibility, evidence_in, own_visibility, visibility_of
+from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.files.recorded.identity import Recorded
 
@@ -87,13 +86,14 @@ class _RecordedSample:
         self._rescoring = rescoring
         stop = recorded.trajectory.stop
         is_lost = stop is not None and stop.fault not in (None, "agent")
+        shown = {recorded.key.agent: evidence_in(recorded.trajectory.all_turns)}
         self._scored = ScoredSample(
             Sample(key=recorded.key, scenario=recorded.scenario),
             emit,
             checks=rescoring.checks_of(recorded),
             judges=() if is_lost else rescoring.judges,
-            so_far=partial(_seen, recorded, rescoring),
-            settled=partial(_settled, recorded, rescoring),
+            # How much of its calls is seen is known as far as this record alone tells.
+            visibility=FoundVisibility(rescoring.visibility, evidence=shown, may_start=False),
         )
 
     async def score(self, judging: TaskGroup | None) -> None:
@@ -103,54 +103,36 @@ class _RecordedSample:
         self._scored.emit(SampleStarted(key=key, applies=applies, scenario=scenario))
         for trajectory in self._trajectories():
             await self._scored.follow(trajectory, judging)
-        self._say_what_is_known()
+        self._emit_known_checks()
 
     def _trajectories(self) -> Iterator[Trajectory]:
         whole = self._recorded.trajectory
         for count in range(1, len(whole.turns) + 1):
             yield Trajectory(turns=whole.turns[:count])
-        review = self._recorded.replayed.review if self._recorded.replayed else None
+        review = self._recorded.review
         if review:  # of the user that was then: none is asked anew
             self._scored.emit(Scored(key=self.key, turn=None, items=(review,)))
             if review.decides:
                 whole = Trajectory(turns=whole.turns[: review.turn], stop=whole.stop)
         yield whole
 
-    def _say_what_is_known(self) -> None:
+    def _emit_known_checks(self) -> None:
         if self._recorded.checks:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
     async def review(self, found: FoundVisibility) -> Stop | None:
         """Why it ended, once its user was looked at. Of a run of ours that was done then."""
         stop = self._recorded.trajectory.stop
-        was_reviewed = self._recorded.replayed is not None and self._recorded.replayed.review is not None
-        if was_reviewed or stop is None or stop.reason is not StopReason.RECORDED:
+        if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop
         after = await self._scored.review(
             self._rescoring.review, stop, lambda: found.shown_by(self.key.agent)
         )
         if after is not stop:
-            self._say_what_is_known()
+            self._emit_known_checks()
         return after
 
     def finish(self, stop: Stop | None) -> None:
         assert stop is not None
-        recorded = self._recorded
-        names = dict(recorded.replayed.names) if recorded.replayed else {}
-        unfinished = recorded.trajectory.unfinished
+        names, unfinished = dict(self._recorded.names), self._recorded.trajectory.unfinished
         self._scored.emit(SampleFinished(key=self.key, stop=stop, unfinished=unfinished, names=names))
-
-
-def _seen(recorded: Recorded, rescoring: Rescoring, trajectory: Trajectory) -> Trajectory:
-    """With how much of its calls is seen, as far as this record alone tells."""
-    known = rescoring.visibility.get(recorded.key.agent) or rescoring.visibility.get("")
-    if recorded.scenario.tools:
-        evidence = evidence_in(recorded.trajectory.all_turns)
-        found = visibility_of(known, evidence, passthrough=False)
-    else:
-        found = own_visibility(known, trajectory.all_turns)
-    return trajectory.model_copy(update={"visibility": found})
-
-
-async def _settled(recorded: Recorded, rescoring: Rescoring, trajectory: Trajectory) -> Trajectory:
-    return _seen(recorded, rescoring, trajectory)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import anyio
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.deadlines import JUDGE, Stopwatch, apart
+from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, SampleFinished, Scored, TurnFinished
 from agenteval.core.protocols import Emit, Reviewer, Scorer
@@ -17,9 +18,8 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 
 class ScoredSample:
-    """``checks`` are code and asked in passing; ``judges`` ask models, beside the conversation. ``so_far``: a
-    trajectory with how much of the agent's calls is seen, as far as it is known; ``settled``: the same, once
-    nothing can change it."""
+    """``checks`` are code and asked in passing; ``judges`` ask models, beside the conversation.
+    ``visibility``: how much of the agent's calls is seen."""
 
     def __init__(
         self,
@@ -28,8 +28,7 @@ class ScoredSample:
         *,
         checks: Sequence[Scorer],
         judges: Sequence[Scorer],
-        so_far: Callable[[Trajectory], Trajectory],
-        settled: Callable[[Trajectory], Awaitable[Trajectory]],
+        visibility: FoundVisibility,
     ) -> None:
         self.sample = sample
         self.last = Trajectory()
@@ -41,8 +40,7 @@ class ScoredSample:
         self._emit_all = emit
         self._checks = checks
         self._judges = judges
-        self._so_far = so_far
-        self._settled = settled
+        self._visibility = visibility
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
@@ -80,7 +78,7 @@ class ScoredSample:
         ``shown``: how calls of the agent were seen by now."""
         if reviewer_of is None or stop is None or stop.fault is not None:
             return stop
-        self.last = await self._settled(self.last)
+        self.last = await self._visibility.settled(self.sample, self.last)
         key = self.sample.key
         end = SampleFinished(key=key, stop=stop, unfinished=self.last.unfinished)
         reviewer = reviewer_of(self.sample, [*self.events, *shown(), end])
@@ -100,7 +98,7 @@ class ScoredSample:
     async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
         """Ask the checks in code, which do not wait."""
         self._is_whole |= trajectory.stop is not None
-        trajectory = self._so_far(trajectory)
+        trajectory = self._visibility.so_far(self.sample, trajectory)
         for check in self._checks:
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
@@ -114,7 +112,7 @@ class ScoredSample:
 
     async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         with apart(self.watch, "what other conversations show of the agent's calls"):
-            trajectory = await self._settled(trajectory)
+            trajectory = await self._visibility.settled(self.sample, trajectory)
         await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:

@@ -138,20 +138,26 @@ def _tupled(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """``public`` is the configuration as it may be written down: without secrets. ``plan``: what applies;
-    ``runtime``: what it is carried out with. ``samples``: where a gate decides how many epochs there are, the
-    first ones. ``remarks``: what is not run, or not checked, although somebody may expect it. ``suite``: all
-    scenarios that were loaded. ``request``: with what the profile selects."""
+class Setup:
+    """What every run has, whether its conversations are played or were recorded. ``public`` is the
+    configuration as it may be written down: without secrets. ``plan``: what applies."""
 
     config: Config
     public: Config
     resources: wiring.Resources
+    plan: Plan
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class Prepared(Setup):
+    """``runtime``: what the plan is carried out with. ``samples``: where a gate decides how many epochs there
+    are, the first ones. ``remarks``: what is not run, or not checked, although somebody may expect it.
+    ``suite``: all scenarios that were loaded. ``request``: with what the profile selects."""
+
     scenarios: tuple[Scenario, ...]
     samples: tuple[Sample, ...]
-    plan: Plan
     runtime: Runtime
-    metrics: Metrics
     remarks: tuple[str, ...] = ()
     suite: tuple[Scenario, ...] = ()
     request: Request = field(default_factory=Request)
