@@ -31,7 +31,7 @@ from agenteval.conversation.pipeline import Control
 from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import did_you_mean
-from agenteval.core.event import Event, Notice, RunStarted, SampleFinished
+from agenteval.core.event import Event, Notice, SampleFinished
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Reviewer, Scorer
 from agenteval.core.score import ScoreFailure
@@ -121,7 +121,9 @@ def _run(
         Journal(folder / JOURNAL) as journal,
         emitting(prepared, folder, [retained, journal, again, _Heartbeat()], names) as emit,
     ):
-        emit(_begun(prepared, folder.name))
+        prompts = judging.hashes_of(prepared.metrics, prepared.plan) if prepared.judges else {}
+        # What a stream holds is known at its end: scenarios are reported with their samples.
+        emit(begun(prepared, folder.name, scenarios=(), prompts=prompts))
         perform(prepared, playing, emit, control)
         for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
             emit(Notice(level="warning", text=text))
@@ -133,12 +135,6 @@ def _run(
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
         whole = not control.stopping and not reader.texts and not prepared.suite.is_unmet
         emit(ended(control, started, prepared.suite.unmet if whole else {}))
-
-
-def _begun(prepared: PreparedScore, run_id: str) -> RunStarted:
-    """Its scenarios and samples are reported with the samples: what a stream holds is known at its end."""
-    prompts = judging.hashes_of(prepared.metrics, prepared.plan) if prepared.judges else {}
-    return begun(prepared, run_id, scenarios=(), prompts=prompts)
 
 
 def _review_of(prepared: PreparedScore) -> Reviewer | None:
