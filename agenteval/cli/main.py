@@ -243,11 +243,12 @@ def _report(
 
     reports = chosen_reporters(report or ())
     if rejudge:
-        from agenteval.cli.commands.rejudge import Anew
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
+        from agenteval.cli.commands.score_prepare import ScoreRequest
 
-        asked = Anew(run, config, Judging(model=model, metric=metric), dry_run)
-        raise typer.Exit(judge_anew(asked, reports=reports, detail=detail_of(verbose=verbose, quiet=quiet)))
+        request = ScoreRequest(config=config, judging=Judging(model=model, metric=metric))
+        detail = detail_of(verbose=verbose, quiet=quiet)
+        raise typer.Exit(judge_anew(run, request, dry=dry_run, reports=reports, detail=detail))
     from agenteval.cli.commands.report import report as again
 
     _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})

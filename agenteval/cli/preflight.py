@@ -90,7 +90,7 @@ def checks_of_unseen_calls(
 ) -> Iterable[Problem]:
     """Checks that nothing could decide: the author says that the agent's calls are not seen."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
-    for scenario, agents in _played(samples):
+    for scenario, agents in played(samples):
         for agent in unseen.intersection(agents):
             for path in _checks_of_calls(scenario):
                 what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
@@ -115,7 +115,7 @@ def foreign_tools(
 ) -> Iterable[Problem]:
     """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
     answer. An agent of which nothing is known may have any."""
-    for scenario, agents in _played(samples):
+    for scenario, agents in played(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
         hosted = {tool.name for tools in known for tool in tools if tool.hosted} - names
@@ -137,7 +137,7 @@ def misspelt_mocks(
     that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
     from difflib import get_close_matches
 
-    for scenario, agents in _played(samples):
+    for scenario, agents in played(samples):
         names = {tool.name for agent in agents for tool in agents_have.get(agent, ())}
         for name in scenario.tools if "" in names else ():
             near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
@@ -151,7 +151,7 @@ def unmocked_tools(
 ) -> Iterable[tuple[str, str]]:
     """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
     missing: dict[str, dict[str, int]] = {}
-    for scenario, agents in _played(samples):
+    for scenario, agents in played(samples):
         for agent in agents:
             counts = missing.setdefault(agent, {})
             for tool in agents_have.get(agent, ()):
@@ -171,7 +171,7 @@ _UNMOCKED = {
 }
 
 
-def _played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
+def played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
     """Each scenario, with the agents that play it."""
     agents: dict[str, dict[str, None]] = {}
     for sample in samples:
@@ -198,7 +198,7 @@ def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
     """Expected calls that cannot be made as they are expected, whatever the agent does."""
-    for scenario, agents in _played(samples):
+    for scenario, agents in played(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
         may_have_any = unmocked == "passthrough" and len(known) < len(agents)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from agenteval.cli.preflight import played
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import Sample, Scenario, Tool
 from agenteval.core.tool_effects import marks_hinted
@@ -14,14 +15,10 @@ def with_hints(
 ) -> tuple[Sample, ...]:
     """The samples, their scenarios' tools marked as those of the agents that play them hint. Where two of the
     agents do not say the same of a tool, it stays without a mark."""
-    played: dict[str, dict[str, None]] = {}
-    for sample in samples:
-        played.setdefault(sample.key.scenario, {})[sample.key.agent] = None
-    marked: dict[str, Scenario] = {}
-    for sample in samples:
-        if sample.key.scenario not in marked:
-            known = [agents_have[name] for name in played[sample.key.scenario] if name in agents_have]
-            marked[sample.key.scenario] = _marked(sample.scenario, known)
+    marked = {
+        scenario.id: _marked(scenario, [agents_have[name] for name in agents if name in agents_have])
+        for scenario, agents in played(samples)
+    }
     return tuple(
         sample
         if marked[sample.key.scenario] is sample.scenario

@@ -230,8 +230,7 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 def runtime_of(
     samples: Sequence[Sample],
     plan: Plan,
-    config: Config,
-    agents: Mapping[str, AgentConfig],
+    used: Mapping[str, AgentConfig],
     chosen: judging.Metrics,
     resources: Resources,
     *,
@@ -240,8 +239,8 @@ def runtime_of(
     """All that a run is carried out with, and the samples, their tools marked as the agents' own hint.
     Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
     the first call."""
-    scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
-    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    config = resources.config
+    scenarios = [scenario for scenario, _ in preflight.played(samples)]
     timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
     mocks = MockFunctions(timeout_s=timeout_s)
     of_agents: list[Problem] = []
@@ -259,7 +258,7 @@ def runtime_of(
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     samples = with_hints(samples, resources.agents_have)
-    scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
+    scenarios = [scenario for scenario, _ in preflight.played(samples)]
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
     made = Runtime(
         queue=_queue(samples, plan, resources),

@@ -12,14 +12,15 @@ import anyio
 
 from agenteval.core.event import CallsSeen, Event, SampleFinished, TurnFinished
 from agenteval.core.protocols import Emit
-from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility, own_visibility, visibility_of
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Turn
 
 
 class FoundVisibility:
     """``known``: by agent, what is known before the run (``""``: of all others). ``evidence``: what earlier
-    parts of this run have shown. ``passthrough``: whether agents have tools of their own, too."""
+    parts of this run have shown; ``may_start``: whether there are further ones. ``passthrough``: whether
+    agents have tools of their own, too."""
 
     def __init__(
         self,
@@ -27,12 +28,13 @@ class FoundVisibility:
         *,
         evidence: Mapping[str, Collection[CallEvidence]] | None = None,
         passthrough: bool = False,
+        may_start: bool = True,
     ) -> None:
         self._known = known
         self._evidence = {agent: set(found) for agent, found in (evidence or {}).items()}
         self._passthrough = passthrough
         self._playing = 0
-        self._may_start = True
+        self._may_start = may_start
         self._changed = anyio.Event()
 
     # ── what is being played ──
@@ -89,7 +91,7 @@ class FoundVisibility:
 
     # ── what is known ──
 
-    def of(self, agent: str) -> ToolVisibility:
+    def _of(self, agent: str) -> ToolVisibility:
         """Return what is known by now."""
         return visibility_of(
             self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
@@ -98,31 +100,34 @@ class FoundVisibility:
     def _known_of(self, agent: str) -> KnownVisibility | None:
         return self._known.get(agent) or self._known.get("")
 
-    def so_far(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
+    def so_far(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
         leave open while it may still be shown that all are seen."""
-        if self.is_open(agent, scenario):
-            return trajectory
-        return self._as_known(agent, scenario, trajectory)
+        return trajectory if self._is_open(sample) else self._as_known(sample, trajectory)
 
-    async def settled(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
+    async def settled(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
         seen. Of a scenario without tools too little depends on it for a wait."""
-        while self.is_open(agent, scenario):
+        while self._is_open(sample):
             await self._changed.wait()
-        return self._as_known(agent, scenario, trajectory)
+        return self._as_known(sample, trajectory)
 
-    def _as_known(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
+    def _as_known(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Of a scenario without tools, which nobody waits for, the conversation itself decides."""
-        found = self.of(agent)
-        if not scenario.tools:
-            known = self._known_of(agent)
+        if sample.scenario.tools:
+            found = self._of(sample.key.agent)
+        else:
+            known = self._known_of(sample.key.agent)
             found = own_visibility(known, trajectory.all_turns, passthrough=self._passthrough)
         return trajectory.model_copy(update={"visibility": found})
 
-    def is_open(self, agent: str, scenario: Scenario) -> bool:
+    def _is_open(self, sample: Sample) -> bool:
         """Whether a conversation that is being played may yet change it."""
-        known = self._known_of(agent)
-        if not scenario.tools or (known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)):
+        if not (self._playing or self._may_start):
             return False
-        return self.of(agent) is not ToolVisibility.ALL and (self._playing > 0 or self._may_start)
+        known = self._known_of(sample.key.agent)
+        if not sample.scenario.tools or (
+            known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
+        ):
+            return False
+        return self._of(sample.key.agent) is not ToolVisibility.ALL

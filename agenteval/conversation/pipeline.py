@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart
+from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.found_visibility import FoundVisibility
+from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
 from agenteval.core.protocols import (
     Agent,
     AgentFactory,
@@ -25,10 +27,9 @@ from agenteval.core.protocols import (
     close,
     settle,
 )
-from agenteval.core.scenario import Sample, Scenario
-from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
+from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
-from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Turn
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
@@ -105,29 +106,22 @@ class Control:
 async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
     """Run every sample of its queue, at most ``agent_concurrency`` conversations at a time. A fault of
     one sample never ends another."""
-    slots = anyio.Semaphore(runtime.agent_concurrency)
-    running = _Running()
-    found = FoundVisibility(
-        runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
-    )
-    emit = found.emitting(_telling_of_usage(emit))
+    running = _Running(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
-            await slots.acquire()
+            await running.slots.acquire()
             sample = None if control.stopping else runtime.queue.next()
             if not control.may_begin(sample):
                 sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
-            found.may_start = sample is not None and not runtime.fail_fast
+            running.found.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
-                found.begin()
-                control.playing += 1
-                group.start_soon(_run_sample, sample, runtime, emit, control, slots, running, found)
+                group.start_soon(_RunningSample(sample, running).run)
                 continue
             running.none_follows.set()
-            slots.release()
+            running.slots.release()
             if control.stopping or not running.count:
                 break
             await running.wait_for_one()
@@ -150,18 +144,32 @@ def _telling_of_usage(emit: Emit) -> Emit:
 
 
 class _Running:
-    """How many samples run, and a way to wait until one has finished. ``none_follows``: none is begun for
-    now."""
+    """What the samples of a run share; how many of them run, and a way to wait until one has finished.
+    ``none_follows``: none is begun for now."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime, emit: Emit, control: Control) -> None:
+        self.runtime = runtime
+        self.control = control
+        self.slots = anyio.Semaphore(runtime.agent_concurrency)
+        self.found = FoundVisibility(
+            runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
+        )
+        self.emit = self.found.emitting(_telling_of_usage(emit))
         self.count = 0
         self._one_finished = anyio.Event()
         self.none_follows = anyio.Event()
 
     def begin(self) -> None:
         self.count += 1
+        self.control.playing += 1
+        self.found.begin()
         if self.none_follows.is_set():
             self.none_follows = anyio.Event()
+
+    def end_playing(self) -> None:
+        """A conversation shows nothing further of how its calls are seen."""
+        self.found.end()
+        self.control.playing -= 1
 
     def finish(self) -> None:
         self.count -= 1
@@ -172,151 +180,91 @@ class _Running:
         await self._one_finished.wait()
 
 
-async def _run_sample(
-    sample: Sample,
-    runtime: Runtime,
-    emit: Emit,
-    control: Control,
-    slots: anyio.Semaphore,
-    running: _Running,
-    found: FoundVisibility,
-) -> None:
-    one = _RunningSample(sample, runtime, emit, slots, found, running, control)
-    one.emit(SampleStarted(key=sample.key))
-    began_s = anyio.current_time()
-    stop: Stop | None = None
-    try:
-        with runtime.deadlines.sample(sample.key) as one.watch:
-            async with anyio.create_task_group() as scoring:
-                await one.converse(scoring)
-            stop = await one.review(one.end())
-    except Exception as error:
-        stop = _lost_to(error)
-        if stop.fault != "author":  # whose mistakes the report tells by themselves
-            emit(Notice(level="error", text=stop.detail, key=sample.key))
-    finally:
-        stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
-        await one.prove(stop)
-        unfinished = one.unfinished(control.why)
-        took_s = round(anyio.current_time() - began_s, 3)
-        end = SampleFinished(
-            key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused, took_s=took_s
-        )
-        if not control.stopping and one.is_played_again(end):
-            text = f"the conversation was lost, and is played once more: {stop.detail}"
-            emit(Notice(text=text, key=sample.key))
-            end = end.model_copy(update={"again": True})
-        emit(end)
-        one.leave()
-        one.end_playing()
-        running.finish()
-        one.free_slot()
-
-
 def _lost_to(error: Exception) -> Stop:
     """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
     others are not."""
-    causes = list(_leaf_errors(error))
+    causes = list(leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
         return Stop(reason=StopReason.AUTHOR_ERROR, detail=str(mistake))
     return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"agenteval's own error: {causes[0]!r}")
 
 
-def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
-            yield from _leaf_errors(each)
-    else:
-        yield error
-
-
 class _RunningSample:
-    def __init__(
-        self,
-        sample: Sample,
-        runtime: Runtime,
-        emit: Emit,
-        slots: anyio.Semaphore,
-        found: FoundVisibility,
-        running: _Running,
-        control: Control,
-    ) -> None:
-        self.sample = sample
-        self._control = control
+    def __init__(self, sample: Sample, running: _Running) -> None:
+        agent, runtime, found = sample.key.agent, running.runtime, running.found
+        self._sample = sample
         self._running = running
-        self._found: FoundVisibility = found
-        self._is_played = False
-        self.last = Trajectory()
-        self.watch = Stopwatch()
-        self.is_refused = False  # a judge of it was not asked
-        self._is_whole = False  # checks have looked at the whole
         self._runtime = runtime
-        self._emit_all = emit
-        self._events: list[Event] = []  # for who looks at it when it is over
-        self._slots: anyio.Semaphore | None = slots
+        self._shown = partial(found.shown_by, agent)
+        self._scored = ScoredSample(
+            sample,
+            running.emit,
+            checks=runtime.checks.get(agent, ()),
+            judges=runtime.judges.get(agent, ()),
+            visibility=found,
+        )
+        self._is_played = False
+        self._holds_slot = True
         self._world: ToolWorld | None = None
 
-    def emit(self, event: Event) -> None:
-        self._events.append(event)
-        self._emit_all(event)
+    async def run(self) -> None:
+        key, scored, control = self._sample.key, self._scored, self._running.control
+        scored.emit(SampleStarted(key=key))
+        began_s = anyio.current_time()
+        stop: Stop | None = None
+        try:
+            with self._runtime.deadlines.sample(key) as scored.watch:
+                async with anyio.create_task_group() as judging:
+                    await self._converse(judging)
+                stop = await scored.review(self._runtime.review, self._end(), self._shown)
+        except Exception as error:
+            stop = _lost_to(error)
+            if stop.fault != "author":  # whose mistakes the report tells by themselves
+                self._running.emit(Notice(level="error", text=stop.detail, key=key))
+        finally:
+            stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
+            await scored.prove(stop)
+            unfinished = self._unfinished(control.why)
+            took_s = round(anyio.current_time() - began_s, 3)
+            end = SampleFinished(
+                key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
+            )
+            if not control.stopping and self._is_played_again(end):
+                text = f"the conversation was lost, and is played once more: {stop.detail}"
+                self._running.emit(Notice(text=text, key=key))
+                end = end.model_copy(update={"again": True})
+            self._running.emit(end)
+            self._leave()
+            self._end_playing()
+            self._running.finish()
+            self._free_slot()
 
-    def unfinished(self, why: str) -> Turn | None:
+    def _unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
-        if self.last.stop is None and self._world and self._world.open_turn:
+        last = self._scored.last
+        if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
-        return self.last.unfinished
+        return last.unfinished
 
-    def end(self) -> Stop | None:
+    def _end(self) -> Stop | None:
         """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
         if self._world:
-            self.last = with_late_calls(self.last, self._world)
-        return self.last.stop
+            self._scored.last = with_late_calls(self._scored.last, self._world)
+        return self._scored.last.stop
 
-    async def review(self, stop: Stop | None) -> Stop | None:
-        """Why it ended, once the simulated user was looked at: where its fault explains the outcome, the
-        outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
-        if self._runtime.review is None or stop is None or stop.fault is not None:
-            return stop
-        sample = self.sample
-        self.last = await self._found.settled(sample.key.agent, sample.scenario, self.last)
-        shown = self._found.shown_by(sample.key.agent)
-        events = [*self._events, *shown, SampleFinished(key=sample.key, stop=stop)]
-        reviewer = self._runtime.review(self.sample, events)
-        if reviewer is None:
-            return stop
-        with apart(self.watch, "the review of the simulated user"):
-            items = await said_by(reviewer, self.sample.scenario, self.last)
-        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
-        self.emit(Scored(key=self.sample.key, turn=None, items=tuple(items)))
-        fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
-        if fault is None:
-            return stop
-        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
-        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
-        self.last = self.last.model_copy(update={"stop": stop})
-        return stop
-
-    def is_played_again(self, end: SampleFinished) -> bool:
+    def _is_played_again(self, end: SampleFinished) -> bool:
         """Whether it is lost as a whole, to a fault that another try may not meet."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
-        events = [*self._events, *self._found.shown_by(end.key.agent), end]
+        events = [*self._scored.events, *self._shown(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
-    async def prove(self, stop: Stop) -> None:
-        """What the turns until then prove of a conversation that was cut off: checks in code alone."""
-        if self._is_whole or not self.last.turns:
-            return
-        ended = self.last.model_copy(update={"stop": stop})
-        with anyio.CancelScope(shield=True):
-            await self._check("conversation", ended, None)
-
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
         if self._world is None:
             return
-        if self.last.stop and self._world.rounds:
+        if self._scored.last.stop and self._world.rounds:
             self._world.tell_late = self._tell_late
         self._world.rounds = None
 
@@ -324,34 +272,32 @@ class _RunningSample:
         assert self._world
         self._world.tell_late = lambda name: None
         text = f"the agent called '{name}' after its conversation was over; the call is not judged"
-        self.emit(Notice(level="warning", text=text, key=self.sample.key))
+        self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
     def _tell_unread(self, text: str) -> None:
         if text not in self._runtime.warned:
             self._runtime.warned.add(text)
-            self.emit(Notice(level="warning", text=text, key=self.sample.key))
+            self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
-    def end_playing(self) -> None:
-        """The conversation shows nothing further of how its calls are seen."""
+    def _end_playing(self) -> None:
         if not self._is_played:
             self._is_played = True
-            self._found.end()
-            self._control.playing -= 1
+            self._running.end_playing()
 
-    def free_slot(self) -> None:
+    def _free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
-        slots, self._slots = self._slots, None
-        if slots:
-            slots.release()
+        if self._holds_slot:
+            self._holds_slot = False
+            self._running.slots.release()
 
-    async def converse(self, scoring: TaskGroup) -> None:
+    async def _converse(self, judging: TaskGroup) -> None:
         try:
-            await self._converse(scoring)
+            await self._follow(judging)
         except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    async def _converse(self, scoring: TaskGroup) -> None:
-        runtime, sample = self._runtime, self.sample
+    async def _follow(self, judging: TaskGroup) -> None:
+        runtime, sample = self._runtime, self._sample
         world = self._world = ToolWorld(
             sample,
             runtime.call_function,
@@ -374,74 +320,25 @@ class _RunningSample:
             if runtime.fail_fast:
                 self._running.none_follows.set()
             else:
-                self.free_slot()
+                self._free_slot()
             await settle(left, self._running.none_follows)
 
         user = runtime.make_user(sample)
         trajectories = converse(sample, user=user, make_agent=make_agent, world=world, leave=leave)
         try:
             async for trajectory in trajectories:
-                self.last = trajectory
-                if trajectory.stop is None:
-                    index = len(trajectory.turns) - 1
-                    self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
-                    await self._score("turn", trajectory, index, scoring)
-                    continue
-                close(agent)
-                agent = None
-                if not runtime.fail_fast:
-                    self.free_slot()
-                if trajectory.unfinished:
-                    await self._check("turn", trajectory, len(trajectory.turns))
-                await self._score("conversation", trajectory, None, scoring)
-                self.end_playing()
+                if trajectory.stop is not None:
+                    close(agent)
+                    agent = None
+                    if not runtime.fail_fast:
+                        self._free_slot()
+                await self._scored.follow(trajectory, judging)
+                if trajectory.stop is not None:
+                    self._end_playing()
         finally:
             close(agent)
-
-    async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        await self._check(scope, trajectory, turn)
-        for judge in self._runtime.judges.get(self.sample.key.agent, ()):
-            if judge.scope == scope:
-                scoring.start_soon(self._judge, judge, trajectory, turn)
-
-    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
-        """Ask the checks in code, which do not wait."""
-        self._is_whole |= trajectory.stop is not None
-        trajectory = self._found.so_far(self.sample.key.agent, self.sample.scenario, trajectory)
-        for check in self._runtime.checks.get(self.sample.key.agent, ()):
-            if check.scope == scope:
-                await self._ask(check, trajectory, turn)
-
-    async def _judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        sample = self.sample
-        with apart(self.watch, "what other conversations show of the agent's calls"):
-            trajectory = await self._found.settled(sample.key.agent, sample.scenario, trajectory)
-        await self._ask(judge, trajectory, turn)
-
-    async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, f"the judge of {_metric(scorer)}"):
-            items = await said_by(scorer, self.sample.scenario, trajectory)
-        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
-        if items:
-            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
 
 
 def _reads_all(runtime: Runtime, sample: Sample) -> bool:
     known = runtime.visibility.get(sample.key.agent)
     return known is not None and known.is_authors and known.calls is ToolVisibility.ALL
-
-
-async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
-    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
-    try:
-        return await scorer(scenario, trajectory)
-    except AuthorError as error:
-        return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
-    except (Exception, SystemExit) as error:
-        return (
-            ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {next(_leaf_errors(error))!r}"),
-        )
-
-
-def _metric(scorer: Scorer) -> str:
-    return getattr(scorer, "metric", type(scorer).__name__)

@@ -136,6 +136,19 @@ def applies_of(scenario: Scenario, suite: Plan, agent: str | None = None, *, epo
     )
 
 
+class AppliesInTurn:
+    """What applies to one conversation after the other; ``None``: what the suite says of all. Mostly they are
+    of a few kinds, each of which is one value."""
+
+    def __init__(self, suite: Plan) -> None:
+        self._suite = suite
+        self._known: dict[str, Applies | None] = {}
+
+    def __call__(self, scenario: Scenario, agent: str) -> Applies | None:
+        applies = applies_of(scenario, self._suite, agent)
+        return self._known.setdefault(repr(applies), None if applies == self._suite.default else applies)
+
+
 def has_policy(scenario: Scenario, suite: Plan, agent: str | None = None) -> bool:
     """Whether the agent of that name (``None``: some agent) has a policy."""
     own = bool(suite.policies) if agent is None else agent in suite.policies

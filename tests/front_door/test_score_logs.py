@@ -5,20 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import tracemalloc
-from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.core.config import GatesConfig
-from agenteval.core.event import SampleStarted
-from agenteval.core.scenario import SampleKey, Scenario, Tool
 from agenteval.core.trajectory import Step, Turn, Usage
-from agenteval.files.journal import from_json, to_json
 from agenteval.files.recorded.entries import entries_of
 from agenteval.files.recorded.sources import parse, sources_of
 from agenteval.messages.entry import Record, Unreadable
@@ -400,26 +394,6 @@ def test_a_wrong_name_is_told_where_it_stands(
 
 
 # ── what is done once and not for each conversation ──────────────────────────────────────────────
-
-
-def started(**more: Any) -> Iterator[SampleStarted]:
-    tools = {"f": Tool(description="}}", parameters={"x": float("inf")}), "g": Tool(returns=None)}
-    for number in range(3):
-        scenario = Scenario(id=f"{number}", tools=tools if number < 2 else {}, **more)
-        yield SampleStarted(key=SampleKey(scenario=f"{number}", agent="a"), scenario=scenario)
-    yield SampleStarted(key=SampleKey(scenario="none", agent="a"))
-
-
-@pytest.mark.parametrize("policy", ["", "}}", "half \ud83d"])
-def test_the_quick_journal_says_what_the_other_says(policy: str) -> None:
-    file = BytesIO()
-    journal = JournalFile(file, at_once=True)
-    events = list(started(policy=policy))
-    for event in events:
-        journal(event)
-    assert [from_json(line) for line in file.getvalue().splitlines()] == [
-        from_json(to_json(e)) for e in events
-    ]
 
 
 def test_only_what_a_terminal_would_obey_is_escaped() -> None:

@@ -425,7 +425,7 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
 ) -> None:
     import anyio
 
-    from agenteval.conversation.pipeline import said_by
+    from agenteval.conversation.scored_sample import run_scorer
     from agenteval.core.config import Config
     from agenteval.core.event import (
         RunFinished,
@@ -447,7 +447,7 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
     turn, stop = Turn(user="x", steps=(Step(text="y"),)), Stop(reason=StopReason.SCRIPT_DONE)
     monkeypatch.setattr(expectations, "conversation_checks", broken)
     items = anyio.run(
-        said_by, expectations.ConversationExpectations(), scenario, Trajectory(turns=(turn,), stop=stop)
+        run_scorer, expectations.ConversationExpectations(), scenario, Trajectory(turns=(turn,), stop=stop)
     )
     told = fold(
         [

@@ -3,7 +3,7 @@ may hold no conversation that shows it anew."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from agenteval.core.config import AgentConfig, Config
@@ -18,9 +18,10 @@ _RUNS_ASKED = 3
 _TOO_LONG = 64 * 2**20
 
 
-def earlier_visibility(root: Path, agents: Mapping[str, AgentConfig]) -> dict[str, KnownVisibility]:
-    """Return, for those of ``agents`` (as they are written down, without secrets) that the latest runs below
-    ``root`` had unchanged, that all of their calls were seen there."""
+def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
+    """Return, for those agents of these ``names`` that the latest runs below ``root`` had unchanged, that all
+    of their calls were seen there. ``public``: the configuration as it is written down, without secrets."""
+    agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
     for folder in runs.runs_under(root)[: -_RUNS_ASKED - 1 : -1]:
         for name, known in _found_in(folder, agents):

@@ -1,5 +1,5 @@
 """A run that is prepared is carried out: its events reach journal and screen, a signal or a deadline ends it.
-``run`` begins one, ``resume`` continues one, and ``score`` has folders and sinks as they do."""
+``run`` begins one, ``resume`` continues one; of ``score`` the conversations were recorded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import platform
 import secrets as random_secrets
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -19,7 +22,7 @@ from agenteval.cli import wiring
 from agenteval.cli.commands.baseline import reached_before
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import bounded, interruptible
-from agenteval.cli.commands.prepare import Prepared, Request
+from agenteval.cli.commands.prepare import Prepared, Request, Setup
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
@@ -30,7 +33,8 @@ from agenteval.conversation.pipeline import Control
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
-from agenteval.core.protocols import Emit
+from agenteval.core.protocols import AgentFactory, Emit
+from agenteval.core.score import ScoreFailure
 from agenteval.files import runs
 from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
@@ -47,19 +51,28 @@ from agenteval.verdict.stable_names import StableNames
 def started_of(prepared: Prepared, request: Request) -> RunStarted:
     """What is to be run, before any of it is."""
     checkout = checkout_of(Path(prepared.config.root))
-    return RunStarted(
-        run_id=new_id(),
-        started_at=now(),
+    return begun(
+        prepared,
+        new_id(),
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
-        config=prepared.public,
-        plan=resolve.as_written(prepared.plan, prepared.public),
         scenarios=prepared.scenarios,
-        versions={"agenteval": __version__, "python": platform.python_version()},
         prompts=judging.hashes_of(prepared.metrics, prepared.plan),
-        command=tuple(sys.argv[1:]),
         request=request.to_keep(prepared.config),
         sources=file_hashes(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
+    )
+
+
+def begun(setup: Setup, run_id: str, **more: Any) -> RunStarted:
+    """A run begins, of which ``more`` is known."""
+    return RunStarted(
+        run_id=run_id,
+        started_at=now(),
+        config=setup.public,
+        plan=resolve.as_written(setup.plan, setup.public),
+        versions={"agenteval": __version__, "python": platform.python_version()},
+        command=tuple(sys.argv[1:]),
+        **more,
     )
 
 
@@ -78,32 +91,38 @@ def execute(
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
+    folder, runtime, control = journal.path.parent, prepared.runtime, Control()
     events = EventLog(past)
+    again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
+    sinks: list[Emit] = [runtime.queue, again]
+    if runtime.fail_fast:  # a run that goes on may have met its first failure
+        sinks.append(FailFast(control))
     over = tuple(kept(past))
-    for event in over:
-        prepared.runtime.queue(event)
-    pending = prepared.runtime.deadlines.pending
-    with (
-        AskedFile(journal.path.with_name(ASKED)) as asked,
-        closing(progress_for(sys.stderr, len(prepared.samples), past=over, pending=pending)) as progress,
-    ):
-        again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
+    for sink in sinks:
         for event in over:
-            again(event)
-        sinks: list[Emit] = [events, journal, asked, prepared.runtime.queue, progress, again]
-        control = Control()
-        if prepared.runtime.fail_fast:
-            sinks.append(_fail_fast(control, over))
-        secrets = prepared.resources.secrets
-        fixed = stand_in_files(secrets, prepared.config, prepared.suite)
-        emit = redacting(
-            Fan(sinks),
-            secrets,
-            StableNames(secret for secret in secrets if secret not in fixed),
-            marked=prepared.resources.marked.all,
+            sink(event)
+    pending = runtime.deadlines.pending
+    secrets = prepared.resources.secrets
+    fixed = stand_in_files(secrets, prepared.config, prepared.suite)
+    names = StableNames(secret for secret in secrets if secret not in fixed)
+    with (
+        closing(progress_for(sys.stderr, len(prepared.samples), past=over, pending=pending)) as progress,
+        emitting(prepared, folder, [events, journal, progress, *sinks], names) as emit,
+        few_collections(),
+    ):
+        started = time.monotonic()
+        emit(begin)
+        for text in prepared.remarks if isinstance(begin, RunStarted) else ():
+            emit(Notice(level="warning", text=text))
+        playing = Playing(
+            partial(pipeline.run, runtime),
+            again,
+            events.__iter__,
+            agents=runtime.agents,
+            run_s=prepared.plan.deadlines.run_s,
         )
-        with few_collections():
-            _execute(prepared, begin, emit, control, events, again)
+        perform(prepared, playing, emit, control)
+        emit(ended(control, started))
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
 
@@ -148,70 +167,85 @@ def new_folder(root: Path, name: str) -> Path:
     return folder
 
 
-def _fail_fast(control: Control, over: Iterable[Event]) -> Emit:
-    """A run that goes on may have met its first failure: then nothing more is started."""
-    sink = FailFast(control)
-    for event in over:
-        sink(event)
-    return sink
-
-
-def _execute(
-    prepared: Prepared,
-    begin: RunStarted | RunResumed,
-    emit: Emit,
-    control: Control,
-    events: Iterable[Event],
-    again: SecondLook,
-) -> None:
-    started = time.monotonic()
-    emit(begin)
-    for text in prepared.remarks if isinstance(begin, RunStarted) else ():
-        emit(Notice(level="warning", text=text))
-    try:
-        anyio.run(_run_and_close, prepared, emit, control, events, again)
-    except KeyboardInterrupt:
-        control.stop("interrupted")
-    elapsed_s = round(time.monotonic() - started, 3)
-    emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _run_and_close(
-    prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event], again: SecondLook
-) -> None:
-    prepared.resources.attach(emit, control)
+def ended(control: Control, started: float, unmet: dict[str, str] | None = None) -> RunFinished:
+    """``started``: by the monotonic clock."""
+    elapsed_s = round(time.monotonic() - started, 3)
+    return RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {})
+
+
+# ── conversations are played, or were recorded ───────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What goes on between the first event of a run and its last."""
+
+    play: Callable[[Emit, Control], Awaitable[None]]
+    """Plays all conversations that are left; played again, where a second look leaves a gate undecided."""
+    again: SecondLook
+    events: Callable[[], Iterable[Event]]
+    """All events by now, as a report needs them."""
+    agents: Mapping[str, AgentFactory] = field(default_factory=dict)
+    run_s: float | None = None
+    """After so many seconds it is ended."""
+    findings: Callable[[], Iterable[Event]] | None = None
+    """The events of samples in which something was found, where these are not all."""
+    failures: Callable[[], Iterable[ScoreFailure]] = tuple
+    """What is wrong with the run as a whole, once all of it was played."""
+
+
+@contextmanager
+def emitting(setup: Setup, folder: Path, sinks: Iterable[Emit], names: StableNames) -> Iterator[Emit]:
+    """Events reach all sinks, and what judges are asked a file in the ``folder``; no secret reaches any."""
+    resources = setup.resources
+    with AskedFile(folder / ASKED) as asked:
+        yield redacting(Fan([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
+
+
+def perform(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
+    """Play everything, take the second look, and group the findings."""
     try:
-        with interruptible(control), bounded(control, prepared.plan.deadlines.run_s):
-            await pipeline.run(prepared.runtime, emit, control)
-            while await again.take(events, emit, control):  # which may leave a gate that is not decided yet
-                await pipeline.run(prepared.runtime, emit, control)
-            await _find_issues(prepared, emit, control, events)
+        anyio.run(_play_and_close, setup, playing, emit, control)
+    except KeyboardInterrupt:
+        control.stop("interrupted")
+
+
+async def _play_and_close(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
+    setup.resources.attach(emit, control)
+    try:
+        with interruptible(control), bounded(control, playing.run_s):
+            await playing.play(emit, control)
+            while await playing.again.take(playing.events(), emit, control):
+                await playing.play(emit, control)
+            await _find_issues(setup, playing, emit, control)
     finally:
         with anyio.CancelScope(shield=True):
-            for factory in prepared.runtime.agents.values():
+            for factory in playing.agents.values():
                 await factory.aclose()
-            await prepared.resources.aclose()
+            await setup.resources.aclose()
 
 
-async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
+async def _find_issues(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.fold(events).scenarios
+    scenarios = report.fold((playing.findings or playing.events)()).scenarios
+    failures = () if control.stopping else tuple(playing.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:
         asks = not control.stopping
         control.attach(scope)
         found = await find_issues(
             scenarios,
-            prepared.resources.model("dedup") if asks else None,
-            prompt=prepared.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(prepared.config, prepared.runtime.agents),
-            weighs=prepared.plan.severity_from == "model",
+            setup.resources.model("dedup") if asks else None,
+            prompt=setup.metrics.prompts.prompt("error_deduplication"),
+            policies=wiring.policies_of(setup.config, playing.agents),
+            weighs=setup.plan.severity_from == "model",
         )
     if scope.cancelled_caught:
         found = await find_issues(scenarios)
-    if found:
-        emit(found)
+    if found or failures:
+        found = found or IssuesFound(issues=())
+        emit(found.model_copy(update={"failures": (*found.failures, *failures)}))

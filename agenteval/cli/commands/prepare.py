@@ -138,20 +138,26 @@ def _tupled(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """``public`` is the configuration as it may be written down: without secrets. ``plan``: what applies;
-    ``runtime``: what it is carried out with. ``samples``: where a gate decides how many epochs there are, the
-    first ones. ``remarks``: what is not run, or not checked, although somebody may expect it. ``suite``: all
-    scenarios that were loaded. ``request``: with what the profile selects."""
+class Setup:
+    """What every run has, whether its conversations are played or were recorded. ``public`` is the
+    configuration as it may be written down: without secrets. ``plan``: what applies."""
 
     config: Config
     public: Config
     resources: wiring.Resources
+    plan: Plan
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class Prepared(Setup):
+    """``runtime``: what the plan is carried out with. ``samples``: where a gate decides how many epochs there
+    are, the first ones. ``remarks``: what is not run, or not checked, although somebody may expect it.
+    ``suite``: all scenarios that were loaded. ``request``: with what the profile selects."""
+
     scenarios: tuple[Scenario, ...]
     samples: tuple[Sample, ...]
-    plan: Plan
     runtime: Runtime
-    metrics: Metrics
     remarks: tuple[str, ...] = ()
     suite: tuple[Scenario, ...] = ()
     request: Request = field(default_factory=Request)
@@ -179,90 +185,103 @@ def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
     loaded = load_config(request)
     config = loaded.config
-    request = with_profile(request, config)
-    chosen = judging.metrics_of(config)
-    suite = resolve.suite_of(config, chosen.known.values(), chosen.asked, no_judge=request.judging.no_judge)
+    asked = with_profile(request, config)
+    no_judge = asked.judging.no_judge
+    metrics = judging.metrics_of(config)
+    policy = resolve.suite_of(config, metrics.known.values(), metrics.asked, no_judge=no_judge)
     try:
-        found = load_scenarios(request, config, lambda each: preflight.scenario_problems(each, suite))
+        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, policy))
     except loading.PartlyReadError as error:
-        lacking = preflight.model_problems(error.scenarios, config, chosen, no_judge=request.judging.no_judge)
+        lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
-    loaded_scenarios, scenarios = found
-    scenarios, needs_model = _by_code(scenarios, config)
-    samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
-    remarks = () if request.paths else tuple(_empty_patterns(config))
-    remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
-    remarks += tuple(_left_out(needs_model))
-    if request.pairings:
-        samples = _narrowed(samples, request.pairings)
-    elif request.asks_what_failed:
-        failed = last_failed(Path(config.root), request.failed_in)
-        gone = gone_of(failed, request, config, loaded_scenarios)
-        samples = _narrowed(samples, failed.pairings)
-        if not samples:
-            raise failed.nothing_left(gone)
-        remarks += (gone_text(gone),) if gone else ()
-    ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
-    kept = frozenset(selection.fewer(ids, request.filters, config.seed))
-    scenarios = tuple(scenario for scenario in scenarios if scenario.id in kept)
-    samples = tuple(sample for sample in samples if sample.key.scenario in kept)
-    ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
-    others = _others(request, config, suite, loaded_scenarios)
-    unapplied = resolve.unapplied(suite, scenarios, others)
-    missed = without_concern(suite.gates, scenarios, others)
-    unapplied |= {f"gates.{name}": NOT_SELECTED for name in missed}
-    suite = suite.model_copy(update={"gates": suite.gates.without(missed), "needs_model": needs_model})
-    agents = selection.agents_of(config, request.filters)
-    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
-    visibility = request.visibility
-    if visibility is None:
-        visibility = wiring.known_visibility(used, loaded_scenarios)
-        if len(scenarios) < len(loaded_scenarios) or request.is_part:
-            public = {agent.name: agent for agent in loaded.public.all_agents if agent.name in used}
-            earlier = earlier_visibility(Path(config.root), public)
-            visibility = {**earlier, **visibility}
-    plan = resolve.plan_of(suite, config, samples, ranges, visibility=visibility, unapplied=unapplied)
+    selected = _selected(asked, config, found)
+    scenarios = [scenario for scenario, _ in preflight.played(selected.samples)]
     resources = wiring.Resources(
         config,
         loaded.secrets,
-        no_judge=request.judging.no_judge,
-        recording=request.recording,
-        declared_tools=frozenset(name for scenario in loaded_scenarios for name in scenario.tools),
+        no_judge=no_judge,
+        recording=asked.recording,
+        declared_tools=frozenset(name for scenario in found.loaded for name in scenario.tools),
     )
-    plan = plan.model_copy(update={"secrets": resources.marked.placeholders})
+    others = _others(asked, config, policy, found.loaded)
+    missed = without_concern(policy.gates, scenarios, others)
+    update = {"gates": policy.gates.without(missed), "secrets": resources.marked.placeholders}
+    agents = selection.agents_of(config, asked.filters)
+    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in selected.samples)}
+    visibility = asked.visibility
+    if visibility is None:
+        is_part = asked.is_part or len(scenarios) < len(found.loaded)
+        earlier = earlier_visibility(Path(config.root), loaded.public, used) if is_part else {}
+        visibility = {**earlier, **wiring.known_visibility(used, found.loaded)}
+    plan = resolve.plan_of(
+        policy.model_copy(update={**update, "needs_model": selected.needs_model}),
+        config,
+        selected.samples,
+        selection.ranges_of(scenarios, config, epochs=asked.epochs),
+        visibility=visibility,
+        unapplied=resolve.unapplied(policy, scenarios, others)
+        | {f"gates.{name}": NOT_SELECTED for name in missed},
+    )
     runtime, samples = wiring.runtime_of(
-        samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast
+        selected.samples, plan, used, metrics, resources, fail_fast=asked.fail_fast
     )
-    remarks += tuple(preflight.misspelt_mocks(samples, resources.agents_have))
-    marked = {sample.scenario.id: sample.scenario for sample in samples}
-    scenarios = tuple(marked.get(scenario.id, scenario) for scenario in scenarios)
+    misspelt = preflight.misspelt_mocks(samples, resources.agents_have)
     return Prepared(
         config=config,
         public=loaded.public,
         resources=resources,
-        scenarios=scenarios,
-        samples=samples,
         plan=plan,
+        metrics=metrics,
+        scenarios=tuple(scenario for scenario, _ in preflight.played(samples)),
+        samples=samples,
         runtime=runtime,
-        metrics=chosen,
-        remarks=(*remarks, *resources.take_warnings()),
-        suite=tuple(loaded_scenarios),
-        request=request,
+        remarks=(*selected.remarks, *misspelt, *resources.take_warnings()),
+        suite=found.loaded,
+        request=asked,
     )
 
 
-def _by_code(scenarios: tuple[Scenario, ...], config: Config) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
-    """With ``code_only``, the scenarios that need no model, and the ids of the others. Raises
-    ``NothingSelectedError`` if all do."""
+class _Selected(NamedTuple):
+    """What is run of what was found. ``needs_model``: what is left out for want of one."""
+
+    samples: tuple[Sample, ...]
+    needs_model: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def _selected(request: Request, config: Config, found: FoundScenarios) -> _Selected:
+    needs_model = _needing_a_model(found.selected, config)
+    left_out = frozenset(needs_model)
+    scenarios = [scenario for scenario in found.selected if scenario.id not in left_out]
+    samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
+    remarks = [] if request.paths else [*_empty_patterns(config)]
+    remarks += [text for scenario in scenarios for text in preflight.misspelt_tools(scenario)]
+    remarks += _left_out(needs_model)
+    if request.pairings:
+        samples = _narrowed(samples, request.pairings)
+    elif request.asks_what_failed:
+        failed = last_failed(Path(config.root), request.failed_in)
+        gone = gone_of(failed, request, config, found.loaded)
+        samples = _narrowed(samples, failed.pairings)
+        if not samples:
+            raise failed.nothing_left(gone)
+        remarks += [gone_text(gone)] if gone else []
+    ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
+    kept = frozenset(selection.fewer(ids, request.filters, config.seed))
+    few = tuple(sample for sample in samples if sample.key.scenario in kept)
+    return _Selected(few, needs_model, tuple(remarks))
+
+
+def _needing_a_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:
+    """With ``code_only``, the ids of what is left out. Raises ``NothingSelectedError`` if that is all."""
     if not config.code_only:
-        return scenarios, ()
-    kept = tuple(filter(preflight.is_decided_by_code, scenarios))
-    if not kept:
+        return ()
+    ids = tuple(scenario.id for scenario in scenarios if not preflight.is_decided_by_code(scenario))
+    if len(ids) == len(scenarios):
         what = "code_only: every scenario that is selected needs a model, for its user or to be decided"
         remedy = "script turns and expect something that code can check, or remove code_only"
         raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
-    ids = {scenario.id for scenario in kept}
-    return kept, tuple(scenario.id for scenario in scenarios if scenario.id not in ids)
+    return ids
 
 
 def _left_out(needs_model: Sequence[str]) -> Iterator[str]:

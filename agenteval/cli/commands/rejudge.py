@@ -4,9 +4,10 @@ knows what its judges were asked and said: only what changed is asked."""
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -23,15 +24,14 @@ from agenteval.cli.commands.score_prepare import (
     files_of,
     prepare,
     reader_of,
-    with_known_visibility,
+    with_sources,
 )
 from agenteval.cli.forecast import REPLY_TOKENS
-from agenteval.cli.options import Judging
-from agenteval.cli.rescoring import Rescoring, rescore
 from agenteval.conversation.pipeline import Control
+from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.event import SampleFinished
+from agenteval.core.event import Event, SampleFinished
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Scorer
@@ -47,66 +47,53 @@ from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.verdict.ledger import cost_of, how_to_price, price_of
 
 
-@dataclass(frozen=True)
-class Anew:
-    """What the command line asked for."""
-
-    run: str
-    config: str | None = None
-    judging: Judging = field(default_factory=Judging)
-    dry: bool = False
-
-
-def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Returns the exit code of the new run, in a folder of its own. With ``dry`` nothing is called or
-    written: what it would ask is reported. Raises ``AuthorError``."""
-    if asked.dry and reports:
+def rejudge(
+    name: str,
+    request: ScoreRequest,
+    *,
+    dry: bool = False,
+    reports: Sequence[ReporterChoice] = (),
+    detail: Detail = "usual",
+) -> int:
+    """Returns the exit code of the new run, in a folder of its own. ``request``: what else was asked for.
+    With ``dry`` nothing is called or written: what it would ask is reported. Raises ``AuthorError``."""
+    if dry and reports:
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
-    path = runs.find_run(asked.run, runs_root())
+    path = runs.find_run(name, runs_root())
     journal = path / runs.JOURNAL if path.is_dir() else path
     kept = Kept(answers_in(runs.load_run(path)))
-    request = ScoreRequest(
-        files=(str(journal),),
-        config=asked.config,
-        judging=asked.judging,
-        must_judge=True,
-        recording=Recording(kept=kept),
-    )
-    if not asked.dry:
+    recording = Recording(kept=kept, asks=not dry)
+    request = replace(request, files=(str(journal),), must_judge=True, recording=recording)
+    if not dry:
         return score(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
-        config, parts = _told(replace(request, recording=Recording(kept=kept, asks=False)), kept)
+        config, parts = _forecast(request, kept)
     options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
     deliver("terminal", painted(parts, options), None)
     return 0
 
 
-def _told(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
+def _forecast(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
     """Every question of the judges is made as it would be sent, and none is."""
     with ExitStack() as stack:
         prepared = prepare(request)
         remarks = Remarks()
         sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
-        prepared = with_known_visibility(prepared, sources)
+        prepared = with_sources(prepared, request, sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
         judges = [judge for judge in prepared.judges if not isinstance(judge, CustomScorer)]
         classes = [judge.metric for judge in prepared.judges if isinstance(judge, CustomScorer)]
-        ended: list[SampleFinished] = []
-
-        def see(event: object) -> None:
-            if isinstance(event, SampleFinished):
-                ended.append(event)
-
+        seen: Counter[type[Event]] = Counter()
         rescoring = Rescoring(
             _no_checks,
             judges,
             visibility=prepared.plan.visibility,
             in_flight=prepared.config.concurrency,
         )
-        anyio.run(rescore, conversations, rescoring, see, Control())
-    return prepared.config, list(_parts(kept.tally, len(ended), classes, prepared.plan))
+        anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), Control())
+    return prepared.config, list(_parts(kept.tally, seen[SampleFinished], classes, prepared.plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:

@@ -45,17 +45,15 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
         with redirect_stdout(sys.stderr), locked(folder):
             events = runs.load_run(folder)
             run = _run_in(events)
-            if is_complete(events):
+            prepared = None if is_complete(events) else _prepared(run, request, events)
+            read = prepared or run
+            targets = targets_of(read.config, reports)
+            require_apart(targets, files_read(read.config, read.scenarios))
+            if prepared is None:
                 say(f"the run {run.run_id} is complete: only its reports are made again")
-                targets = targets_of(run.config, reports)
-                require_apart(targets, files_read(run.config, run.scenarios))
                 finished = reporting.fold(events)
                 decision = gates.decide(finished)
             else:
-                _return_to(run)
-                prepared = _with_evidence(_prepared(run, request), events)
-                targets = targets_of(prepared.config, reports)
-                require_apart(targets, files_read(prepared.config, prepared.scenarios))
                 _tell(prepared, events)
                 ending.enter_context(completing())
                 with Journal.of_resumed(folder / JOURNAL) as journal:
@@ -112,8 +110,9 @@ def _return_to(run: RunStarted) -> None:
         raise AuthorError(Problem(what, "start a new run")) from None
 
 
-def _prepared(run: RunStarted, request: Request) -> Prepared:
+def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Prepared:
     """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
+    _return_to(run)
     wanted = kept_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted)
@@ -125,7 +124,7 @@ def _prepared(run: RunStarted, request: Request) -> Prepared:
         if len(reasons) > _MOST_REASONS:
             problems.append(Problem(f"and {len(reasons) - _MOST_REASONS} more"))
         raise AuthorError(*problems)
-    return prepared
+    return _with_evidence(prepared, events)
 
 
 def _with_evidence(prepared: Prepared, events: Sequence[Event]) -> Prepared:

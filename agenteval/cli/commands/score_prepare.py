@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
-from agenteval.cli.known import KNOWN
+from agenteval.cli.commands.prepare import Request, Setup, load_config
 from agenteval.cli.options import Judging
 from agenteval.cli.run_files import files_read, is_as_recorded
 from agenteval.cli.way_out import say
@@ -27,7 +27,7 @@ from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 from agenteval.core.tool_visibility import declared_visibility
-from agenteval.files import config_file, loading, runs
+from agenteval.files import loading, runs
 from agenteval.files.recorded.identity import Naming, Paths, Recorded
 from agenteval.files.recorded.journals import placeholders_in, visibility_in
 from agenteval.files.recorded.reader import Reader, Remarks, require_paths
@@ -61,7 +61,7 @@ class ScoreRequest:
     ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
     that is judged anew."""
 
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     config: str | None = None
     judging: Judging = field(default_factory=Judging)
     paths: Paths = field(default_factory=Paths)
@@ -74,12 +74,7 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True)
-class PreparedScore:
-    config: Config
-    public: Config
-    plan: Plan
-    resources: wiring.Resources
-    metrics: judging.Metrics
+class PreparedScore(Setup):
     suite: Suite
     judges: tuple[Scorer, ...]
     without_bounds: bool = False
@@ -88,8 +83,7 @@ class PreparedScore:
 
 def prepare(request: ScoreRequest) -> PreparedScore:
     """Configuration, expectations and judges. Raises ``AuthorError``."""
-    path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
-    loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.judging.flags)
+    loaded = load_config(Request(config=request.config, judging=request.judging))
     config = loaded.config
     judged = not request.judging.no_judge and _is_judging_asked(request, config)
     chosen = judging.metrics_of(config)
@@ -110,11 +104,11 @@ def prepare(request: ScoreRequest) -> PreparedScore:
     if problems := (*preflight.detector_problems(config), *priced, *checks):
         raise AuthorError(*problems)
     judges = _judges(chosen, resources, plan, has_criteria=has_criteria) if judged else ()
-    if judges:
-        resources.model("dedup")  # what is wrong with it is told before anything is asked
+    resources.no_judge = not judges
+    resources.model("dedup")  # what is wrong with it is reported before anything is asked
     public = loaded.public.model_copy(update={"thresholds": config.thresholds})
     return PreparedScore(
-        config, public, plan, resources, chosen, Suite(scenarios), judges, bounds and unbounded
+        config, public, resources, plan, chosen, Suite(scenarios), judges, bounds and unbounded
     )
 
 
@@ -222,41 +216,35 @@ def _run_named(name: str, root: Path) -> Path | None:
     return None
 
 
-def with_its_gates(
-    prepared: PreparedScore, request: ScoreRequest, sources: Iterable[Source]
-) -> PreparedScore:
-    """Without the gates that could never be satisfied: they would leave every score inconclusive. Where none
-    is left, every conversation has to pass."""
-    repeats = request.paths.scenario is not None or any(map(is_journal, sources))
-    left_out = unapplied(prepared.plan.gates, repeats=repeats)
-    if not left_out:
-        return prepared
-    update = {"gates": prepared.plan.gates.without(left_out)}
-    plan = prepared.plan.model_copy(update={**update, "unapplied": left_out})
-    return replace(prepared, public=prepared.public.model_copy(update=update), plan=plan)
-
-
-def with_known_visibility(prepared: PreparedScore, sources: Iterable[Source]) -> PreparedScore:
-    """With how the calls of agents are seen: of those in a journal of ours what that run found out, of all
-    others what the configuration says."""
+def with_sources(prepared: PreparedScore, request: ScoreRequest, sources: Iterable[Source]) -> PreparedScore:
+    """With what the sources tell: which gates can be satisfied; how the calls of agents are seen (of those in
+    a journal of ours what that run found out, of all others what the configuration says); and what stands
+    for the secrets of agents, of the configuration and in journals of ours."""
+    journals = [source for source in sources if is_journal(source)]
+    gates = prepared.plan.gates
+    # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
+    # conversation has to pass.
+    left_out = unapplied(gates, repeats=request.paths.scenario is not None or bool(journals))
+    without = {"gates": gates.without(left_out)} if left_out else {}
     agent = prepared.config.agent
     declared = declared_visibility(agent.calls) if agent else None
-    known = {"": declared} if declared else {}
-    for source in filter(is_journal, sources):
-        lines = (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
-        known |= visibility_in(lines)
-    return replace(prepared, plan=prepared.plan.model_copy(update={"visibility": known}))
+    visibility = {"": declared} if declared else {}
+    secrets = dict(prepared.resources.marked.placeholders)
+    for source in journals:
+        visibility |= visibility_in(_readable_lines(source))
+        for name, placeholders in placeholders_in(_readable_lines(source)).items():
+            secrets[name] = tuple(dict.fromkeys((*secrets.get(name, ()), *placeholders)))
+    know_marked((each for placeholders in secrets.values() for each in placeholders), also=True)
+    known = {"unapplied": left_out, "visibility": visibility, "secrets": secrets}
+    return replace(
+        prepared,
+        public=prepared.public.model_copy(update=without),
+        plan=prepared.plan.model_copy(update={**without, **known}),
+    )
 
 
-def with_known_secrets(prepared: PreparedScore, sources: Iterable[Source]) -> PreparedScore:
-    """With what stands for the secrets of agents: of the configuration, and in journals of ours."""
-    known = dict(prepared.resources.marked.placeholders)
-    for source in filter(is_journal, sources):
-        lines = (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
-        for name, placeholders in placeholders_in(lines).items():
-            known[name] = tuple(dict.fromkeys((*known.get(name, ()), *placeholders)))
-    know_marked((each for placeholders in known.values() for each in placeholders), also=True)
-    return replace(prepared, plan=prepared.plan.model_copy(update={"secrets": known}))
+def _readable_lines(source: Source) -> Iterator[bytes]:
+    return (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
 
 
 def reader_of(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agenteval.core.event import RunStarted
 from agenteval.core.scenario import Expectation, SampleKey, Scenario
-from agenteval.core.score import OUTCOME, Check
+from agenteval.core.score import OUTCOME, Check, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
-from agenteval.files.recorded.journals import Replayed
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.record_paths import MISSING, find, is_success
 from agenteval.messages.records import Conversation
@@ -46,8 +46,10 @@ class Paths:
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A conversation to be scored. ``where``: its file and line; ``checks``: what is known of it beforehand,
-    such as its success; ``notes``: what was not read as it stands; ``replayed``: it is from a journal of
-    ours, so that its scenario is the one that it was made with."""
+    such as its success, and cannot be found out anew; ``notes``: what was not read as it stands.
+
+    Of a journal of ours: ``run``, so that the scenario is the one that it was held with; ``review``: what was
+    found then of its simulated user; ``names``: what its failures were called before anything was masked."""
 
     key: SampleKey
     scenario: Scenario
@@ -55,7 +57,9 @@ class Recorded:
     where: str
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
-    replayed: Replayed | None = None
+    run: RunStarted | None = None
+    review: UserReview | None = None
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_readable(self) -> bool:
@@ -110,16 +114,14 @@ class Naming:
         scenario = Scenario(id=key.scenario, name=key.scenario, source=entry.where)
         return Recorded(key, scenario, Trajectory(stop=stop), entry.where)
 
-    def replayed(self, sample: Replayed) -> Recorded:
+    def replayed(self, recorded: Recorded) -> Recorded:
         """A sample keeps its key; one that another run has already is told apart by its run."""
-        key = sample.key
-        if _identity(key) in self._keys:
-            variant = " ".join(filter(None, (key.variant, sample.run)))
+        key = recorded.key
+        if _identity(key) in self._keys and recorded.run:
+            variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
             key = key.model_copy(update={"variant": self._unique(variant, [])})
         self._keys.add(_identity(key))
-        return Recorded(
-            key, sample.scenario, sample.trajectory, sample.where, checks=sample.checks, replayed=sample
-        )
+        return replace(recorded, key=key)
 
     def _scenario(self, read: Conversation, scenario_id: str, where: str) -> Scenario:
         fields = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -24,27 +25,12 @@ from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
 from agenteval.files import journal
+from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.sources import Source, lines_of, parse
 from agenteval.messages.entry import Unreadable
 
 PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
 """The policy of a named agent under a configuration."""
-
-
-class Replayed(NamedTuple):
-    """A sample of a run. ``run``: the id of that run; ``plan``: what applied in it; ``checks``: what was
-    known of a recorded conversation then, and cannot be found out anew; ``review``: what was said of its
-    simulated user; ``names``: what its failures were called before anything was masked."""
-
-    key: SampleKey
-    scenario: Scenario
-    trajectory: Trajectory
-    run: str
-    plan: Plan
-    where: str
-    checks: tuple[Check, ...] = ()
-    review: UserReview | None = None
-    names: Mapping[str, tuple[str, ...]] = {}
 
 
 class _Order:
@@ -59,21 +45,21 @@ class _Order:
         for place, key in enumerate(planned):
             self._groups.setdefault((key.scenario, key.agent), place)
         self._next = 0
-        self._waiting: dict[SampleKey, Replayed] = {}
+        self._waiting: dict[SampleKey, Recorded] = {}
 
-    def ready(self, replayed: Replayed) -> Iterator[Replayed]:
+    def ready(self, recorded: Recorded) -> Iterator[Recorded]:
         """What can be handed out now that this sample is whole."""
         if not self._planned:
-            yield replayed
+            yield recorded
             return
-        self._waiting[replayed.key] = replayed
+        self._waiting[recorded.key] = recorded
         while self._next < len(self._planned) and self._planned[self._next] in self._waiting:
             yield self._waiting.pop(self._planned[self._next])
             self._next += 1
 
-    def rest(self, lost: Iterable[Replayed]) -> Iterator[Replayed]:
+    def rest(self, lost: Iterable[Recorded]) -> Iterator[Recorded]:
         """All that are left, and those that were never whole."""
-        left = {**self._waiting, **{replayed.key: replayed for replayed in lost}}
+        left = {**self._waiting, **{recorded.key: recorded for recorded in lost}}
         yield from (left[key] for key in sorted(left, key=self._place))
 
     def _place(self, key: SampleKey) -> tuple[int, int, str, int]:
@@ -94,7 +80,7 @@ class _Run:
         self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
         self._known: dict[SampleKey, tuple[Check, ...]] = {}
         self._reviews: dict[SampleKey, UserReview] = {}
-        self._cut_short: dict[SampleKey, Replayed] = {}
+        self._cut_short: dict[SampleKey, Recorded] = {}
         self._never_ran = dict.fromkeys(started.plan.samples)
         self._order = _Order(started.plan.samples)
         self.has_ended = False
@@ -122,15 +108,15 @@ class _Run:
         for review in (item for item in event.items if isinstance(item, UserReview)):
             self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
 
-    def finish(self, event: SampleFinished) -> Iterator[Replayed]:
+    def finish(self, event: SampleFinished) -> Iterator[Recorded]:
         if event.key in self._begun:
-            replayed = self._replayed(event.key, event.stop, event.unfinished)._replace(names=event.names)
+            recorded = self._recorded(event.key, event.stop, event.unfinished, event.names)
             if event.is_over:
-                yield from self._order.ready(replayed)
+                yield from self._order.ready(recorded)
             else:
-                self._cut_short[event.key] = replayed
+                self._cut_short[event.key] = recorded
 
-    def rest(self, end: str) -> Iterator[Replayed | Unreadable]:
+    def rest(self, end: str) -> Iterator[Recorded | Unreadable]:
         """Samples that were cut short and never held anew, those that the end of the journal cut off, and
         those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
         it is not known what else it would have found."""
@@ -138,17 +124,23 @@ class _Run:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
-        lost += [self._replayed(key, stop, None) for key in list(self._begun)]
+        lost += [self._recorded(key, stop) for key in list(self._begun)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
         for key in self._never_ran:
             if key.scenario in self._scenarios:
                 self._begun[key] = (self._scenarios[key.scenario], end)
-                lost.append(self._replayed(key, stop, None))
+                lost.append(self._recorded(key, stop))
         yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
             yield Unreadable(end, "the journal has no end: its run was cut off", hides_rest=True)
 
-    def _replayed(self, key: SampleKey, stop: Stop, unfinished: Turn | None) -> Replayed:
+    def _recorded(
+        self,
+        key: SampleKey,
+        stop: Stop,
+        unfinished: Turn | None = None,
+        names: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> Recorded:
         scenario, where = self._begun.pop(key)
         turns = self._turns.pop(key, {})
         trajectory = Trajectory(
@@ -158,14 +150,14 @@ class _Run:
             self._policies[key.agent] = self._policy_of(self.started, key.agent)
         if not scenario.policy and self._policies[key.agent]:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
-        known = self._known.pop(key, ())
-        review = self._reviews.pop(key, None)
-        run, plan = self.started.run_id, self.started.plan
-        return Replayed(key, scenario, trajectory, run, plan, where, known, review)
+        checks, review = self._known.pop(key, ()), self._reviews.pop(key, None)
+        return Recorded(
+            key, scenario, trajectory, where, checks, run=self.started, review=review, names=names
+        )
 
 
-def _is_cut_short(replayed: Replayed) -> bool:
-    stop = replayed.trajectory.stop
+def _is_cut_short(recorded: Recorded) -> bool:
+    stop = recorded.trajectory.stop
     return stop is None or stop.is_cut_short
 
 
@@ -214,7 +206,7 @@ def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict
     return known
 
 
-def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:
+def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadable]:
     """The samples of a journal, in the order in which they were planned. A torn last line is left out, if the
     run had not ended by then."""
     run: _Run | None = None

@@ -1,0 +1,138 @@
+"""Recorded conversations in, events out: what a run reports, of conversations that were held long ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from agenteval.conversation.current_sample import enter
+from agenteval.conversation.found_visibility import FoundVisibility
+from agenteval.conversation.pipeline import Control
+from agenteval.conversation.scored_sample import ScoredSample
+from agenteval.core.event import SampleFinished, SampleStarted, Scored
+from agenteval.core.plan import Applies
+from agenteval.core.protocols import Emit, Reviewer, Scorer
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.tool_visibility import KnownVisibility, evidence_in
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
+from agenteval.files.recorded.identity import Recorded
+
+_BREATH = 20
+"""After so many conversations that nothing had to be waited for, signals are heard."""
+
+
+@dataclass(frozen=True)
+class Rescoring:
+    """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
+    at a time. ``applies_of``: what applies to a scenario with an agent, where that is not what the suite
+    says of all. ``visibility``: by agent, what is known of how its calls are seen."""
+
+    checks_of: Callable[[Recorded], Sequence[Scorer]]
+    judges: Sequence[Scorer] = ()
+    applies_of: Callable[[Scenario, str], Applies | None] = lambda _scenario, _agent: None
+    visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    in_flight: int = 20
+    review: Reviewer | None = None
+    """Who looks at the users of conversations that were judged."""
+
+
+async def rescore(
+    conversations: Iterable[Recorded], rescoring: Rescoring, emit: Emit, control: Control
+) -> None:
+    """Score each conversation, and keep none. Without judges one after the other; with them, up to
+    ``in_flight`` at a time. ``control`` ends it early."""
+    slots = anyio.Semaphore(rescoring.in_flight)
+    found = FoundVisibility(rescoring.visibility)
+    emit = found.emitting(emit)
+    async with anyio.create_task_group() as group:
+        control.attach(group.cancel_scope)
+        for number, recorded in enumerate(conversations):
+            if not control.may_begin(recorded):
+                break
+            one = _RecordedSample(recorded, rescoring, emit)
+            if not rescoring.judges:
+                await one.score(None)
+                one.finish(recorded.trajectory.stop)
+                if number % _BREATH == 0:
+                    await anyio.lowlevel.checkpoint()
+                continue
+            await slots.acquire()
+            group.start_soon(_judge, one, slots, found)
+
+
+async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: FoundVisibility) -> None:
+    enter(one.key)
+    try:
+        async with anyio.create_task_group() as judging:
+            await one.score(judging)
+        one.finish(await one.review(found))
+    except BaseException:
+        with suppress(Exception):
+            one.finish(Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted"))
+        raise
+    finally:
+        slots.release()
+
+
+class _RecordedSample:
+    def __init__(self, recorded: Recorded, rescoring: Rescoring, emit: Emit) -> None:
+        self.key = recorded.key
+        self._recorded = recorded
+        self._rescoring = rescoring
+        stop = recorded.trajectory.stop
+        is_lost = stop is not None and stop.fault not in (None, "agent")
+        shown = {recorded.key.agent: evidence_in(recorded.trajectory.all_turns)}
+        self._scored = ScoredSample(
+            Sample(key=recorded.key, scenario=recorded.scenario),
+            emit,
+            checks=rescoring.checks_of(recorded),
+            judges=() if is_lost else rescoring.judges,
+            # How much of its calls is seen is known as far as this record alone tells.
+            visibility=FoundVisibility(rescoring.visibility, evidence=shown, may_start=False),
+        )
+
+    async def score(self, judging: TaskGroup | None) -> None:
+        """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
+        key, scenario = self.key, self._recorded.scenario
+        applies = self._rescoring.applies_of(scenario, key.agent)
+        self._scored.emit(SampleStarted(key=key, applies=applies, scenario=scenario))
+        for trajectory in self._trajectories():
+            await self._scored.follow(trajectory, judging)
+        self._emit_known_checks()
+
+    def _trajectories(self) -> Iterator[Trajectory]:
+        whole = self._recorded.trajectory
+        for count in range(1, len(whole.turns) + 1):
+            yield Trajectory(turns=whole.turns[:count])
+        review = self._recorded.review
+        if review:  # of the user that was then: none is asked anew
+            self._scored.emit(Scored(key=self.key, turn=None, items=(review,)))
+            if review.decides:
+                whole = Trajectory(turns=whole.turns[: review.turn], stop=whole.stop)
+        yield whole
+
+    def _emit_known_checks(self) -> None:
+        if self._recorded.checks:
+            self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
+
+    async def review(self, found: FoundVisibility) -> Stop | None:
+        """Why it ended, once its user was looked at. Of a run of ours that was done then."""
+        stop = self._recorded.trajectory.stop
+        if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
+            return stop
+        after = await self._scored.review(
+            self._rescoring.review, stop, lambda: found.shown_by(self.key.agent)
+        )
+        if after is not stop:
+            self._emit_known_checks()
+        return after
+
+    def finish(self, stop: Stop | None) -> None:
+        assert stop is not None
+        names, unfinished = dict(self._recorded.names), self._recorded.trajectory.unfinished
+        self._scored.emit(SampleFinished(key=self.key, stop=stop, unfinished=unfinished, names=names))

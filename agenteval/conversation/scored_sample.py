@@ -1,0 +1,150 @@
+"""One sample as it is reported, played or recorded: each turn and, in a fixed order, what scorers find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import anyio
+from anyio.abc import TaskGroup
+
+from agenteval.conversation.deadlines import Stopwatch, apart
+from agenteval.conversation.found_visibility import FoundVisibility
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import Event, SampleFinished, Scored, TurnFinished
+from agenteval.core.protocols import Emit, Reviewer, Scorer
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
+
+
+class ScoredSample:
+    """``checks`` are code and asked in passing; ``judges`` ask models, beside the conversation.
+    ``visibility``: how much of the agent's calls is seen."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        emit: Emit,
+        *,
+        checks: Sequence[Scorer],
+        judges: Sequence[Scorer],
+        visibility: FoundVisibility,
+    ) -> None:
+        self.sample = sample
+        self.last = Trajectory()
+        self.watch = Stopwatch()
+        self.events: list[Event] = []
+        self.is_refused = False
+        """Whether a judge of it was not asked."""
+        self._is_whole = False  # checks have looked at the whole
+        self._emit_all = emit
+        self._checks = checks
+        self._judges = judges
+        self._visibility = visibility
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self._emit_all(event)
+
+    async def follow(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
+        """Report what the conversation has come to, a turn more or its end, and ask everybody about that.
+        ``judging``: where judges are at work, if any are."""
+        self.last = trajectory
+        turns = trajectory.turns
+        if trajectory.stop is None:
+            index = len(turns) - 1
+            self.emit(TurnFinished(key=self.sample.key, index=index, turn=turns[index]))
+            await self._check("turn", trajectory, index)
+            self._judge("turn", trajectory, index, judging)
+            return
+        if trajectory.unfinished:
+            await self._check("turn", trajectory, len(turns))
+        if trajectory.ends_at_a_call:
+            self._judge("turn", Trajectory(turns=trajectory.all_turns), len(turns), judging)
+        await self._check("conversation", trajectory, None)
+        self._judge("conversation", trajectory, None, judging)
+
+    async def prove(self, stop: Stop) -> None:
+        """Ask the checks what the turns until then prove of a conversation that was cut off."""
+        if self.last.turns and not self._is_whole:
+            with anyio.CancelScope(shield=True):
+                await self._check("conversation", self.last.model_copy(update={"stop": stop}), None)
+
+    async def review(
+        self, reviewer_of: Reviewer | None, stop: Stop | None, shown: Callable[[], Sequence[Event]]
+    ) -> Stop | None:
+        """Return why it ended, once the simulated user was looked at: where its fault explains the outcome,
+        the outcome is the simulator's, and of the conversation only what was proven before the fault stands.
+        ``shown``: how calls of the agent were seen by now."""
+        if reviewer_of is None or stop is None or stop.fault is not None:
+            return stop
+        self.last = await self._visibility.settled(self.sample, self.last)
+        key = self.sample.key
+        end = SampleFinished(key=key, stop=stop, unfinished=self.last.unfinished)
+        reviewer = reviewer_of(self.sample, [*self.events, *shown(), end])
+        if reviewer is None:
+            return stop
+        with apart(self.watch, "the review of the simulated user"):
+            items = await self._run(reviewer, self.last)
+        self.emit(Scored(key=key, turn=None, items=tuple(items)))
+        fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
+        if fault is None:
+            return stop
+        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
+        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
+        self.last = self.last.model_copy(update={"stop": stop})
+        return stop
+
+    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        """Ask the checks in code, which do not wait."""
+        self._is_whole |= trajectory.stop is not None
+        trajectory = self._visibility.so_far(self.sample, trajectory)
+        for check in self._checks:
+            if check.scope == scope:
+                await self._ask(check, trajectory, turn)
+
+    def _judge(self, scope: str, trajectory: Trajectory, turn: int | None, judging: TaskGroup | None) -> None:
+        if judging is None:
+            return
+        for judge in self._judges:
+            if judge.scope == scope:
+                judging.start_soon(self._ask_judge, judge, trajectory, turn)
+
+    async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+        with apart(self.watch, "what other conversations show of the agent's calls"):
+            trajectory = await self._visibility.settled(self.sample, trajectory)
+        await self._ask(judge, trajectory, turn)
+
+    async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+        with apart(self.watch, f"the judge of {_metric(scorer)}"):
+            items = await self._run(scorer, trajectory)
+        if items:
+            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+
+    async def _run(self, scorer: Scorer, trajectory: Trajectory) -> Sequence[ScoreItem]:
+        items = await run_scorer(scorer, self.sample.scenario, trajectory)
+        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
+        return items
+
+
+async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
+    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
+    try:
+        return await scorer(scenario, trajectory)
+    except AuthorError as error:
+        return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
+    except (Exception, SystemExit) as error:
+        broke = f"the scorer broke: {next(leaf_errors(error))!r}"
+        return (ScoreFailure(metric=_metric(scorer), message=broke),)
+
+
+def _metric(scorer: Scorer) -> str:
+    return getattr(scorer, "metric", type(scorer).__name__)
+
+
+def leaf_errors(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from leaf_errors(each)
+    else:
+        yield error
