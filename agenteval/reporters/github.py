@@ -18,7 +18,7 @@ from agenteval.core.score import Severity, Verdict
 from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.markdown.document import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words.accepted import accepted_line
+from agenteval.reporters.sections.accepted import accepted_line
 from agenteval.reporters.words.failure import (
     Failure,
     failures,

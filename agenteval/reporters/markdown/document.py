@@ -6,7 +6,7 @@ link, image or mention of theirs comes to life.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from agenteval.core.decision import Decision, GateRow
 from agenteval.core.figures import figure
@@ -16,10 +16,11 @@ from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highe
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
+from agenteval.reporters.markdown.sections import printed
 from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words import agents
-from agenteval.reporters.words.accepted import accepted_count, accepted_lines
+from agenteval.reporters.sections import accepted, agents
+from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.failure import (
     Failure,
     failures,
@@ -44,7 +45,6 @@ from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Dimension, Report
-from agenteval.verdict.side_by_side import side_by_side
 
 NOTHING = "–"
 
@@ -64,7 +64,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
     sections = [
         *_head(report, decision),
         *_author_errors(decision),
-        *_accepted(decision),
+        *_printed(accepted.sections(report, decision), extent),
         *_failure_rates(report, decision, extent),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
@@ -73,12 +73,17 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *issues(report, decision, extent),
         *broken(report, extent),
         *_dimensions(report),
-        *_agents(report, decision),
+        *_printed(agents.sections(report, decision), extent),
         *_usage(report),
         *_notices(report, extent),
         *_foot(report, options),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _printed(sections: Iterable[Section], extent: Extent) -> Iterator[str]:
+    for section in sections:
+        yield from printed(section, extent.rows)
 
 
 def _is_scored(report: Report, decision: Decision) -> bool:
@@ -109,12 +114,6 @@ def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
-
-
-def _accepted(decision: Decision) -> Iterator[str]:
-    if lines := accepted_lines(decision):
-        yield f"## {plural(accepted_count(decision), 'accepted failure')}"
-        yield "\n".join(f"- {markdown(brief(line, 600))}" for line in lines)
 
 
 def _failure_rates(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
@@ -249,15 +248,6 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
         p95 = f"{'max ' if p95_is_highest(spread.n) else ''}{_value(spread.p95)}"
         values = (_value(spread.mean), _value(spread.p50), p95)
         yield category, name.replace("_", " "), *values, str(spread.n)
-
-
-def _agents(report: Report, decision: Decision) -> Iterator[str]:
-    both = side_by_side(report, decision)
-    if both:
-        yield "## Agents compared"
-        cells = [(MARKS[sign] if sign else "", *each) for sign, each in agents.rows(both)]
-        yield table(("", *agents.columns(both)), cells)
-        yield "\n".join(f"- {markdown(sentence)}" for sentence in agents.sentences(both))
 
 
 def _usage(report: Report) -> Iterator[str]:

@@ -13,9 +13,9 @@ from agenteval.core.errors import split_remedy
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.accepted import accepted_lines
 from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, labelled, whole
 from agenteval.reporters.terminal.gates import brief_error_rates, flaky_text
-from agenteval.reporters.words.accepted import accepted_lines
 from agenteval.reporters.words.calls_seen import unseen_lines
 from agenteval.reporters.words.failure import failures, gist
 from agenteval.reporters.words.judge import (
