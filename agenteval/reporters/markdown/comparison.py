@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from agenteval.core.safe_text import markdown
 from agenteval.reporters.markdown.sections import printed
-from agenteval.reporters.markdown.table import MARKS
+from agenteval.reporters.markdown.table import ALL, MARKS, Extent
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.comparison import WORDS, sections, verdict_line
 from agenteval.verdict.comparison import RunComparison
 
-MOST_ROWS = 100
-_ALL = 100_000
+_FEW = Extent(rows=100, failures=100, characters=300_000)
 
 
 def render(comparison: RunComparison, options: ReportOptions) -> str:
@@ -23,4 +22,4 @@ def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[str]:
     yield f"# {MARKS[comparison.verdict]} {WORDS[comparison.verdict].capitalize()}"
     yield markdown(f"{verdict_line(comparison)}.")
     for section in sections(comparison):
-        yield from printed(section, _ALL if options.verbose else MOST_ROWS)
+        yield from printed(section, ALL if options.verbose else _FEW)

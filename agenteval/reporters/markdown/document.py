@@ -15,11 +15,11 @@ from agenteval.core.safe_text import brief, fence, markdown, one_line
 from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
-from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
-from agenteval.reporters.markdown.sections import printed
-from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, sign_of, table
+from agenteval.reporters.markdown.judges import scores
+from agenteval.reporters.markdown.sections import printed, printed_caveats
+from agenteval.reporters.markdown.table import ALL, CELL, MARKS, Extent, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections import accepted, agents
+from agenteval.reporters.sections import accepted, agents, issues
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.failure import (
     Failure,
@@ -41,8 +41,7 @@ from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import ends_text, resolutions
-from agenteval.verdict.asides import asides_text
+from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Dimension, Report
 
@@ -50,13 +49,12 @@ NOTHING = "–"
 
 
 WHOLE = Extent(rows=5000, failures=200, characters=5_000_000)
-VERBOSE = Extent(rows=100_000, failures=100_000, characters=100_000_000)
 SUMMARY = Extent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The report as a Markdown document."""
-    return document(report, decision, options, VERBOSE if options.verbose else WHOLE)
+    return document(report, decision, options, ALL if options.verbose else WHOLE)
 
 
 def document(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> str:
@@ -70,8 +68,8 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_scenarios(report, decision, extent),
         *(scores(report, decision, extent) if _is_scored(report, decision) else ()),
         *_failures(report, decision, options, extent),
-        *issues(report, decision, extent),
-        *broken(report, extent),
+        *_printed(issues.issues(report, decision), extent),
+        *_printed(issues.broken(report, decision), extent),
         *_dimensions(report),
         *_printed(agents.sections(report, decision), extent),
         *_usage(report),
@@ -83,7 +81,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 def _printed(sections: Iterable[Section], extent: Extent) -> Iterator[str]:
     for section in sections:
-        yield from printed(section, extent.rows)
+        yield from printed(section, extent)
 
 
 def _is_scored(report: Report, decision: Decision) -> bool:
@@ -99,15 +97,11 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     if profile := report.run.config.profile:
         yield f"Profile {markdown(profile)}."
-    if ends := resolutions(decision):
-        yield f"Not decided until: {markdown('; '.join(ends))}."
-    if beside := asides_text(report, decision):
-        yield f"With {markdown(beside)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
         yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
-    yield from judging_notes(report)
+    yield from printed_caveats(report, decision)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:

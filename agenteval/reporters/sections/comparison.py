@@ -56,7 +56,7 @@ def sections(comparison: RunComparison) -> Iterator[Section]:
         )
 
 
-def _caveats(comparison: RunComparison) -> Iterator[Cell]:
+def _caveats(comparison: RunComparison) -> Iterator[str | Span]:
     for before, after in comparison.renamed:
         yield f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"
     for line in _left_out_lines(comparison):

@@ -31,6 +31,13 @@ Cell: TypeAlias = str | Span | Verdict
 """A verdict is shown as its mark."""
 
 
+class Item(NamedTuple):
+    """Something in a line, with what belongs to it below; what is empty there is not shown."""
+
+    head: tuple[str | Span, ...]
+    below: tuple[str | Span, ...] = ()
+
+
 @dataclass(frozen=True)
 class Section:
     """``named_by``: how many of the columns name a row. Notes follow the table. One that is of another
@@ -39,6 +46,6 @@ class Section:
     title: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
-    notes: tuple[Cell, ...] = ()
+    notes: tuple[str | Span | Item, ...] = ()
     named_by: int = 1
     level: int = 2

@@ -12,17 +12,17 @@ from rich.text import Text
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections import accepted, agents
+from agenteval.reporters.sections import accepted, agents, issues
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.accepted import acceptable
 from agenteval.reporters.terminal.blocks import blocks
 from agenteval.reporters.terminal.ends import ending, failure_list
 from agenteval.reporters.terminal.failure_rates import failures_by_rate
 from agenteval.reporters.terminal.failures import failure_section, transcripts
-from agenteval.reporters.terminal.gates import gates, notes
-from agenteval.reporters.terminal.issues import broken, issue_lines, issues
+from agenteval.reporters.terminal.gates import gates
+from agenteval.reporters.terminal.issues import issue_lines
 from agenteval.reporters.terminal.overview import dimensions, files, head, held
-from agenteval.reporters.terminal.remarks import mistakes, remarks
+from agenteval.reporters.terminal.remarks import mistakes, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
 from agenteval.reporters.terminal.sections import printed
 from agenteval.reporters.terminal.summary import summary_table
@@ -67,8 +67,8 @@ VERBOSE: tuple[Part, ...] = (
     summary_table,
     _part(agents.sections),
     transcripts,
-    issues,
-    broken,
+    _part(issues.issues),
+    _part(issues.broken),
     _part(accepted.sections),
     acceptable,
     gates,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.section import Cell, Section, Tone
+from agenteval.reporters.sections.section import Cell, Item, Section, Tone
 from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
 from agenteval.reporters.terminal.fitting import FittingTable
 
@@ -33,7 +34,10 @@ def printed(section: Section, options: ReportOptions) -> Iterator[RenderableType
         yield indented(FittingTable(section.columns, cells, head=section.named_by))
     if left := len(section.rows) - len(rows):
         yield indented(Text(f"… and {left:,} more; -v lists them", style="dim"))
-    yield from (indented(text_of(note)) for note in section.notes)
+    for note in section.notes:
+        head, below = note if isinstance(note, Item) else ((note,), ())
+        yield indented(Text.assemble(*map(text_of, head)))
+        yield from (Padding(text_of(line), (0, 0, 0, 4)) for line in below if text_of(line))
     if section.rows or section.notes:
         yield Text()
 
