@@ -168,6 +168,11 @@ class Score(Value):
     twin: str = ""
 
     @property
+    def calibrated(self) -> bool:
+        """Whether its judge was compared with people's judgement: none is, until there are their labels."""
+        return False
+
+    @property
     def is_open(self) -> bool:
         """Whether it counts neither for the agent nor against it."""
         return self.value is None and self.ok is None and self.label in _OPEN

@@ -18,7 +18,8 @@ from agenteval.core.score import Severity, Verdict
 from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.markdown.document import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words.accepted import accepted_line
+from agenteval.reporters.sections.accepted import accepted_line
+from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.words.failure import (
     Failure,
     failures,
@@ -29,11 +30,9 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
 from agenteval.reporters.words.issue import issues_text
-from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
+from agenteval.reporters.words.judge import broken_judges, lack_in_words
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.rows import written
-from agenteval.reporters.words.verdict import resolutions
-from agenteval.verdict.asides import asides_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.gates import lost_most
 from agenteval.verdict.report import Report
@@ -84,14 +83,9 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
-    if beside := asides_text(report, decision):
-        yield Annotation("notice", f"{decision.word}, with", beside, rank=110)
-    for line in resolutions(decision):
-        yield Annotation("notice", "to decide", line, rank=105)
-    if own := overridden_text(report):
-        yield Annotation("notice", "prompts", own, rank=100)
-    if report.scripted:
-        yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
+    for label, text in caveats(report, decision):
+        title = f"{decision.word}, with" if label == "with" else label
+        yield Annotation("notice", title, text, rank=100)
     told = failed or decision.author_errors or run_gates(decision)
     if decision.verdict is not Verdict.PASSED and not told:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"

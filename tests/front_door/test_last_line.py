@@ -87,7 +87,7 @@ def test_findings_and_goals_below_the_gate_are_named_once_each(judging: Project)
     line = f"PASSED: all 4 scenarios passed (exit 0) — with {beside}"
     assert last(done) == line
     assert asides(judging) == {"findings_high": 3, "goals_missed": 1}
-    assert f"With {beside}." in (judging.root / "report.md").read_text(encoding="utf-8")
+    assert f"**With**: {beside}." in (judging.root / "report.md").read_text(encoding="utf-8")
     assert f'<property name="with" value="{beside}"' in (judging.root / "junit.xml").read_text("utf-8")
     assert f"::notice title=passed%2C with::{beside}" in done.out
     assert last(judging.call("report", "latest")) == line

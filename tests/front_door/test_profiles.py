@@ -216,7 +216,7 @@ def test_an_undecided_end_names_the_line_that_would_end_it(
     done = two.run("--report", "markdown=report.md")
     assert done.code == 3
     assert line in done.out
-    assert "Not decided until:" in (two.root / "report.md").read_text(encoding="utf-8")
+    assert "**To decide**:" in (two.root / "report.md").read_text(encoding="utf-8")
 
 
 def test_lost_samples_are_played_again_by_the_line_that_is_named(two: Project) -> None:

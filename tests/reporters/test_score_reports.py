@@ -352,7 +352,7 @@ def test_the_rate_of_refused_messages_is_told() -> None:
     lines = section(text, "Simulated user")
     assert lines[0] == "book-morning · epoch 1, turn 2: spoke as the assistant ('How can I help you')"
     fine = run((book(),), [*conversation(KEY, (simulated("hi", "Booked!"),), stop=USER_DONE)])
-    assert "note: simulated user: 0 of 1 message refused" in " ".join(shown(fine).split())
+    assert "Simulated user: 0 of 1 message refused" in shown(fine)
 
 
 # Gates
@@ -492,16 +492,17 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
     for words in (
         "## Scores (uncalibrated)",
         "| ❌ | book-morning | 3.0ˢ ✗ | 4.0ˢ !1 | 4.0ˢ | 3.3ˢ | 4.0ˢ | 1/2ˢ ✓ | 2/3ˢ | 3/3ˢ |",
-        "- **high**: Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
-        "  - examples: refund · epoch 1, turn 2",
-        "## ⚠️ Judges that failed",
-        "- coherence: the reply is not JSON (book-morning · epoch 2, turn 1) — said:",
+        r"- **\[high\]** **Claims a booking that was never made** (1 occurrence in 1 scenario, 2 findings)",
+        "  - refund · epoch 1, turn 2: ",
+        "## Judges that failed (no score, and not the agent's fault)",
+        "- ! **coherence**: the reply is not JSON (book-morning · epoch 2, turn 1)",
+        "  - said: ",
         "**Scripted replies**: no language model was called for 42 judgements",
-        "**Simulated user**: 2 of 6 messages refused; 1 sample lost to it.",
+        "## Simulated user: 2 of 6 messages refused; 1 sample lost to it",
         "never compared with human",
     ):
         assert words in text
-    assert text.index("**high**") < text.index("**medium**") < text.index("**low**")
+    assert text.index(r"\[high\]") < text.index(r"\[medium\]") < text.index(r"\[low\]")
     failures = text[text.index("## Failures") : text.index("## Issues")]
     assert "no JSON" not in failures
 

@@ -6,7 +6,7 @@ link, image or mention of theirs comes to life.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from agenteval.core.decision import Decision, GateRow
 from agenteval.core.figures import figure
@@ -15,11 +15,12 @@ from agenteval.core.safe_text import brief, fence, markdown, one_line
 from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
-from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
-from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, sign_of, table
+from agenteval.reporters.markdown.judges import scores
+from agenteval.reporters.markdown.sections import printed, printed_caveats
+from agenteval.reporters.markdown.table import ALL, CELL, MARKS, Extent, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words import agents
-from agenteval.reporters.words.accepted import accepted_count, accepted_lines
+from agenteval.reporters.sections import accepted, agents, issues
+from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.failure import (
     Failure,
     failures,
@@ -40,23 +41,20 @@ from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import ends_text, resolutions
-from agenteval.verdict.asides import asides_text
+from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Dimension, Report
-from agenteval.verdict.side_by_side import side_by_side
 
 NOTHING = "–"
 
 
 WHOLE = Extent(rows=5000, failures=200, characters=5_000_000)
-VERBOSE = Extent(rows=100_000, failures=100_000, characters=100_000_000)
 SUMMARY = Extent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The report as a Markdown document."""
-    return document(report, decision, options, VERBOSE if options.verbose else WHOLE)
+    return document(report, decision, options, ALL if options.verbose else WHOLE)
 
 
 def document(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> str:
@@ -64,21 +62,26 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
     sections = [
         *_head(report, decision),
         *_author_errors(decision),
-        *_accepted(decision),
+        *_printed(accepted.sections(report, decision), extent),
         *_failure_rates(report, decision, extent),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
         *(scores(report, decision, extent) if _is_scored(report, decision) else ()),
         *_failures(report, decision, options, extent),
-        *issues(report, decision, extent),
-        *broken(report, extent),
+        *_printed(issues.issues(report, decision), extent),
+        *_printed(issues.broken(report, decision), extent),
         *_dimensions(report),
-        *_agents(report, decision),
+        *_printed(agents.sections(report, decision), extent),
         *_usage(report),
         *_notices(report, extent),
         *_foot(report, options),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _printed(sections: Iterable[Section], extent: Extent) -> Iterator[str]:
+    for section in sections:
+        yield from printed(section, extent)
 
 
 def _is_scored(report: Report, decision: Decision) -> bool:
@@ -94,27 +97,17 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     if profile := report.run.config.profile:
         yield f"Profile {markdown(profile)}."
-    if ends := resolutions(decision):
-        yield f"Not decided until: {markdown('; '.join(ends))}."
-    if beside := asides_text(report, decision):
-        yield f"With {markdown(beside)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
         yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
-    yield from judging_notes(report)
+    yield from printed_caveats(report, decision)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
-
-
-def _accepted(decision: Decision) -> Iterator[str]:
-    if lines := accepted_lines(decision):
-        yield f"## {plural(accepted_count(decision), 'accepted failure')}"
-        yield "\n".join(f"- {markdown(brief(line, 600))}" for line in lines)
 
 
 def _failure_rates(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
@@ -249,15 +242,6 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
         p95 = f"{'max ' if p95_is_highest(spread.n) else ''}{_value(spread.p95)}"
         values = (_value(spread.mean), _value(spread.p50), p95)
         yield category, name.replace("_", " "), *values, str(spread.n)
-
-
-def _agents(report: Report, decision: Decision) -> Iterator[str]:
-    both = side_by_side(report, decision)
-    if both:
-        yield "## Agents compared"
-        cells = [(MARKS[sign] if sign else "", *each) for sign, each in agents.rows(both)]
-        yield table(("", *agents.columns(both)), cells)
-        yield "\n".join(f"- {markdown(sentence)}" for sentence in agents.sentences(both))
 
 
 def _usage(report: Report) -> Iterator[str]:

@@ -15,14 +15,13 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, markdown
 from agenteval.core.score import Verdict
 from agenteval.core.selection import full_id
-from agenteval.reporters.markdown.judges import judging_notes
+from agenteval.reporters.markdown.sections import printed_caveats
 from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
 from agenteval.reporters.words.rows import broken_rules, written
 from agenteval.reporters.words.spending import brief_sum
-from agenteval.reporters.words.verdict import ends_text, resolutions
-from agenteval.verdict.asides import asides_text
+from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.digest import summary_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.statistics import Change, Pair, Tally, compare
@@ -63,9 +62,7 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     for kind in _ORDER:
         yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
-    if ends := resolutions(decision):
-        yield f"Not decided until: {markdown('; '.join(ends))}."
-    yield from judging_notes(report)
+    yield from printed_caveats(report, decision)
     if report.run.baseline:
         yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
     else:
@@ -93,8 +90,6 @@ def _facts(report: Report, decision: Decision) -> Iterator[str]:
     if report.finished is None or report.finished.outcome != "complete":
         yield "**not complete**"
     yield markdown(brief_sum(report))
-    if beside := asides_text(report, decision):
-        yield f"with {markdown(beside)}"
 
 
 def rows_of(report: Report, decision: Decision) -> Iterator[Row]:

@@ -15,22 +15,16 @@ from pydantic_core import PydanticSerializationError
 from agenteval.core.decision import Decision
 from agenteval.core.event import Asked
 from agenteval.core.expressions import expression
-from agenteval.core.sample_report import Aggregate, SampleReport, ScenarioReport, TurnReport
+from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import UserReview
-from agenteval.core.trajectory import ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import ToolCall, ToolResult, Trajectory
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results import shape
 from agenteval.reporters.results.parts import (
     failures_by_sample,
-    of_accepted,
     of_checks,
     of_finding,
     of_issue,
-    of_score_failures,
-    of_scores,
-    of_usage,
-    of_violation,
 )
 from agenteval.reporters.words.calls_seen import calls_seen
 from agenteval.reporters.words.failure import (
@@ -45,10 +39,10 @@ from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import Reviews, is_simulated, simulation
 from agenteval.scoring.findings import sample_of
 from agenteval.verdict.asides import asides
-from agenteval.verdict.failure_rates import FailureRate, failure_rates
+from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
-from agenteval.verdict.report import Dimension, Report
+from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
 from agenteval.verdict.side_by_side import side_by_side
 
@@ -117,19 +111,17 @@ def conversation_json(
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
     samples = [each for each in of.samples if (each.epoch, each.variant) in wanted]
-    told = [shape.AskedShape(**_asked(each)) for each in asked or ()]
     conversation = shape.Conversation(
         run=report.run.run_id,
         scenario=of.model_copy(update={"samples": samples}),
-        **({} if asked is None else {"asked": told}),
+        asked=None if asked is None else list(map(_asked, asked)),
     )
     return readable(_dump(conversation))
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
-    key = {"epoch": asked.key.epoch, "variant": asked.key.variant} if asked.key else {}
-    texts = {"system": asked.system, "prompt": asked.prompt, "error": asked.error}
-    return {**key, **texts, **asked.model_dump(exclude={"type", "key", "hash", "record"})}
+def _asked(asked: Asked) -> shape.AskedShape:
+    assert asked.key is not None  # the grouping belongs to no conversation
+    return shape.AskedShape.from_value(asked, epoch=asked.key.epoch, variant=asked.key.variant)
 
 
 def results(report: Report, decision: Decision) -> shape.Results:
@@ -145,127 +137,54 @@ def results(report: Report, decision: Decision) -> shape.Results:
 
 def _run(report: Report) -> shape.RunShape:
     run, finished = report.run, report.finished
-    return shape.RunShape(
+    return shape.RunShape.from_value(
+        run,
         id=run.run_id,
-        started_at=run.started_at,
-        commit=run.commit,
-        dirty=run.dirty,
         elapsed_s=finished.elapsed_s if finished else None,
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
         seed=run.plan.seed,
-        versions=run.versions,
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
-        prompts=run.prompts,
         prompts_overridden=run.config.prompts,
-        judged=list(run.plan.judged),
+        judged=run.plan.judged,
         no_judge=run.plan.no_judge,
-        command=list(run.command),
         calls_seen=calls_seen(report),
     )
 
 
 def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.SummaryShape:
     failures = failures_by_sample(report)
-    return shape.SummaryShape(
+    return shape.SummaryShape.from_value(
+        decision,
         verdict=decision.word,
-        exit_code=decision.exit_code,
         scripted=report.scripted,
-        gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
-        dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
-        agents_compared=_agents_compared(report, decision),
+        dimensions=report.dimensions,
+        agents_compared=side_by_side(report, decision),
         statistics=_statistics(repeats, report),
-        usage={role: of_usage(usage) for role, usage in report.usage.items()},
-        ledger=[
-            shape.LedgerLineShape(role=line.role, name=line.name, usage=of_usage(line.usage))
-            for line in report.ledger
-        ],
+        usage=report.usage,
+        ledger=report.ledger,
         second_opinions=_second_opinions(report),
         issues=[of_issue(text, failures) for text in issues_text(report, decision)],
-        issue_failures=of_score_failures(report.issue_failures),
+        issue_failures=report.issue_failures,
         simulator=_simulator(report.samples),
-        asides=[
-            shape.AsideShape(kind=aside.kind, count=aside.count, text=aside.text)
-            for aside in asides(report, decision)
+        asides=asides(report, decision),
+        failure_rates=failure_rates(report, decision),
+        accepted=[
+            shape.AcceptedShape.from_value(use.entry, state=use.state, samples=use.samples)
+            for use in decision.accepted
         ],
-        failure_rates=_failure_rates(report, decision),
-        ungated=list(decision.ungated),
-        author_errors=list(decision.author_errors),
-        accepted=[of_accepted(use) for use in decision.accepted],
         notices=[
-            shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
-            for n in report.notices
+            shape.NoticeShape.from_value(n, sample=str(n.key) if n.key else None) for n in report.notices
         ],
     )
-
-
-def _failure_rates(report: Report, decision: Decision) -> shape.FailureRatesShape | None:
-    rates = failure_rates(report, decision)
-    if rates is None:
-        return None
-    return shape.FailureRatesShape(
-        records=rates.records,
-        unreadable=list(rates.unreadable),
-        conversations=rates.conversations,
-        undecided=rates.undecided,
-        not_fully_seen=rates.unplaced,
-        by_severity={severity.value: count for severity, count in rates.by_severity.items()},
-        rows=[_failure_rate(row) for row in rates.rows],
-    )
-
-
-def _failure_rate(row: FailureRate) -> shape.FailureRateShape:
-    return shape.FailureRateShape(
-        label=row.label,
-        found_by=row.found_by,
-        metric=row.metric,
-        severity=row.severity.value if row.severity else None,
-        severities={severity.value: count for severity, count in row.severities.items()},
-        conversations=row.conversations,
-        of=row.of,
-        unknown=row.unknown,
-        rate=row.rate,
-        low=row.interval.low,
-        high=row.interval.high,
-        quotations=[
-            shape.QuotationShape(
-                scenario=each.key.scenario,
-                where=each.where,
-                turn=each.turn,
-                evidence=each.evidence,
-                explanation=each.explanation,
-            )
-            for each in row.quotations
-        ],
-    )
-
-
-def _agents_compared(report: Report, decision: Decision) -> shape.SideBySideShape | None:
-    both = side_by_side(report, decision)
-    if both is None:
-        return None
-    told = both.model_dump(mode="json")
-    for agent, values in zip(both.agents, told["agents"], strict=True):
-        values["told"] = agent.told.value
-        for number, own in zip(agent.numbers, values["numbers"], strict=True):
-            own["told"] = number.told.value
-    return shape.SideBySideShape.model_validate(told)
 
 
 def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:
-    told = second_opinions(report)
-    if not told.judges.is_spent:
+    opinions = second_opinions(report)
+    if not opinions.judges.is_spent:
         return None
-    return shape.SecondOpinionsShape(
-        corroborate=report.plan.corroborate,
-        doubted=told.doubted,
-        upheld=told.upheld,
-        sampled=told.sampled,
-        differed=told.differed,
-        usage=of_usage(told.usage),
-        share=told.share,
-    )
+    return shape.SecondOpinionsShape.from_value(opinions, corroborate=report.plan.corroborate)
 
 
 def _statistics(repeats: Repeats, report: Report) -> dict[str, Any]:
@@ -278,64 +197,33 @@ def _statistics(repeats: Repeats, report: Report) -> dict[str, Any]:
 
 
 def _repeats(entry: ScenarioRepeats) -> shape.RepeatsShape:
-    tally = entry.tally
-    return shape.RepeatsShape(
-        successes=tally.successes,
-        decided=tally.decided,
-        planned=tally.planned,
+    tally, interval = entry.tally, entry.interval
+    return shape.RepeatsShape.from_value(
+        tally,
         rate=None if tally.rate is None else float(tally.rate),
-        low=entry.interval.low,
-        high=entry.interval.high,
-        stability=entry.stability.value,
-    )
-
-
-def _dimension(row: Dimension) -> shape.DimensionShape:
-    return shape.DimensionShape(
-        category=row.category.value,
-        samples=row.samples,
-        rates={name: _aggregate(rate) for name, rate in row.rates.items()},
-        spreads={name: shape.SpreadShape(**vars(spread)) for name, spread in row.spreads.items()},
-    )
-
-
-def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
-    return shape.AggregateShape(
-        value=aggregate.value,
-        n=aggregate.n,
-        missing=aggregate.missing,
-        of_samples=aggregate.of_samples,
-        **({"open": dict(aggregate.open)} if aggregate.open else {}),
+        low=interval.low,
+        high=interval.high,
+        stability=entry.stability,
     )
 
 
 def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
-    told = simulation(samples)
-    if not told.messages and not told.lost and not told.reviews.all:
+    found = simulation(samples)
+    if not found.messages and not found.lost and not found.reviews.all:
         return None
-    return shape.SimulatorShape(
-        messages=told.messages,
-        refused=told.refused,
-        lost=told.lost,
-        models=list(told.models),
-        usage=of_usage(told.usage),
-        **({"reviews": _reviews(told.reviews)} if told.reviews.all else {}),
+    return shape.SimulatorShape.from_value(
+        found, reviews=_reviews(found.reviews) if found.reviews.all else None
     )
 
 
-def _reviews(told: Reviews) -> shape.UserReviewsShape:
-    return shape.UserReviewsShape(
-        reviewed=told.all,
-        at_fault=told.at_fault,
-        rate=told.at_fault / told.all,
-        low=told.interval.low,
-        high=told.interval.high,
-        **told._asdict(),
+def _reviews(reviews: Reviews) -> shape.UserReviewsShape:
+    return shape.UserReviewsShape.from_value(
+        reviews,
+        reviewed=reviews.all,
+        rate=reviews.at_fault / reviews.all,
+        low=reviews.interval.low,
+        high=reviews.interval.high,
     )
-
-
-def _user_review(told: UserReview) -> shape.UserReviewShape:
-    return shape.UserReviewShape(**told.model_dump(exclude={"kind", "usage"}))
 
 
 def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
@@ -369,17 +257,13 @@ def _scenario(
     repeats: ScenarioRepeats,
 ) -> shape.ScenarioShape:
     spec = scenario.scenario
-    return shape.ScenarioShape(
-        id=spec.id,
-        name=spec.name,
+    return shape.ScenarioShape.from_value(
+        spec,
         agent=scenario.agent,
-        category=spec.category.value,
-        tags=list(spec.tags),
         where=spec.source,
-        row=spec.row,
-        verdict=scenario_decision(decision, scenario).verdict.value,
+        verdict=scenario_decision(decision, scenario).verdict,
         violations=_violations(scenario, decision),
-        aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},
+        aggregates=scenario.aggregates,
         issues=issues,
         statistics=_repeats(repeats),
         samples=[
@@ -391,11 +275,11 @@ def _scenario(
 def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
     """Those of the samples, in the order of epochs, then those of the scenario."""
     of_samples = [
-        of_violation(violation, epoch=key.epoch)
+        shape.ViolationShape.from_value(violation, epoch=key.epoch)
         for key, _ in planned(scenario)
         for violation in decision.samples.get(key, NEVER_RAN).violations
     ]
-    return of_samples + [of_violation(v, epoch=v.epoch) for v in scenario_violations(scenario, decision)]
+    return of_samples + list(map(shape.ViolationShape.from_value, scenario_violations(scenario, decision)))
 
 
 def _sample(
@@ -409,62 +293,48 @@ def _sample(
     why = sample_violations(sample, decided, scenario.scenario.source)
     told = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
     found = failures_of(told, scenario.scenario)
-    of_case = {
-        "tool_accuracy": told.tool_accuracy,
-        "output_correct": told.output_correct,
-        "robustness_pass": told.robustness_pass,
-    }
-    return shape.SampleShape(
-        epoch=key.epoch,
-        variant=key.variant,
-        verdict=decided.verdict.value,
+    of_case = ("tool_accuracy", "output_correct", "robustness_pass")
+    is_case = scenario.scenario.case is not None
+    return shape.SampleShape.from_value(
+        key,
+        verdict=decided.verdict,
         fault=decided.fault,
         reason="; ".join(map(reason, why)),
-        stop=told.stop.reason.value if told.stop else None,
+        stop=told.stop.reason if told.stop else None,
         steps=told.trajectory.steps,
         latency_ms=told.trajectory.latency_ms or None,
-        usage=of_usage(told.trajectory.usage),
+        usage=told.trajectory.usage,
         checks=of_checks(told.checks, found, turn=None),
-        scores=of_scores(told.scores),
-        score_failures=of_score_failures(told.score_failures),
+        scores=told.scores,
+        score_failures=told.score_failures,
         findings=[
             of_finding(finding, issues.get(index), failure)
             for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
         ],
         turns=[_turn(turn, of_checks(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
         scripted=told.scripted,
-        **({"accepted": [of_violation(v, key.epoch) for v in decided.accepted]} if decided.accepted else {}),
-        **({"simulator": simulator} if (simulator := _simulator([told])) else {}),
-        **({"user_review": _user_review(told.review)} if told.review else {}),
-        **(of_case if scenario.scenario.case is not None else {}),
+        accepted=[shape.ViolationShape.from_value(each, epoch=key.epoch) for each in decided.accepted],
+        simulator=_simulator([told]),
+        user_review=told.review,
+        **({name: getattr(told, name) for name in of_case} if is_case else {}),
     )
 
 
 def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
     turn = told.turn
-    return shape.TurnShape(
-        user=turn.user,
+    by_people = {} if is_simulated(turn) else dict.fromkeys(("user_model", "user_usage", "user_fault"))
+    return shape.TurnShape.from_value(
+        turn,
         agent=turn.answer,
         tool_calls=[_tool_call(call) for call in turn.tool_calls],
         steps=len(turn.steps),
         latency_ms=turn.latency_ms or None,
-        usage=of_usage(turn.usage),
         checks=checks,
-        scores=of_scores(told.scores),
-        score_failures=of_score_failures(told.score_failures),
-        **({} if turn.error is None else {"error": turn.error}),
-        **({"agents": [agent or None for agent in turn.spoken]} if any(turn.spoken) else {}),
-        **(_user_model(turn) if is_simulated(turn) else {}),
-        **({"unplaced": list(turn.unplaced)} if turn.unplaced else {}),
+        scores=told.scores,
+        score_failures=told.score_failures,
+        agents=[agent or None for agent in turn.spoken] if any(turn.spoken) else None,
+        **by_people,
     )
-
-
-def _user_model(turn: Turn) -> dict[str, Any]:
-    return {
-        "user_model": turn.user_model,
-        "user_usage": of_usage(turn.user_usage),
-        "user_fault": turn.user_fault,
-    }
 
 
 def _tool_call(call: ToolCall) -> shape.ToolCallShape:
@@ -476,10 +346,10 @@ def _tool_call(call: ToolCall) -> shape.ToolCallShape:
         args=call.args,
         result=call.result.value if call.result else None,
         observed=call.observed,
+        error=error,
+        agent=call.agent,
+        attempted=call.attempted,
         **({"raw_args": call.raw_args} if call.args is None else {}),
-        **({"error": error} if error is not None else {}),
-        **({"agent": call.agent} if call.agent else {}),
-        **({"attempted": True} if call.attempted else {}),
     )
 
 
@@ -492,7 +362,8 @@ def _error_text(result: ToolResult) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``render`` gives."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, **shape.Results.model_json_schema(), "title": "agenteval results"}
+    own = shape.Results.model_json_schema(mode="serialization")
+    return {"$schema": dialect, **own, "title": "agenteval results"}
 
 
 if __name__ == "__main__":

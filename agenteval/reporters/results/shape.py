@@ -1,15 +1,22 @@
-"""The shape of ``results.json``: the public format, from which its JSON Schema is generated.
+"""The shape of ``results.json``: the public format. The file and its JSON Schema are both made from it.
 
-A field may be added without a new ``schema_version``; a removed, renamed or newly read one needs it.
-Fields with a default here are left out of the file where they do not apply. Measured numbers may be
-null: an agent may report what is no number, and JSON cannot write that.
+A field is read from the attribute of its name of the value that it shows, or from the one that its alias
+names; ``Shape.from_value`` is given what is found elsewhere. A field may be added without a new
+``schema_version``; a removed, renamed or newly read one needs it. Fields with a default here are left out
+of the file where they do not apply. Measured numbers may be null: an agent may report what is no number,
+and JSON cannot write that.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from operator import not_
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
+
+from agenteval.core.score import References as CheckedReferences
+from agenteval.core.score import Score
 
 RESULTS_VERSION = 3
 
@@ -18,6 +25,12 @@ RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
 """``reported``: of a log without scenarios; nothing was to pass."""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
+T = TypeVar("T")
+IfKnown: TypeAlias = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+"""Left out where there is none."""
+IfAny: TypeAlias = Annotated[T | None, Field(exclude_if=not_)]
+"""Left out where it is empty or false, too."""
+
 
 class Shape(BaseModel):
     """An object of the file. We write no field by accident; a reader must let new ones pass."""
@@ -25,9 +38,18 @@ class Shape(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
+        from_attributes=True,
         protected_namespaces=(),
         json_schema_extra=lambda schema: (schema.pop("additionalProperties", None), None)[1],
     )
+
+    @classmethod
+    def from_value(cls, value: object, **more: Any) -> Self:
+        """Read each field from ``value``; ``more``: those that it does not have, or not as they are shown."""
+        names = cls.model_fields.keys() - more.keys()
+        return cls.model_validate(
+            {name: getattr(value, name) for name in names if hasattr(value, name)} | more
+        )
 
 
 class UsageShape(Shape):
@@ -45,6 +67,13 @@ class UsageShape(Shape):
     unsplit: bool = False
 
 
+def _those_given(references: CheckedReferences) -> dict[str, Any]:
+    return {name: value for name, value in references if value not in (None, "")}
+
+
+References: TypeAlias = Annotated[dict[str, int | str], BeforeValidator(_those_given)]
+
+
 class VoteShape(Shape):
     """One of several answers of a judge to one question. ``verdict``: a number or a label, null for none;
     ``against``: whether it would have failed something. ``references`` as in a score."""
@@ -53,7 +82,7 @@ class VoteShape(Shape):
     against: bool
     reason: str
     evidence: str
-    references: dict[str, int | str]
+    references: References
 
 
 class SecondOpinionsShape(Shape):
@@ -81,13 +110,13 @@ class CheckShape(Shape):
     passed: bool | None
     detail: str
     where: str
-    by: str | None = None
-    scripted: bool | None = None
-    calibrated: bool | None = None
-    arose: bool | None = None
-    votes: list[VoteShape] | None = None
-    fingerprints: list[str] | None = None
-    covers: list[str] | None = None
+    by: IfAny[str] = None
+    scripted: IfKnown[bool] = None
+    calibrated: IfKnown[bool] = None
+    arose: IfKnown[bool] = None
+    votes: IfAny[list[VoteShape]] = None
+    fingerprints: IfAny[list[str]] = None
+    covers: IfAny[list[str]] = None
 
 
 class ScoreShape(Shape):
@@ -106,8 +135,15 @@ class ScoreShape(Shape):
     by: str
     scripted: bool
     calibrated: bool
-    references: dict[str, int | str] | None = None
-    votes: list[VoteShape] | None = None
+    references: IfAny[References] = None
+    votes: IfAny[list[VoteShape]] = None
+
+
+def _by_metric(scores: Iterable[Score]) -> dict[str, Score]:
+    return {score.metric: score for score in scores}
+
+
+Scores: TypeAlias = Annotated[dict[str, ScoreShape], BeforeValidator(_by_metric)]
 
 
 class ScoreFailureShape(Shape):
@@ -117,7 +153,7 @@ class ScoreFailureShape(Shape):
     metric: str
     message: str
     raw: str
-    not_asked: bool
+    not_asked: bool = Field(validation_alias="refused")
 
 
 class FindingShape(Shape):
@@ -142,11 +178,11 @@ class FindingShape(Shape):
     fingerprint: str
     covers: str
     scripted: bool
-    kind: Literal["permission", "disclosure", "style"] | None = None
-    criterion: str | None = None
-    span: tuple[int, int] | None = None
-    also: list[str] | None = None
-    references: dict[str, int | str] | None = None
+    kind: IfKnown[Literal["permission", "disclosure", "style"]] = None
+    criterion: IfAny[str] = None
+    span: IfKnown[tuple[int, int]] = None
+    also: IfAny[list[str]] = None
+    references: IfAny[References] = None
 
 
 class IssueExampleShape(Shape):
@@ -199,9 +235,9 @@ class ToolCallShape(Shape):
     result: Any
     observed: bool
     raw_args: str | None = None
-    error: str | None = None
-    agent: str | None = None
-    attempted: bool | None = None
+    error: IfKnown[str] = None
+    agent: IfAny[str] = None
+    attempted: IfAny[bool] = None
     """True for a call that was denied before any tool ran, or that waits for an approval; else absent."""
 
 
@@ -218,14 +254,14 @@ class TurnShape(Shape):
     latency_ms: float | None
     usage: UsageShape
     checks: list[CheckShape]
-    scores: dict[str, ScoreShape]
+    scores: Scores
     score_failures: list[ScoreFailureShape]
-    error: str | None = None
-    user_model: str | None = None
-    user_usage: UsageShape | None = None
-    user_fault: str | None = None
-    agents: list[str | None] | None = None
-    unplaced: list[str] | None = None
+    error: IfKnown[str] = None
+    user_model: IfKnown[str] = None
+    user_usage: IfKnown[UsageShape] = None
+    user_fault: IfKnown[str] = None
+    agents: IfAny[list[str | None]] = None
+    unplaced: IfAny[list[str]] = None
     """What of the turn's record nobody could place: calls in it may be unseen. Absent if there is nothing."""
 
 
@@ -256,7 +292,7 @@ class SimulatorShape(Shape):
     lost: int
     models: list[str]
     usage: UsageShape
-    reviews: UserReviewsShape | None = None
+    reviews: IfKnown[UserReviewsShape] = None
 
 
 class UserReviewShape(Shape):
@@ -275,7 +311,7 @@ class UserReviewShape(Shape):
     source: str
     by: str
     scripted: bool
-    recorded: bool | None = None
+    recorded: IfAny[bool] = None
 
 
 class ViolationShape(Shape):
@@ -310,14 +346,14 @@ class SampleShape(Shape):
     latency_ms: float | None
     usage: UsageShape
     checks: list[CheckShape]
-    scores: dict[str, ScoreShape]
+    scores: Scores
     score_failures: list[ScoreFailureShape]
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
-    accepted: list[ViolationShape] | None = None
-    simulator: SimulatorShape | None = None
-    user_review: UserReviewShape | None = None
+    accepted: IfAny[list[ViolationShape]] = None
+    simulator: IfKnown[SimulatorShape] = None
+    user_review: IfKnown[UserReviewShape] = None
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None
@@ -331,7 +367,7 @@ class AggregateShape(Shape):
     n: int
     missing: int
     of_samples: float | None
-    open: dict[str, int] | None = None
+    open: IfAny[dict[str, int]] = None
 
 
 class SpreadShape(Shape):
@@ -397,7 +433,7 @@ class Conversation(Shape):
 
     run: str
     scenario: ScenarioShape
-    asked: list[AskedShape] | None = None
+    asked: IfKnown[list[AskedShape]] = None
 
 
 class GateShape(Shape):
@@ -509,7 +545,7 @@ class QuotationShape(Shape):
     """Where something was found: file and line of the log, and the turn (from 0; null: the whole
     conversation)."""
 
-    scenario: str
+    scenario: str = Field(validation_alias=AliasPath("key", "scenario"))
     where: str
     turn: int | None
     evidence: str
@@ -532,8 +568,8 @@ class FailureRateShape(Shape):
     of: int
     unknown: int
     rate: float
-    low: float
-    high: float
+    low: float = Field(validation_alias=AliasPath("interval", "low"))
+    high: float = Field(validation_alias=AliasPath("interval", "high"))
     quotations: list[QuotationShape]
 
 
@@ -545,7 +581,7 @@ class FailureRatesShape(Shape):
     unreadable: list[str]
     conversations: int
     undecided: int
-    not_fully_seen: int
+    not_fully_seen: int = Field(validation_alias="unplaced")
     by_severity: dict[str, int]
     rows: list[FailureRateShape]
 

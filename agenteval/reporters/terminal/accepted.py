@@ -1,4 +1,4 @@
-"""Accepted failures, told so that nobody overlooks them; with ``verbose``, what would accept the others."""
+"""Accepted failures; with ``verbose``, what would accept the others."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import Decision
-from agenteval.core.plurals import plural
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, unbroken
-from agenteval.reporters.words.accepted import accepted_count, accepted_lines, to_accept
+from agenteval.reporters.sections.accepted import to_accept
+from agenteval.reporters.terminal.cells import heading, unbroken
 from agenteval.verdict.report import Report
 
 
-def accepted(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    lines = accepted_lines(decision)
-    if lines:
-        count = accepted_count(decision)
-        yield heading(f"{plural(count, 'accepted failure')}")
-        for line in lines:
-            yield indented(free(line, UNDECIDED))
-        yield Text()
+def acceptable(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """What to paste to accept the failures of this run."""
     entries = to_accept(report, decision)
     if entries:
         yield heading("To accept a failure for a while, add its entry to the accept list")

@@ -1,54 +1,28 @@
-"""What gated a run, what did not, what it used, and the verdict in one line."""
+"""What gated a run, and what did not."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
+from agenteval.core.decision import Decision, GateRow
 from agenteval.core.figures import figure
-from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, one_line
+from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
-from agenteval.core.trajectory import Usage
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import (
     NOTHING,
-    UNDECIDED,
-    free,
     free_line,
     heading,
     indented,
-    labelled,
     mark,
     plain_table,
     style_of,
-    unbroken,
-    whole,
-)
-from agenteval.reporters.words.judge import (
-    ReplyCounts,
-    overridden_text,
-    refusals,
-    replies_by_role,
-    scripted_text,
-    second_opinions_text,
-    simulation,
-    simulation_text,
 )
 from agenteval.reporters.words.places import shown_place
-from agenteval.reporters.words.score_cells import SCRIPTED
-from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import resolutions
-from agenteval.verdict.gate_chances import every_sample_chances
-from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import replaces_every_sample
-from agenteval.verdict.run_gates.chance import COIN
-from agenteval.verdict.statistics import Stability
 
 WIDE = 70
 """Below so many columns each gate is a few lines instead of a row."""
@@ -134,150 +108,3 @@ def _figure(value: float | str | None, other: float | str | None) -> str:
     if value is None:
         return NOTHING
     return value if isinstance(value, str) else figure(value, other)
-
-
-def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """The author's mistakes, warnings, and what was used by role; then where the journal is."""
-    # Each line is indented: none of them can pass for one of ours.
-    rows = list(_labelled(report, decision))
-    indent = max((len(label) for label, _ in rows), default=0) + 2
-    for label, text in rows:
-        for number, line in enumerate(whole(text.plain, options.width - indent)):
-            yield labelled("" if number else label.plain.removesuffix(":"), line, label.style, indent)
-    if options.journal:
-        yield unbroken(f"journal: {one_line(options.journal, 1000)}")
-
-
-def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]:
-    if profile := report.run.config.profile:
-        yield Text("profile:"), free_line(profile, 80)
-    for error in decision.author_errors:
-        yield Text("error:", style="red"), free(error)
-    yield from _notices(report)
-    repeated = _repeats(report, decision)
-    if repeated:
-        yield Text("repeats:"), Text(repeated)
-    if repeated and (rates := error_rates_text(report, decision)):
-        yield Text("error rates:"), Text(rates)
-    told = simulation_text(report)
-    if told and not refusals(report):
-        who = "simulated user" if simulation(report.samples).messages else "users"
-        yield Text("note:"), Text(f"{who}: {told}")
-    replies = replies_by_role(report)
-    used = [
-        f"{role} {_spent(usage, replies.get(role, ReplyCounts()))}"
-        for role, usage in report.usage.items()
-        if usage.is_spent or usage.cached_calls
-    ]
-    if used:
-        yield Text("usage:"), Text("\n".join(used))
-    if told := second_opinions_text(report):
-        yield Text("judges:"), Text(told)
-    told = "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
-    if told:
-        yield Text("cost:"), free(told)
-    if told := overridden_text(report):
-        yield Text("note:"), free(told)
-    if ends := resolutions(decision):
-        yield Text("to decide:"), free("\n".join(ends))
-    if report.scripted:
-        yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
-
-
-def _notices(report: Report) -> Iterator[tuple[Text, Text]]:
-    told = Counter((n.level, n.text, n.key) for n in report.notices)
-    for (level, text, key), times in told.items():
-        place = f" ({key})" if key else ""
-        again = f" (×{times})" if times > 1 else ""
-        yield Text(f"{level}:", style=_STYLES[level]), Text(brief(f"{text}{place}{again}", 1000))
-
-
-_STYLES = {"info": "dim", "warning": UNDECIDED, "error": "red"}
-
-
-def _spent(usage: Usage, replies: ReplyCounts) -> str:
-    about = "≈" if usage.estimated else ""
-    parts = [plural(usage.calls, "call")] if usage.calls else []
-    if usage.cached_calls:
-        parts.append(f"{usage.cached_calls:,} from the cache")
-    if replies.scripted:
-        parts.append(f"{replies.scripted:,} scripted" if replies.real else SCRIPTED)
-    if usage.tokens:
-        cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
-        split = f"{tokens_in}, {about}{usage.output_tokens:,} out"
-        parts.append(f"{about}{usage.tokens:,} tokens in and out" if usage.unsplit else split)
-        parts.append(dollars(usage))
-    elif not replies.scripted and usage.calls:
-        parts.append("tokens not reported")
-    return ", ".join(parts)
-
-
-def error_rates_text(report: Report, decision: Decision) -> str:
-    """What a green or red that every sample has a part in is worth, where it is worth little."""
-    if not (share := _error_rate(report, decision)):
-        return ""
-    worth = every_sample_chances(_conversations(report))
-    if decision.verdict is Verdict.PASSED:
-        return (
-            f"an agent that fails in {1 - worth.bad:.0%} of the conversations of one scenario would be green"
-            f" in {share:.0%} of such runs; {worth.advice}"
-        )
-    return (
-        f"an agent that fails in {1 - worth.good:.0%} of all conversations would be red in"
-        f" {share:.0%} of such runs; {worth.advice}"
-    )
-
-
-def brief_error_rates(report: Report, decision: Decision) -> str:
-    """The same in a line."""
-    if not (share := _error_rate(report, decision)):
-        return ""
-    worth = every_sample_chances(_conversations(report))
-    if decision.verdict is Verdict.PASSED:
-        return f"an agent that fails {1 - worth.bad:.0%} of a scenario is green in {share:.0%} of such runs"
-    return f"an agent that fails {1 - worth.good:.0%} of all is red in {share:.0%} of such runs"
-
-
-def _error_rate(report: Report, decision: Decision) -> float:
-    """How often such a run would end as this one for the wrong reason; 0 where that is seldom."""
-    if replaces_every_sample(report.plan.gates) or decision.is_reported:
-        return 0.0
-    if decision.verdict is Verdict.INCONCLUSIVE:
-        return 0.0
-    worth = every_sample_chances(_conversations(report))
-    failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
-    wrong = worth.false_green if decision.verdict is Verdict.PASSED else None
-    if failed == [EVERY_SAMPLE]:
-        wrong = worth.false_red
-    return wrong if wrong is not None and wrong > COIN else 0.0
-
-
-def _conversations(report: Report) -> list[int]:
-    """Of each scenario, how many were planned."""
-    return [len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios]
-
-
-def _repeats(report: Report, decision: Decision) -> str:
-    """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; empty where nothing was repeated."""
-    told = repeats_of(report, decision)
-    again = [(key, entry) for key, entry in told.scenarios.items() if entry.tally.planned > 1]
-    if not again:
-        return ""
-    rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(told.pass_hat_k.items())[:4])
-    flaky = flaky_text(report, decision)
-    stable = f"flaky: {flaky}" if flaky else "no scenario was flaky"
-    return f"{rates}; {stable}" if rates else stable
-
-
-def flaky_text(report: Report, decision: Decision) -> str:
-    """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
-    several = len(report.dimensions) > 1
-    flaky = [
-        f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
-        f" ({entry.tally.successes} of {entry.tally.decided})"
-        for (scenario, agent), entry in repeats_of(report, decision).scenarios.items()
-        if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
-    ]
-    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
-    return f"{', '.join(flaky[:5])}{more}"

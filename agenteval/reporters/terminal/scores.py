@@ -21,12 +21,8 @@ from agenteval.reporters.words.failure import because
 from agenteval.reporters.words.judge import lack_in_words, lack_of
 from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import (
-    NEITHER_WAY,
-    NO_SCORE,
     NOT_APPLICABLE,
     NOT_JUDGED,
-    SCRIPTED,
-    UNCALIBRATED,
     Cell,
     Column,
     JudgedPlace,
@@ -34,6 +30,7 @@ from agenteval.reporters.words.score_cells import (
     cut_names,
     is_scored,
     judged_places,
+    legend,
     scenario_cells,
     score_text,
     threshold_marks,
@@ -73,7 +70,7 @@ def score_table(report: Report, decision: Decision, options: ReportOptions) -> I
     scored = any(is_scored(cell) for line in lines for cell in line.cells)
     yield heading("Scores (uncalibrated)" if scored else "Scores")
     yield indented(Text("\n").join(table.render()))
-    yield indented(Text("; ".join(_legend(table, report, scored=scored)), style="dim"))
+    yield indented(Text("; ".join(_legend(table, report)), style="dim"))
     yield Text()
 
 
@@ -95,20 +92,9 @@ def _name(scenario: ScenarioReport, *, several_agents: bool) -> str:
     return f"{name} · {one_line(scenario.agent, 60)}" if several_agents else name
 
 
-def _legend(table: _Table, report: Report, *, scored: bool) -> Iterator[str]:
+def _legend(table: _Table, report: Report) -> Iterator[str]:
     cells = [cell for line in table.lines for cell in line.cells]
-    if scored:
-        yield UNCALIBRATED
-    if any("/" in cell.text for cell in cells):
-        yield "2/3: turns without a failure, goals reached"
-    if any(cell.verdict and is_scored(cell) for cell in cells):
-        yield "✓ ✗ ?: threshold"
-    if any(cell.missing for cell in cells):
-        yield NO_SCORE
-    if any(cell.open for cell in cells):
-        yield f"~1: {NEITHER_WAY}"
-    if any(cell.scripted for cell in cells):
-        yield f"ˢ {SCRIPTED}"
+    yield from legend(cells)
     if report.plan.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
         yield "not judged: --no-judge"
     for short, whole in cut_names(table.known):

@@ -12,32 +12,43 @@ from rich.text import Text
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.accepted import accepted
-from agenteval.reporters.terminal.agents import agents_compared
+from agenteval.reporters.sections import accepted, agents, issues
+from agenteval.reporters.sections.section import Section
+from agenteval.reporters.terminal.accepted import acceptable
 from agenteval.reporters.terminal.blocks import blocks
 from agenteval.reporters.terminal.ends import ending, failure_list
 from agenteval.reporters.terminal.failure_rates import failures_by_rate
 from agenteval.reporters.terminal.failures import failure_section, transcripts
-from agenteval.reporters.terminal.gates import gates, notes
-from agenteval.reporters.terminal.issues import broken, issue_lines, issues
+from agenteval.reporters.terminal.gates import gates
+from agenteval.reporters.terminal.issues import issue_lines
 from agenteval.reporters.terminal.overview import dimensions, files, head, held
-from agenteval.reporters.terminal.remarks import mistakes, remarks
+from agenteval.reporters.terminal.remarks import mistakes, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
+from agenteval.reporters.terminal.sections import printed
 from agenteval.reporters.terminal.summary import summary_table
 from agenteval.reporters.terminal.tables import dimension_tables
 from agenteval.verdict.report import Report
 
-Section: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[RenderableType]]
+Part: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[RenderableType]]
 """A part of the report; it yields nothing where it has nothing to say."""
 
+
+def _part(sections: Callable[[Report, Decision], Iterator[Section]]) -> Part:
+    def part(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+        for section in sections(report, decision):
+            yield from printed(section, options)
+
+    return part
+
+
 # What matters most stands last: the end of a text is what a terminal, and the log of a CI job, shows.
-QUIET: tuple[Section, ...] = (mistakes, failure_list, ending)
-USUAL: tuple[Section, ...] = (
+QUIET: tuple[Part, ...] = (mistakes, failure_list, ending)
+USUAL: tuple[Part, ...] = (
     head,
     files,
     dimensions,
     held,
-    agents_compared,
+    _part(agents.sections),
     blocks,
     issue_lines,
     failures_by_rate,
@@ -46,7 +57,7 @@ USUAL: tuple[Section, ...] = (
     failure_list,
     ending,
 )
-VERBOSE: tuple[Section, ...] = (
+VERBOSE: tuple[Part, ...] = (
     head,
     files,
     failure_section,
@@ -54,11 +65,12 @@ VERBOSE: tuple[Section, ...] = (
     dimension_tables,
     score_table,
     summary_table,
-    agents_compared,
+    _part(agents.sections),
     transcripts,
-    issues,
-    broken,
-    accepted,
+    _part(issues.issues),
+    _part(issues.broken),
+    _part(accepted.sections),
+    acceptable,
     gates,
     notes,
     failure_list,
@@ -71,8 +83,8 @@ _ANY_HEIGHT = 25
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The whole report as text, ending in a newline. Colours only if ``options.color``."""
-    sections = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
-    return painted((part for section in sections for part in section(report, decision, options)), options)
+    parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
+    return painted((each for part in parts for each in part(report, decision, options)), options)
 
 
 def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:

@@ -96,6 +96,19 @@ def is_scored(cell: Cell) -> bool:
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
+def legend(cells: Sequence[Cell]) -> Iterator[str]:
+    """What the signs in the cells mean; nothing of those that are in none."""
+    signs = (
+        (any(map(is_scored, cells)), UNCALIBRATED),
+        (any("/" in cell.text for cell in cells), "2/3: turns without a failure, goals reached"),
+        (any(cell.verdict and is_scored(cell) for cell in cells), "✓ ✗ ?: threshold"),
+        (any(cell.missing for cell in cells), NO_SCORE),
+        (any(cell.open for cell in cells), f"~1: {NEITHER_WAY}"),
+        (any(cell.scripted for cell in cells), f"ˢ {SCRIPTED}"),
+    )
+    return (words for is_met, words in signs if is_met)
+
+
 # ── cells ────────────────────────────────────────────────────────────────────────────────────────
 
 

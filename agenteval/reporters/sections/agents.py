@@ -1,15 +1,18 @@
-"""The agents of one run beside each other, in words: shared by the terminal and Markdown."""
+"""The agents of one run beside each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
-from agenteval.reporters.words.comparison import points
+from agenteval.reporters.sections.comparison import points
+from agenteval.reporters.sections.section import Cell, Section
 from agenteval.verdict.effort import UNITS, shown
-from agenteval.verdict.side_by_side import AgentBeside, NumberBeside, SideBySide, Told
+from agenteval.verdict.report import Report
+from agenteval.verdict.side_by_side import AgentBeside, NumberBeside, SideBySide, Told, side_by_side
 
 _MOST_NAMED = 5
 _LESS_IS = {
@@ -22,27 +25,40 @@ _LESS_IS = {
 }
 
 
-def columns(both: SideBySide) -> tuple[str, ...]:
-    return ("agent", "", one_line(both.reference, 30), "this one", "change", "95 %")
+def sections(report: Report, decision: Decision) -> Iterator[Section]:
+    """Nothing of a run of one agent."""
+    both = side_by_side(report, decision)
+    if both:
+        yield Section(
+            "Agents compared",
+            columns=("", "agent", "", one_line(both.reference, 30), "this one", "change", "95 %"),
+            rows=tuple(_rows(both)),
+            notes=tuple(_sentences(both)),
+            named_by=3,
+        )
 
 
-def rows(both: SideBySide) -> Iterator[tuple[Verdict | None, tuple[str, ...]]]:
-    """Each with the sign of what could be told, and its cells."""
+def _rows(both: SideBySide) -> Iterator[tuple[Cell, ...]]:
+    """Each begins with the mark of what could be told."""
     for agent in both.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
-        name = one_line(agent.agent, 30)
         yield (
             _sign(agent.told, good=Told.MORE),
-            (name, "success", _rate(agent.reference), _rate(agent.success), change, interval),
+            one_line(agent.agent, 30),
+            "success",
+            _rate(agent.reference),
+            _rate(agent.success),
+            change,
+            interval,
         )
         for number in agent.numbers:
-            yield _sign(number.told, good=Told.LESS), ("", *_cells(number))
+            yield _sign(number.told, good=Told.LESS), "", *_cells(number)
 
 
-def _sign(told: Told, *, good: Told) -> Verdict | None:
+def _sign(told: Told, *, good: Told) -> Cell:
     if told is Told.NOT_TOLD:
-        return None
+        return ""
     return Verdict.PASSED if told is good else Verdict.FAILED
 
 
@@ -64,17 +80,17 @@ def _cells(number: NumberBeside) -> tuple[str, ...]:
     )
 
 
-def sentences(both: SideBySide) -> Iterator[str]:
+def _sentences(both: SideBySide) -> Iterator[str]:
     """Which is better, what else could be told, and what of all that can be relied on."""
     for agent in both.agents:
-        yield from _told(agent, both)
+        yield from _of_agent(agent, both)
     over = plural(both.agents[0].scenarios, "scenario")
     confidence = f"{both.confidence:.0%}".replace("%", " %")
     told = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
     yield f"{told}: all intervals hold with {confidence}"
 
 
-def _told(agent: AgentBeside, both: SideBySide) -> Iterator[str]:
+def _of_agent(agent: AgentBeside, both: SideBySide) -> Iterator[str]:
     name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
     beside = [_LESS_IS[n.name][n.told is Told.MORE] for n in agent.numbers if n.told is not Told.NOT_TOLD]
     match agent.told:

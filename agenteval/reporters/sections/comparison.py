@@ -1,13 +1,14 @@
-"""Two runs compared, in words: shared by the terminal and Markdown."""
+"""Two runs compared: the sections, and the sentences around them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
+from agenteval.reporters.sections.section import Cell, Section, Span, Tone
 from agenteval.verdict.comparison import (
     AgentComparison,
     EpochCounts,
@@ -26,17 +27,60 @@ WORDS = {
     Verdict.FAILED: "REGRESSED",
     Verdict.INCONCLUSIVE: "NOT DECIDED",
 }
-MARKS = {
+_MARKS: dict[Change, Cell] = {
     Change.REGRESSED: Verdict.FAILED,
     Change.UNDECIDED: Verdict.INCONCLUSIVE,
     Change.IMPROVED: Verdict.PASSED,
-    Change.UNCHANGED: None,
+    Change.UNCHANGED: Span("=", Tone.QUIET),
 }
-SCENARIO_COLUMNS = ("scenario", "", "before", "after", "change", "95 %", "would decide")
-APART_COLUMNS = ("scenario", "", "before", "after", "what differs")
-MEAN_COLUMNS = ("", "before", "after", "change", "95 %", "scenarios")
-FAILURE_COLUMNS = ("failure", "", "scenario", "what", "before", "after")
+_MEANS = ("", "before", "after", "change", "95 %", "scenarios")
 _MOST_NAMED = 5
+
+
+def sections(comparison: RunComparison) -> Iterator[Section]:
+    """What is compared, each agent, and what could not be compared; none that has nothing to say."""
+    yield Section(
+        f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}",
+        notes=tuple(_caveats(comparison)),
+    )
+    for agent in comparison.agents:
+        if len(comparison.agents) > 1:
+            yield Section(f"Agent {one_line(agent.after, 60)}")
+        yield from (section for section in _of_agent(agent, comparison.margin) if section.rows)
+    if apart := _listed_apart(comparison):
+        yield Section(
+            f"Not compared: {_apart_counts(comparison)}",
+            columns=("scenario", "", "before", "after", "what differs"),
+            rows=tuple(_apart_cells(each, comparison) for each in apart),
+            level=3,
+        )
+
+
+def _caveats(comparison: RunComparison) -> Iterator[str | Span]:
+    for before, after in comparison.renamed:
+        yield f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"
+    for line in _left_out_lines(comparison):
+        yield Span(f"left out: {one_line(line, 300)}", Tone.OPEN)
+
+
+def _of_agent(agent: AgentComparison, margin: float) -> Iterator[Section]:
+    yield Section(
+        f"Scenarios: {_counts(agent)}",
+        columns=("", "scenario", "", "before", "after", "change", "95 %", "would decide"),
+        rows=tuple((_MARKS[each.change], *_scenario_cells(each)) for each in agent.scenarios),
+        notes=(_mean_line(agent, margin),),
+        named_by=2,
+        level=3,
+    )
+    yield Section("Scores", _MEANS, tuple(map(_mean_cells, agent.scores)), level=3)
+    effort = tuple(map(_mean_cells, agent.effort))
+    yield Section("Effort of the agent, per conversation", _MEANS, effort, level=3)
+    yield Section(
+        "Failures",
+        columns=("failure", "", "scenario", "what", "before", "after"),
+        rows=tuple(map(_failure_cells, agent.failures)),
+        level=3,
+    )
 
 
 def points(value: float) -> str:
@@ -45,22 +89,22 @@ def points(value: float) -> str:
     return "0.0" if text in ("+0.0", "-0.0") else text
 
 
-def scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
+def _scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
     before, after = scenario.before, scenario.after
     known = before.decided and after.decided
     change = after.successes / after.decided - before.successes / before.decided if known else None
     return (
         one_line(scenario.id, 60),
         str(scenario.change),
-        epochs(before),
-        epochs(after),
+        _epochs(before),
+        _epochs(after),
         "–" if change is None else points(change),
         f"{points(scenario.low)} to {points(scenario.high)}",
         _would_decide(scenario),
     )
 
 
-def epochs(counts: EpochCounts) -> str:
+def _epochs(counts: EpochCounts) -> str:
     """``9/10``, and what is missing of it."""
     missing = counts.planned - counts.decided
     return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
@@ -76,7 +120,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
 
 
-def mean_cells(change: MeanChange) -> tuple[str, ...]:
+def _mean_cells(change: MeanChange) -> tuple[str, ...]:
     share = f" ({change.change / change.before:+.0%})" if change.before else ""
     interval = f"{change.low:+,.3g} to {change.high:+,.3g}" if change.low is not None else "–"
     return (
@@ -89,7 +133,7 @@ def mean_cells(change: MeanChange) -> tuple[str, ...]:
     )
 
 
-def failure_cells(failure: FailureChange) -> tuple[str, ...]:
+def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
     state = str(failure.state)
     if failure.state in (FailureState.NEW, FailureState.FIXED) and not failure.sure:
         state += ", or chance"
@@ -105,12 +149,12 @@ def failure_cells(failure: FailureChange) -> tuple[str, ...]:
     )
 
 
-def listed_apart(comparison: RunComparison) -> list[ScenarioApart]:
+def _listed_apart(comparison: RunComparison) -> list[ScenarioApart]:
     """Those that get a row each: what was not selected is no difference between the runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
-def apart_cells(each: ScenarioApart, comparison: RunComparison) -> tuple[str, ...]:
+def _apart_cells(each: ScenarioApart, comparison: RunComparison) -> tuple[str, ...]:
     several = len({other.agent for other in comparison.apart}) > 1 or len(comparison.agents) > 1
     name = one_line(each.id, 60)
     return (
@@ -126,13 +170,13 @@ def _verdict(verdict: Verdict | None) -> str:
     return "–" if verdict is None else "not decided" if verdict is Verdict.INCONCLUSIVE else str(verdict)
 
 
-def apart_counts(comparison: RunComparison) -> str:
+def _apart_counts(comparison: RunComparison) -> str:
     """``1 changed, 2 new``; empty where all scenarios are compared."""
-    found = Counter(each.state for each in listed_apart(comparison))
+    found = Counter(each.state for each in _listed_apart(comparison))
     return ", ".join(f"{found[state]:,} {state}" for state in ScenarioState if found[state])
 
 
-def left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
+def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
     """Agents of one run alone; and all scenarios together that one of the runs did not select."""
     lines = list(comparison.left_out)
     for run, other in ((comparison.before, "after"), (comparison.after, "before")):
@@ -147,13 +191,13 @@ def left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def counts(agent: AgentComparison) -> str:
+def _counts(agent: AgentComparison) -> str:
     """``1 regressed, 2 not decided``."""
     told = Counter(scenario.change for scenario in agent.scenarios)
-    return ", ".join(f"{told[change]:,} {change}" for change in MARKS if told[change])
+    return ", ".join(f"{told[change]:,} {change}" for change in _MARKS if told[change])
 
 
-def mean_line(agent: AgentComparison, margin: float) -> str:
+def _mean_line(agent: AgentComparison, margin: float) -> str:
     """What is known of the mean success rate, beside what is allowed."""
     bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
@@ -168,7 +212,7 @@ def verdict_line(comparison: RunComparison) -> str:
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]
-    apart = apart_counts(comparison)
+    apart = _apart_counts(comparison)
     text = f"{'; '.join(filter(None, reasons))} (exit {comparison.exit_code})"
     return f"{text} — not compared: {apart}" if apart else text
 

@@ -1,16 +1,27 @@
-"""Accepted failures in words, and what to paste to accept a failure: shared by terminal and Markdown."""
+"""Accepted failures, so that nobody overlooks them; and what to paste to accept a failure."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from agenteval.core.decision import AcceptedState, AcceptedUse, Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
+from agenteval.reporters.sections.section import Section, Span, Tone
 from agenteval.verdict.accepted import SHOWN_ID, yaml_of
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 
 _FIRST = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
+
+
+def sections(report: Report, decision: Decision) -> Iterator[Section]:
+    """Nothing where the accept list is empty."""
+    if lines := accepted_lines(decision):
+        count = sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted)
+        title = plural(count, "accepted failure")
+        yield Section(title, notes=tuple(Span(line, Tone.OPEN) for line in lines))
 
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
@@ -40,11 +51,6 @@ def _said(use: AcceptedUse) -> str:
             return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {met}"
         case AcceptedState.UNUSED:
             return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
-
-
-def accepted_count(decision: Decision) -> int:
-    """How many failures do not count, since the accept list knows them."""
-    return sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted)
 
 
 def to_accept(report: Report, decision: Decision) -> str:

@@ -1,0 +1,62 @@
+"""A section in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import brief, markdown
+from agenteval.core.score import Verdict
+from agenteval.reporters.markdown.table import MARKS, Extent, more, table
+from agenteval.reporters.sections.remarks import caveats
+from agenteval.reporters.sections.section import Cell, Item, Section, Span, Tone
+from agenteval.verdict.report import Report
+
+_NOTE = 1000
+"""Characters of a note."""
+
+
+def printed(section: Section, extent: Extent) -> Iterator[str]:
+    """The title, the table, and the notes as a list."""
+    yield f"{'#' * section.level} {markdown(section.title)}"
+    if section.rows:
+        rows = ([text_of(cell) for cell in row] for row in section.rows[: extent.rows])
+        yield table([markdown(title) for title in section.columns], rows)
+    yield from filter(None, [more(len(section.rows) - extent.rows, "row")])
+    has_items = any(isinstance(note, Item) for note in section.notes)
+    most = extent.failures if has_items else extent.rows
+    if section.notes:
+        yield "\n".join(line for note in section.notes[:most] for line in _listed(note))
+    yield from filter(None, [more(len(section.notes) - most, "line")])
+
+
+def _listed(note: str | Span | Item) -> Iterator[str]:
+    if isinstance(note, Item):
+        yield f"- {''.join(map(_emphasized, note.head)).strip()}"
+        yield from (f"  - {_plain(line)}" for line in note.below if text_of(line))
+    else:
+        yield f"- {_plain(note)}"
+
+
+def _plain(text: str | Span) -> str:
+    return markdown(brief(text_of(text), _NOTE))
+
+
+def _emphasized(span: str | Span) -> str:
+    """Bold where it is of weight; a blank before or after it stays outside."""
+    is_bold = isinstance(span, Span) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
+    text, sign = text_of(span), "**" if is_bold else ""
+    before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""
+    return f"{before}{sign}{_plain(span)}{sign}{after}"
+
+
+def printed_caveats(report: Report, decision: Decision) -> Iterator[str]:
+    """What the verdict is never shown without, a paragraph each."""
+    for label, text in caveats(report, decision):
+        yield f"**{label.capitalize()}**: {markdown(text)}."
+
+
+def text_of(cell: Cell) -> str:
+    if isinstance(cell, Verdict):
+        return MARKS[cell]
+    return cell.text if isinstance(cell, Span) else cell

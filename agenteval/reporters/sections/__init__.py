@@ -1,0 +1,1 @@
+"""The parts of a report, made once from report and decision; each format has a printer of them."""

@@ -1,0 +1,93 @@
+"""Issues, and what is not the agent's fault: judges and detectors that failed, the simulated user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Severity
+from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text, not_asked_text
+from agenteval.reporters.words.judge import (
+    BrokenJudge,
+    Lack,
+    broken_judges,
+    is_scripted_model,
+    refusals,
+    simulation,
+    simulation_text,
+)
+from agenteval.verdict.report import Report
+
+TONES = {
+    Severity.CRITICAL: Tone.WORST,
+    Severity.HIGH: Tone.BAD,
+    Severity.MEDIUM: Tone.OPEN,
+    Severity.LOW: Tone.QUIET,
+}
+
+
+def issues(report: Report, decision: Decision) -> Iterator[Section]:
+    """The root causes behind all findings, those that fail nothing included; the worst first."""
+    texts = issues_text(report, decision)
+    groupers = {grouped_by(text.issue) for text in texts}
+    items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
+    if items:
+        same = [f"grouped by {next(iter(groupers))}"] if len(groupers) == 1 else []
+        remarks = (Span(text, Tone.QUIET) for text in filter(None, (*same, not_asked_text(report))))
+        yield Section("Issues", notes=(*items, *remarks))
+    elif ungrouped := tuple(_ungrouped(report)):
+        yield Section("Issues (not grouped: the run ended before that)", notes=ungrouped)
+
+
+def _item(text: IssueText, *, names_grouper: bool) -> Item:
+    remarks = list(text.remarks)
+    if names_grouper:
+        remarks.append(f"grouped by {grouped_by(text.issue)}")
+    if text.issue.scripted and not is_scripted_model(text.issue.by):
+        remarks.append("scripted")
+    quoted = [
+        f'{place}: "{evidence}"' if evidence else f"{place}: (nothing quoted)"
+        for place, evidence in dict.fromkeys(text.quotations)
+    ]
+    fails = [Span("  fails the run", Tone.BAD)] if text.fails else []
+    return Item(
+        head=(_severity(text.severity), Span(f" {text.title}", Tone.STRONG), f" ({text.extent})", *fails),
+        below=(text.explanation, *(Span(line, Tone.QUIET) for line in (*quoted, "; ".join(remarks)))),
+    )
+
+
+def _severity(severity: Severity) -> Span:
+    return Span(f"[{severity}]", TONES[severity])
+
+
+def _ungrouped(report: Report) -> Iterator[Item]:
+    """Of a run that was cut off before its findings were grouped: their labels."""
+    samples: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            for finding in sample.findings:
+                place = (scenario.scenario.id, str(sample.key))
+                samples.setdefault((finding.severity, finding.label), []).append(place)
+    for (severity, label), places in sorted(samples.items(), key=lambda item: -item[0][0].rank):
+        extent = extent_text(len(places), len(set(places)), len({scenario for scenario, _ in places}))
+        yield Item((_severity(severity), f" {one_line(label, 120)} ({extent})"))
+
+
+def broken(report: Report, decision: Decision) -> Iterator[Section]:
+    """Judges and detectors that failed, what was not clear, and messages that were no user's."""
+    judges = broken_judges(report)
+    for lack in Lack:
+        if items := tuple(_broken(judge) for judge in judges if judge.lack is lack):
+            yield Section(f"{lack} ({lack.remark})", notes=items)
+    if text := simulation_text(report):
+        who = "Simulated user" if simulation(report.samples).messages else "Users"
+        faults = (f"{place}: {fault}" for place, fault in refusals(report, fatal=False))
+        yield Section(f"{who}: {text}", notes=tuple(Span(fault, Tone.QUIET) for fault in faults))
+
+
+def _broken(judge: BrokenJudge) -> Item:
+    said = (Span(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
+    names, where = Span(judge.names, Tone.STRONG), Span(f"  ({judge.where})", Tone.QUIET)
+    return Item((Span("! ", Tone.OPEN), names, f": {judge.message}", where), said)

@@ -1,0 +1,242 @@
+"""What changes the meaning of a verdict, and what a run used: a label and a text each.
+
+A table names what applies to whom; a text that is empty is not shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from agenteval.core.decision import EVERY_SAMPLE, Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import brief, one_line
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import Usage
+from agenteval.reporters.sections.accepted import accepted_lines
+from agenteval.reporters.words.calls_seen import unseen_lines
+from agenteval.reporters.words.failure import failures, gist
+from agenteval.reporters.words.judge import (
+    ReplyCounts,
+    broken_judges,
+    overridden_text,
+    refusals,
+    replies_by_role,
+    scripted_text,
+    second_opinions_text,
+    simulation_text,
+)
+from agenteval.reporters.words.score_cells import SCRIPTED, columns
+from agenteval.reporters.words.selection import selectors
+from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
+from agenteval.reporters.words.verdict import resolutions
+from agenteval.verdict.asides import asides_text
+from agenteval.verdict.gate_chances import every_sample_chances
+from agenteval.verdict.reliability import repeats_of
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
+from agenteval.verdict.run_gates.chance import COIN
+from agenteval.verdict.statistics import Stability
+
+MOST = 5
+"""Texts of one label, unless all are asked for."""
+
+
+class Remark(NamedTuple):
+    label: str
+    text: str
+
+
+_Table: TypeAlias = tuple[tuple[str, Callable[[Report, Decision], Iterable[str]]], ...]
+
+
+def caveats(report: Report, decision: Decision) -> Iterator[Remark]:
+    """What no format shows a verdict without."""
+    return _those_of(_CAVEATS, report, decision)
+
+
+def remarks(report: Report, decision: Decision) -> Iterator[Remark]:
+    """Warnings, accepted failures, judges that failed, scripted replies, and what else a reader of the
+    verdict must know; of each the first few."""
+    for label, texts_of in _REMARKS:
+        texts = list(filter(None, texts_of(report, decision)))
+        yield from (Remark(label, text) for text in texts[:MOST])
+        if len(texts) > MOST:
+            yield Remark(label, f"… and {len(texts) - MOST:,} more; -v lists them")
+
+
+def notes(report: Report, decision: Decision) -> Iterator[Remark]:
+    """The author's mistakes, all that was noticed, and what was used by role."""
+    return _those_of(_NOTES, report, decision)
+
+
+_NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
+
+
+def _those_of(table: _Table, report: Report, decision: Decision) -> Iterator[Remark]:
+    for label, texts_of in table:
+        yield from (Remark(label, text) for text in texts_of(report, decision) if text)
+
+
+# ── what was noticed ─────────────────────────────────────────────────────────────────────────────
+
+
+def _notices(level: str, report: Report, decision: Decision) -> Iterator[str]:
+    """Each once, with how often it was noticed."""
+    found = Counter((n.text, n.key) for n in report.notices if n.level == level)
+    for (text, key), times in found.items():
+        place = f" ({key})" if key else ""
+        yield brief(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
+
+
+def _lost(report: Report, decision: Decision) -> Iterator[str]:
+    """Conversations that were not decided and that the run passes without: its list does not have them."""
+    if decision.verdict is Verdict.PASSED or decision.is_reported:
+        names = selectors(report)
+        for failure in failures(report, decision):
+            if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
+                yield f"{names[failure.scenario]}  {gist(failure.violations[0])}"
+
+
+def _without_score(report: Report, decision: Decision) -> Iterator[str]:
+    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in broken_judges(report))
+
+
+def _ungated(report: Report, decision: Decision) -> Iterator[str]:
+    scored = {column.name for column in columns(report)}
+    if names := [one_line(name, 80) for name in decision.ungated if name not in scored]:
+        yield f"{', '.join(names)}: gates nothing"
+
+
+def _scripted(report: Report, decision: Decision) -> Iterator[str]:
+    if report.scripted:
+        yield f"{scripted_text(report)}, which measure nothing"
+
+
+# ── repeated runs ────────────────────────────────────────────────────────────────────────────────
+
+
+def _repeats(report: Report, decision: Decision) -> Iterator[str]:
+    """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; nothing where nothing was repeated."""
+    repeats = repeats_of(report, decision)
+    if any(entry.tally.planned > 1 for entry in repeats.scenarios.values()):
+        rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(repeats.pass_hat_k.items())[:4])
+        flaky = _flaky(report, decision)
+        stable = f"flaky: {flaky}" if flaky else "no scenario was flaky"
+        yield f"{rates}; {stable}" if rates else stable
+
+
+def _flaky(report: Report, decision: Decision) -> str:
+    """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
+    several = len(report.dimensions) > 1
+    flaky = [
+        f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
+        f" ({entry.tally.successes} of {entry.tally.decided})"
+        for (scenario, agent), entry in repeats_of(report, decision).scenarios.items()
+        if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
+    ]
+    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
+    return f"{', '.join(flaky[:5])}{more}"
+
+
+def _error_rates(report: Report, decision: Decision) -> Iterator[str]:
+    return (sentence for sentence, _ in _chances(report, decision))
+
+
+def _advised_error_rates(report: Report, decision: Decision) -> Iterator[str]:
+    if any(_repeats(report, decision)):
+        yield from map("; ".join, _chances(report, decision))
+
+
+def _chances(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
+    """What a green or red that every sample has a part in is worth, where it is worth little; and what to do
+    about it."""
+    is_green = decision.verdict is Verdict.PASSED
+    failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
+    is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
+    if not (is_green or is_red) or replaces_every_sample(report.plan.gates) or decision.is_reported:
+        return
+    worth = every_sample_chances([len(each.samples) + len(each.missing) for each in report.scenarios])
+    wrong = worth.false_green if is_green else worth.false_red
+    if wrong is not None and wrong > COIN:
+        which = f"{1 - worth.bad:.0%} of a scenario is green"
+        if is_red:
+            which = f"{1 - worth.good:.0%} of all is red"
+        yield f"an agent that fails {which} in {wrong:.0%} of such runs", worth.advice
+
+
+# ── what was used ────────────────────────────────────────────────────────────────────────────────
+
+
+def _usage(report: Report, decision: Decision) -> Iterator[str]:
+    replies = replies_by_role(report)
+    yield "\n".join(
+        f"{role} {_spent(usage, replies.get(role, ReplyCounts()))}"
+        for role, usage in report.usage.items()
+        if usage.is_spent or usage.cached_calls
+    )
+
+
+def _spent(usage: Usage, replies: ReplyCounts) -> str:
+    about = "≈" if usage.estimated else ""
+    parts = [plural(usage.calls, "call")] if usage.calls else []
+    if usage.cached_calls:
+        parts.append(f"{usage.cached_calls:,} from the cache")
+    if replies.scripted:
+        parts.append(f"{replies.scripted:,} scripted" if replies.real else SCRIPTED)
+    if usage.tokens:
+        cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
+        split = f"{tokens_in}, {about}{usage.output_tokens:,} out"
+        parts.append(f"{about}{usage.tokens:,} tokens in and out" if usage.unsplit else split)
+        parts.append(dollars(usage))
+    elif not replies.scripted and usage.calls:
+        parts.append("tokens not reported")
+    return ", ".join(parts)
+
+
+def _cost(report: Report, decision: Decision) -> Iterator[str]:
+    yield "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
+
+
+# ── the tables ───────────────────────────────────────────────────────────────────────────────────
+
+_CAVEATS: _Table = (
+    ("with", lambda report, decision: [asides_text(report, decision)]),
+    ("to decide", lambda report, decision: resolutions(decision)),
+    ("judging", lambda report, decision: [overridden_text(report)]),
+    ("scripted replies", _scripted),
+)
+_REMARKS: _Table = (
+    ("error", partial(_notices, "error")),
+    ("warning", partial(_notices, "warning")),
+    ("lost", _lost),
+    ("calls", lambda report, decision: unseen_lines(report)),
+    ("accepted", lambda report, decision: accepted_lines(decision)),
+    ("no score", _without_score),
+    ("user", lambda report, decision: [simulation_text(report)] if refusals(report) else []),
+    ("flaky", lambda report, decision: [_flaky(report, decision)]),
+    ("error rates", _error_rates),
+    ("ungated", _ungated),
+    ("judges", lambda report, decision: [] if report.plan.corroborate else [second_opinions_text(report)]),
+    ("note", lambda report, decision: [overridden_text(report)]),
+    ("to decide", lambda report, decision: resolutions(decision)),
+    ("scripted", lambda report, decision: [_NOTHING_MEASURED] if report.scripted else []),
+)
+_NOTES: _Table = (
+    ("profile", lambda report, decision: [one_line(report.run.config.profile, 80)]),
+    ("error", lambda report, decision: decision.author_errors),
+    ("error", partial(_notices, "error")),
+    ("warning", partial(_notices, "warning")),
+    ("info", partial(_notices, "info")),
+    ("repeats", _repeats),
+    ("error rates", _advised_error_rates),
+    ("usage", _usage),
+    ("judges", lambda report, decision: [second_opinions_text(report)]),
+    ("cost", _cost),
+    ("note", lambda report, decision: [overridden_text(report)]),
+    ("to decide", lambda report, decision: ["\n".join(resolutions(decision))]),
+    ("note", _scripted),
+)
