@@ -23,9 +23,9 @@ from agenteval.messages.calls import (
     unplaced_in_call,
     unplaced_in_served,
     without_copies,
-    word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
+from agenteval.messages.json_fields import given_of, object_at, object_of, word
 from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_calls, unplaced_fields
 from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
@@ -45,7 +45,11 @@ from agenteval.messages.texts import is_media, is_silent, joined, passages_in, t
 from agenteval.messages.without_calls import GIVEN, WAITING, is_call_kind, is_typed_call
 
 
-def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
+def _mute(_: str) -> None:
+    """What would be told is known otherwise."""
+
+
+def said_in(messages: Iterable[Any], tell: Tell = _mute) -> Iterator[Said]:
     """What was said, in order; what a message of several parts took, once, and what says once more what was
     read, not at all."""
     messages = list(messages)
@@ -55,7 +59,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
 
 def _without_granted(said: Sequence[Said], messages: Iterable[Any]) -> Sequence[Said]:
     """Without the requests for an approval of calls that were made then: the question is no call."""
-    items = (each for each in messages if isinstance(each, dict) and each.get(_APPROVED_BY))
+    items = (each for each in map(object_of, messages) if each.get(_APPROVED_BY))
     made = {str(each[_APPROVED_BY]) for each in items if word(each, "type").endswith("_call")}
     if not made:
         return said
@@ -68,8 +72,7 @@ def _without_repeats(said: Sequence[Said], messages: Sequence[Any]) -> Sequence[
     """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in said):
         return said
-    items = (each for each in messages if isinstance(each, dict) and each.get("type") != _REFERENCE)
-    ids = [item.get("id") for item in items]
+    ids = [each.get("id") for each in map(object_of, messages) if each.get("type") != _REFERENCE]
     turns = list(accumulate(each.role == "user" for each in said))
     calls: dict[int, list[Call]] = {}
     for turn, each in zip(turns, said, strict=True):
@@ -230,20 +233,27 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     called = _called(calls_of(message) if role == "assistant" else [])
     if not content and role == "assistant" and not called.said and message.get("output"):
         key, content = "output", message["output"]
-    if content is None or content == [] or isinstance(content, str):
-        text = None if content == [] else content
-        if not text:
-            text = spoken_beside(message) or text
-        hidden = "" if called.said or role == "system" or (text and text.strip()) else text_elsewhere(message)
-        if hidden:
-            tell(f"'{hidden[:40]}' of a message looks like its text and was not read")
-            text = f"[{hidden[:40]}]"
-        yield from _with_calls([Said(role, text, is_unread=bool(hidden))], called.said)
+    if content == [] or isinstance(content, str | None):
+        own = None if content == [] else content
+        text = own or spoken_beside(message) or own
+        yield from _with_calls([_text_alone(role, message, text, called, tell)], called.said)
     else:
         parts = content if isinstance(content, list) else [content]
         said = _with_citations(list(_parts(role, parts)), parts)
         yield from _together(role, said, called.said)
     yield from map(not_placed, (*called.lost, *_unread_in(role, message, key)))
+
+
+def _text_alone(
+    role: Role, message: Mapping[str, Any], text: str | None, called: _Called, tell: Tell
+) -> Said:
+    """A message whose content is one text, or whose text may stand where nobody looks."""
+    has_words = called.said or role == "system" or (text and text.strip())
+    hidden = "" if has_words else text_elsewhere(message)[:40]
+    if not hidden:
+        return Said(role, text)
+    tell(f"'{hidden}' of a message looks like its text and was not read")
+    return Said(role, f"[{hidden}]", is_unread=True)
 
 
 def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
@@ -310,18 +320,12 @@ def _called(raw: Iterable[Any]) -> _Called:
 
 def _is_empty(raw: Any) -> bool:
     """Whether a call has an empty name and nothing that is given to it, as some servers write for none."""
-    call = (_object(raw, "function") or raw) if isinstance(raw, dict) else {}
+    call = object_at(object_of(raw), "function") or object_of(raw)
     return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
 
-def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = raw.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _beside(raw: Any, call: Call) -> Iterator[Said]:
-    found = outcome_beside(raw)
-    if found is not None:
+    if found := outcome_beside(raw):
         value, failed = found
         yield Said("tool", value=value, id=call.id, name=call.name, is_error=failed, is_beside=True)
 
@@ -444,11 +448,10 @@ def _result_part(part: Any) -> Said | None:
         return None
     kind = word(part, "type")
     if kind.endswith(_RESULT_PARTS) and "state" not in part:
-        given = (part[key] for key in _GIVEN_BACK if part.get(key) is not None)
         # OpenTelemetry's parts have the id of their call as their own.
         named = {"call_id": part.get("id")} if kind.endswith("response") else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
-        return result_said({**named, **part, **failed}, next(given, None))
+        return result_said({**named, **part, **failed}, given_of(_GIVEN_BACK, part))
     for key in _WRAPPINGS:
         if isinstance(inner := part.get(key), dict):
             return result_said(

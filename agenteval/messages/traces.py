@@ -28,7 +28,7 @@ from agenteval.messages.span_calls import FromSpans, shown_by_spans_alone
 from agenteval.messages.span_messages import SpanMessages, messages_of
 from agenteval.messages.span_tree import SpanTree, conversations_in
 from agenteval.messages.span_turns import SpanTurns
-from agenteval.messages.spans import attributes_of, is_span, start_of, trace_of
+from agenteval.messages.spans import Span, is_span, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
@@ -179,7 +179,7 @@ class _Group:
     def whole(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
             return self.record
-        first = min(self.spans, key=lambda span: start_of(span) or 0)
+        first = min(self.spans, key=lambda span: Span(span).start or 0)
         document = self.documents.get(trace_of(first), MISSING)
         fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
@@ -209,7 +209,7 @@ class _Groups:
         late: dict[str, str] = {}
         for span in spans:
             trace = ("trace", trace_of(span))
-            keys = {trace, *(("session", name) for name in conversations_in(attributes_of(span)))}
+            keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
             self._came += 1
             if trace in self._closed:
                 if trace not in self._late:
@@ -281,12 +281,12 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     is_lost = bool(told.error) and not is_agents(told.messages[-1])
     lost = f"the trace reports an error: {told.error}" if is_lost else ""
     around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = Logged([], (told.request,), {"id": trace_of(tree.ordered[0])}, lost, (), around)
+    logged = Logged([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
     return _with_span_calls(logged, told, tree)
 
 
 def _without_messages(tree: SpanTree) -> Problem:
-    names = dict.fromkeys(str(span.get("name") or "")[:40] for span in tree.ordered)
+    names = dict.fromkeys(span.name[:40] for span in tree.ordered)
     shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
     what = f"a trace without messages: no span ({shown}) holds what was asked and answered"
     remedy = (
@@ -300,7 +300,7 @@ def _with_span_calls(logged: Logged, told: SpanMessages, tree: SpanTree) -> Logg
     """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
     turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
     turns are not fully seen."""
-    said = [list(said_in([message], lambda _: None)) for message in told.messages]
+    said = [list(said_in([message])) for message in told.messages]
     counts = list(accumulate(sum(map(_is_users, each)) for each in said))
     turns = SpanTurns(tree, told.turns, counts[-1])
     begin = next((at for at, count in enumerate(counts) if count >= turns.first), 0)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.messages.calls import word
 from agenteval.messages.dialects.steps import (
     ANSWERED,
     ASKED,
@@ -24,8 +23,8 @@ from agenteval.messages.dialects.steps import (
     result_in,
     talk_in,
 )
+from agenteval.messages.json_fields import read_json, word
 from agenteval.messages.message import said_in
-from agenteval.messages.responses import read_json
 from agenteval.messages.span_kinds import WHOLE
 from agenteval.messages.spans import id_of, parent_of, trace_of
 
@@ -207,5 +206,5 @@ def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
 
 def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for span in spans:
-        for said in said_in(span["attributes"].get(ANSWERED) or (), lambda _: None):
+        for said in said_in(span["attributes"].get(ANSWERED) or ()):
             yield from (call.name for call in said.calls)

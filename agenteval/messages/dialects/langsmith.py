@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval.messages.calls import word
 from agenteval.messages.dialects.steps import (
     Step,
     Talk,
@@ -22,6 +21,7 @@ from agenteval.messages.dialects.steps import (
     result_in,
     talk_in,
 )
+from agenteval.messages.json_fields import word
 
 _KIND = "run_type"
 _NESTED = "child_runs"

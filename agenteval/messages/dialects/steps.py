@@ -14,8 +14,9 @@ from agenteval.core.errors import AuthorError
 from agenteval.messages.chat import read_arguments
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
 from agenteval.messages.exchanges import asked_in
+from agenteval.messages.json_fields import read_json
 from agenteval.messages.message_adapters import as_message
-from agenteval.messages.responses import read_json, reply_to
+from agenteval.messages.responses import reply_to
 from agenteval.messages.rows import answer_to, question_in
 from agenteval.messages.said import UNPLACED
 from agenteval.messages.span_kinds import UNSEEN, WHOLE
