@@ -346,34 +346,32 @@ def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
     """Blocks of content: texts and calls that stand together are one reply, up to a result."""
     reply = _Reply(role)
     lost: list[Unplaced] = []
-    was_bare = False
     for part in parts:
-        result = _result_part(part)
-        raw = None if result else _call_part(part)
-        is_bare = raw is None and result is None and isinstance(part, dict) and "type" not in part
-        if result is not None:
+        if (result := _result_part(part)) is not None:
             yield from reply.said(even_blank=False)
             reply = _Reply(role)
             yield result
             lost += _unread_in_result(part)
-        elif raw is not None and role != "assistant":
-            lost.append(nobodys(part, f"a call in a message of the {role}"))
-        elif raw is not None:
-            called = _called([raw])
-            reply.call(called.said)
-            lost += called.lost
-            if _CODE in part or _SERVED in part or any(raw is part.get(key) for key in _CALL_PARTS):
-                lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
-        else:
+        elif (raw := _call_part(part)) is None:
             if reply.results:
                 yield from reply.said()
                 reply = _Reply(role)
-            # Google writes one text in pieces that have no type, and joins them without anything between.
-            reply.say(part, goes_on=is_bare and was_bare)
+            reply.say(part)
             lost += unplaced_in_part(part)
-            was_bare = is_bare
+        elif role != "assistant":
+            lost.append(nobodys(part, f"a call in a message of the {role}"))
+        else:
+            called = _called([raw])
+            reply.call(called.said)
+            lost += [*called.lost, *_unread_beside_call(part, raw)]
     yield from reply.said()
     yield from map(not_placed, lost)
+
+
+def _unread_beside_call(part: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What stands in a part beside its call, where that is an object within."""
+    if _CODE in part or _SERVED in part or any(raw is part.get(key) for key in _CALL_PARTS):
+        yield from unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
 
 
 class _Reply:
@@ -384,20 +382,22 @@ class _Reply:
         self._texts: list[str] = []
         self._calls: list[Call] = []
         self.results: list[Said] = []
-        self._is_read = self._is_unread = False
+        self._is_read = self._is_unread = self._is_bare = False
 
     def call(self, called: Iterable[Said]) -> None:
         for said in called:
             self._calls += said.calls
             self.results += [said] if said.role == "tool" else []
 
-    def say(self, part: Any, *, goes_on: bool) -> None:
+    def say(self, part: Any) -> None:
+        """Google writes one text in pieces that have no type, and joins them without anything between."""
+        was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
             text = self._stand_in(word(part, "type"))
         elif text.strip():
             self._is_read = True
-        if goes_on and self._texts:
+        if was_bare and self._is_bare:
             self._texts[-1] += text
         else:
             self._texts.append(text)

@@ -304,13 +304,17 @@ def _is_usual(message: Message, said: Sequence[Said]) -> bool:
         return False
     if role == "tool":
         return all(map(_is_usual_part, list_of(content)))
-    if role != "assistant":
-        return role != "user" or all(each.role == "user" for each in said)
+    if role == "assistant":
+        return _is_usual_answer(message, said)
+    return role != "user" or all(each.role == "user" for each in said)
+
+
+def _is_usual_answer(message: Message, said: Sequence[Said]) -> bool:
     given = chat.given_calls(message)
     calls = [call for each in said for call in each.calls]
     if not all(map(_is_plain_call, given)) or len(calls) != len(given):
         return False
-    is_apart = not isinstance(content, str | None)
+    is_apart = not isinstance(message.get("content"), str | None)
     texts = [each for each in said if each.text and (is_apart or not each.is_unread)]
     return all(each.role == "assistant" for each in said) and (_has_text(message) or not texts)
 

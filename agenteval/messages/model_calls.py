@@ -19,7 +19,7 @@ from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
-from agenteval.messages.json_fields import is_json, object_at, word
+from agenteval.messages.json_fields import is_json, object_at, object_of, word
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.pairing import paired
 from agenteval.messages.reported_usage import read_usage, usage_in
@@ -417,28 +417,30 @@ def _calls(
     if not response or response.get("error"):
         return (), ()
     messages = reply_to((), response).messages
-    unplaced = tuple(left.phrase for each in messages if (left := unplaced_in(each)) is not None)
+    unplaced = tuple(left.phrase for left in map(unplaced_in, messages) if left is not None)
     read = plain([each for each in messages if unplaced_in(each) is None])
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
-    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
-    named = [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
-    results = _results(named, later)
+    asked = _with_ids(read, unnamed)
+    results = _results(asked, later)
+    heard = (_heard(call, ran.get(call["id"]) or results.get(at), exchange) for at, call in enumerate(asked))
+    return tuple(heard), (*unplaced, *phrases_in(read))
+
+
+def _heard(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> HeardCall:
     forced, framework = exchange.get("forced"), str(exchange.get("framework") or "")
-    calls = tuple(
-        HeardCall(
-            call,
-            _result_of(call, ran.get(call["id"]) or results.get(at)),
-            framework,
-            bool(forced) and call["function"].get("name") == forced,
-        )
-        for at, call in enumerate(named)
-    )
-    return calls, (*unplaced, *phrases_in(read))
+    is_form = bool(forced) and call["function"].get("name") == forced
+    return HeardCall(call, _result_of(call, result), framework, is_form)
+
+
+def _with_ids(read: Iterable[Message], unnamed: str) -> list[Message]:
+    """The calls in messages, those without an id with one that is made up."""
+    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
+    return [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
 
 
 def _asks(choice: Any) -> bool:
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    return isinstance(message, Mapping) and bool(message.get("tool_calls") or message.get("function_call"))
+    message = object_at(object_of(choice), "message")
+    return bool(message.get("tool_calls") or message.get("function_call"))
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:

@@ -15,7 +15,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import list_at, object_of, read_json
+from agenteval.messages.json_fields import first_of, list_at, object_of, read_json
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 from agenteval.messages.said import UNPLACED, marked
@@ -78,18 +78,26 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
         if error_in(level) or _has_failed(level):
             why = "" if is_answered else f"the response is an error: {_worded(read)}"
             return Reply([], level, why)
-        if found := _said_at(level):
-            is_there = bool(messages) and found == list(messages[-1:])
-            added = [] if is_there else added_to(messages, found)
-            if not added and "messages" in level and len(level) > 1 and not is_answered:
-                continue  # an echo of the request: the answer is elsewhere, if there is one
-            lost = map(marked, unplaced_in_response(level, messages)) if added else ()
-            return Reply([*lost, *added], level, notes=tuple(_notes(level)))
+        reply = _reply_at(level, messages)
+        is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
+        if reply and (reply.messages or is_answered or not is_echo):
+            return reply
     if isinstance(response, str) and not is_answered:
         # An answer in JSON, as it was asked for; or a response of a kind that nobody knows.
         unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
         return Reply([*map(marked, unknown), *_answer(response)])
     return Reply([], is_known=False)
+
+
+def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> Reply | None:
+    """What one level of a response adds; ``None``: no message is there."""
+    found = _said_at(level)
+    if not found:
+        return None
+    is_there = bool(messages) and found == list(messages[-1:])
+    added = [] if is_there else added_to(messages, found)
+    lost = map(marked, unplaced_in_response(level, messages)) if added else ()
+    return Reply([*lost, *added], level, notes=tuple(_notes(level)))
 
 
 def added_to(messages: Sequence[Any], found: list[Any]) -> list[Any]:
@@ -150,12 +158,10 @@ def error_in(fields: Mapping[str, Any]) -> str:
     """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
     error = fields.get("error") or _first(fields, "choices").get("error")
     status = next((fields[key] for key in _CODES if _number(fields.get(key)) >= 400), None)
-    code = _number(status)
+    code = _number(status) or _number(object_of(error).get("code"))
     if isinstance(error, dict):
-        code = code or _number(error.get("code"))
-        error = error.get("message") or error.get("type") or json.dumps(error, ensure_ascii=False)
-    if not error and isinstance(status, dict):
-        error = status.get("message") or status.get("reason")
+        error = first_of(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
+    error = error or first_of(("message", "reason"), object_of(status))
     words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
     return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
 

@@ -72,24 +72,28 @@ _NOT_RECORDED = _Found(None)
 
 def contents_of(span: Span) -> SpanContents:
     attributes, request = span.attributes, _request(span.attributes)
-    asked = _messages(attributes, _ASKED)
-    if not asked.messages and span.tool:
-        return SpanContents(asked.messages, [], request)
-    answered = _messages(attributes, _ANSWERED)
-    if answered.messages is None and asked.read == _BEFORE_HALVES:
-        answered = _answer_of_halves(attributes)
-    if asked.messages is None and answered.messages is None:
-        asked, answered = _messages_in_events(span)
-    if asked.messages is None and answered.messages:
-        asked = asked._replace(messages=_text_in(attributes, _VALUES[0], "user"))
-    elif asked.messages is None and answered.messages is None and is_agent(span.kind):
-        given, back = _text_in(attributes, _VALUES[0], "user"), _text_in(attributes, _VALUES[1], "assistant")
+    asked, answered = _messages(attributes, _ASKED), _NOT_RECORDED
+    if asked.messages or not span.tool:
+        asked, answered = _answered(span, asked)
+    if asked.messages is None and (answered.messages or is_agent(span.kind)):
+        given = _text_in(attributes, _VALUES[0], "user")
+        back = None if answered.messages else _text_in(attributes, _VALUES[1], "assistant")
         if given and back:
             return SpanContents(given, back, request, frozenset(_VALUES), is_in_texts=True)
+        asked = asked._replace(messages=given if answered.messages else None)
     said = answered.messages or []
     if asks_for_tools(attributes) and not any(map(_holds_anything, said)):
         said = []  # the tracer leaves its calls out
     return SpanContents(asked.messages, said, request, frozenset((*asked.read, *answered.read)))
+
+
+def _answered(span: Span, asked: _Found) -> tuple[_Found, _Found]:
+    """What was asked, and what was answered: in attributes or, where neither is there, in events."""
+    answered = _messages(span.attributes, _ANSWERED)
+    if answered.messages is None and asked.read == _BEFORE_HALVES:
+        answered = _answer_of_halves(span.attributes)
+    is_recorded = asked.messages is not None or answered.messages is not None
+    return (asked, answered) if is_recorded else _messages_in_events(span)
 
 
 def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:

@@ -92,10 +92,7 @@ def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _It
     taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
     themselves."""
     ordered = [span for span in holding if span in own]
-    inner: dict[Span, list[Span]] = {}
-    for span in ordered:
-        for outer in filter(own.__contains__, tree.above(span)):
-            inner.setdefault(outer, []).append(span)
+    inner = tree.inner(ordered)
     units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
     found = []
     for outer, spans in inner.items():
@@ -147,19 +144,18 @@ class _Item(NamedTuple):
 
 def _item(message: Any) -> _Item:
     said = [each for each in said_in([message]) if each.role not in (UNPLACED, "tool")]
-    spoken = [each for each in said if each.calls or (each.role != "system" and _has_text(each))]
-    if not spoken:
-        return _Item(
-            None,
-            message,
-            bool(said) and said[0].role == "system",
-            any(each.role == "assistant" for each in said),
-        )
+    if spoken := [each for each in said if each.calls or (each.role != "system" and _has_text(each))]:
+        return _Item(_unit(spoken), message)
+    roles = [each.role for each in said]
+    return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
+
+
+def _unit(spoken: Sequence[Said]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
-    ids = frozenset(call.id for call in calls if call.id)
+    ids = frozenset(call.id for call in calls) - {""}
     named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
-    return _Item(_Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named), message)
+    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
 
 
 def _has_text(said: Said) -> bool:
@@ -372,40 +368,41 @@ class _Conversation:
 
     def hear_again(self, span: Span) -> None:
         """What a span around others says: known, or one more message at its place."""
-        read, node, users = self._tree.read(span), self._root, 0
+        read, node, known = self._tree.read(span), self._root, list[_Node]()
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
         items = self._reader.items([*asked, *answered])
         self._instruct(items)
         last = self._last_in.get(span, self._root)
         at = self._begin_of([each.unit for each in items if each.unit], last)
-        for number, item in enumerate(items):
-            is_answer = number >= len(asked)
-            if item.unit is None or (is_answer and read.is_in_texts and not last.is_unanswered):
-                continue
-            is_new = not item.unit.ids <= ids
-            same = (
-                n
-                for n in range(at, len(self._nodes))
-                if not is_new and _is_same(self._nodes[n].unit, item.unit)
-            )
-            place = next(same, None)
-            if place is None and item.unit.ids and not is_new:
-                continue  # one of several messages that are one answer
+        if read.is_in_texts and not last.is_unanswered:
+            items = items[: len(asked)]
+        for number, (unit, message, *_) in enumerate(items):
+            place = self._place_of(unit, at, ids) if unit else None
+            if unit is None or (place is None and unit.ids and unit.ids <= ids):
+                continue  # the latter is one of several messages that are one answer
             if place is None:
-                place = at
-                if is_answer and last in self._nodes:
-                    place = max(at, self._nodes.index(last) + 1)
-                elif is_answer and number == len(items) - 1 and not item.unit.calls:
-                    place = self._end_of_turn(at)
-                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
-            elif item.unit.role == "user":
-                users += 1
+                is_end = number == len(items) - 1 and not unit.calls
+                place = self._place_of_answer(at, last, is_end=is_end) if number >= len(asked) else at
+                self._nodes.insert(place, _Node(unit, message, node, node.turn))
+            else:
+                known.append(self._nodes[place])
             node, at = self._nodes[place], place + 1
         self._ends[span] = node
-        if users == sum(each.unit.role == "user" for each in self._nodes):
+        if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
                 each.gap = None
+
+    def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
+        """Where what is said stands from a place on. ``ids``: of all calls that are known: others are new."""
+        left = range(at, len(self._nodes)) if unit.ids <= ids else ()
+        return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
+
+    def _place_of_answer(self, at: int, last: _Node, *, is_end: bool) -> int:
+        """Where an answer belongs that no other span holds. ``last``: what the spans within said last."""
+        if last in self._nodes:
+            return max(at, self._nodes.index(last) + 1)
+        return self._end_of_turn(at) if is_end else at
 
     def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
         """Where the messages of a span begin that stands around others, of which ``last`` is the last: users

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -58,6 +58,15 @@ class SpanTree:
         yield span
         yield from self.above(span)
 
+    def inner(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
+        """Those of these spans that others of them stand in, with these others."""
+        found: dict[Span, list[Span]] = {}
+        members = set(spans)
+        for span in spans:
+            for outer in filter(members.__contains__, self.above(span)):
+                found.setdefault(outer, []).append(span)
+        return found
+
     def is_within_tool(self, span: Span, name: str) -> bool:
         """Whether it is how a call of the same tool was carried out."""
         return any(each.tool == name for each in self.above(span))
@@ -71,7 +80,7 @@ class SpanTree:
         return self._innermost([span for span in self.ordered if self.read(span).answered])
 
     def _innermost(self, spans: Sequence[Span]) -> list[Span]:
-        outer = {each for span in spans for each in self.above(span)}
+        outer = self.inner(spans)
         return [span for span in spans if span not in outer]
 
     def holds_messages(self, span: Span) -> bool:
@@ -90,11 +99,7 @@ class SpanTree:
         runs_tools = any(span.tool for span in self.ordered)
         around = {(span.trace, span.parent) for span in self.ordered}
         for span in self.ordered:
-            for unseen in span.raw.get(UNSEEN) or ():
-                ids = unseen["unless"]
-                seen = around if ids is None else self._by_id
-                if not all((span.trace, each) in seen for each in ([span.id] if ids is None else ids)):
-                    yield span, Unplaced(unseen["what"])
+            yield from ((span, Unplaced(what)) for what in self._unseen(span, around))
             read = self.read(span)
             is_known = span is outermost or read.asked is not None or bool(read.answered)
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
@@ -102,6 +107,14 @@ class SpanTree:
             elif not runs_tools and not read.answered and asks_for_tools(span.attributes):
                 what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not hold"
                 yield span, Unplaced(what)
+
+    def _unseen(self, span: Span, around: Collection[tuple[str, str]]) -> Iterator[str]:
+        """What a step of another library names and is not there. ``around``: spans that others are in."""
+        for unseen in span.raw.get(UNSEEN) or ():
+            ids = unseen["unless"]
+            seen = around if ids is None else self._by_id
+            if not all((span.trace, each) in seen for each in ([span.id] if ids is None else ids)):
+                yield unseen["what"]
 
     def _outermost(self) -> Span | None:
         """The span that all others are in; ``None``: there is none."""
