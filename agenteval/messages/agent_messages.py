@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
 from agenteval.messages.message_adapters import phrases_in, plain, without_repeats
+from agenteval.messages.pairing import paired
 from agenteval.messages.placed import quoted
 from agenteval.messages.said import PASSAGES
 
@@ -119,7 +120,7 @@ class _History:
         """Whether a call is known; each counts once."""
         if place >= self._last and (self._first is None or place < self._first):
             return False
-        at = next((at for at, known in enumerate(self._calls) if _is_same(known, call)), None)
+        at = next((at for at, known in enumerate(self._calls) if _is_same(call, known)), None)
         return at is not None and bool(self._calls.pop(at))
 
 
@@ -128,7 +129,7 @@ def _told(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
     return [turn.user for turn in turns], [step.text or "" for turn in turns for step in turn.steps[-1:]]
 
 
-def _is_same(known: ToolCall, call: ToolCall) -> bool:
+def _is_same(call: ToolCall, known: ToolCall) -> bool:
     """Arguments that could not be read are sent back as none at all."""
     if call.args is None and known.raw_args != call.raw_args:
         return False
@@ -148,14 +149,8 @@ def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ..
     """Steps without those calls of this turn that agenteval has answered: by their ids, else by tool and
     arguments, whatever the agent made of their results."""
     known = [call for step in sent for call in step.tool_calls]
-    told = [call for step in steps for call in step.tool_calls if not call.attempted]
-    echoes: set[int] = set()
-    for is_echo in (_has_id_of, _is_same):
-        for call in told:
-            at = next((at for at, each in enumerate(known) if is_echo(each, call)), None)
-            if at is not None and id(call) not in echoes:
-                known.pop(at)
-                echoes.add(id(call))
+    listed = [call for step in steps for call in step.tool_calls if not call.attempted]
+    echoes = {id(listed[at]) for at in paired(listed, known, _has_id_of, _is_same)}
     kept: list[Step] = []
     for step in steps:
         calls = tuple(call for call in step.tool_calls if id(call) not in echoes)
@@ -164,7 +159,7 @@ def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ..
     return tuple(kept)
 
 
-def _has_id_of(known: ToolCall, call: ToolCall) -> bool:
+def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
     return bool(call.id) and known.id == call.id and known.name == call.name
 
 

@@ -8,12 +8,12 @@ ADK). A node of a graph is a step of a program and no agent: ``langgraph_node`` 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from agenteval.core.trajectory import Step, ToolCall, total_of
+from agenteval.messages.json_fields import object_of, read_json
 
 _SAID = ("agent", "agent_name", "agentName")
 _OF_MESSAGES = ("name", "sender", "source", "author")
@@ -110,10 +110,5 @@ def _handed_to(call: ToolCall) -> str:
     """The agent that a call handed the conversation to; empty if it is no hand-off, or does not say."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
-    value = call.result.value
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return ""
-    return name_of(value["assistant"]) if isinstance(value, dict) and value.keys() == {"assistant"} else ""
+    value = object_of(read_json(call.result.value))
+    return name_of(value["assistant"]) if value.keys() == {"assistant"} else ""

@@ -14,6 +14,7 @@ from agenteval.messages.chat import (
     depth_of,
     read_arguments,
 )
+from agenteval.messages.json_fields import first_of, given_of, object_at, parsed, word
 from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
 from agenteval.messages.without_calls import CALL_IDS, GIVEN, NAMES, WAITING
 
@@ -24,6 +25,8 @@ Tell: TypeAlias = Callable[[str], None]
 _OF_TEXT = ("custom", "custom_tool_call")
 _BY_SERVERS = ("server_tool_use", "mcp_tool_use", WAITING)
 _NOT_MADE = ("approval-requested", "output-denied")
+_FUNCTIONS = ("function", "custom")
+"""Where a call may name its tool as an object."""
 
 
 class Call(NamedTuple):
@@ -56,11 +59,13 @@ PLACES = frozenset((*_LISTS, _BROKEN, *_OLDER))
 def calls_of(message: Mapping[str, Any]) -> list[Any]:
     """The calls beside the content of a message, as they stand there: what stands in several places counts
     once."""
-    lists = [listed(message[key]) for key in _LISTS if message.get(key)]
-    more = message.get(ADDITIONAL)
-    lists += [listed(more.get(key)) for key in ("tool_calls", *_OLDER)] if isinstance(more, dict) else []
-    lists += [listed(message[key]) for key in _OLDER if message.get(key)]
-    found, *others = [each for each in lists if each] or [[]]
+    more = object_at(message, ADDITIONAL)
+    given = (
+        *map(message.get, _LISTS),
+        *map(more.get, ("tool_calls", *_OLDER)),
+        *map(message.get, _OLDER),
+    )
+    found, *others = [*filter(None, map(listed, given))] or [[]]
     for other in others:
         known = [call for raw in found if (call := call_in(raw))]
         found = [*found, *(raw for raw in other if not _take_copy(call_in(raw), known))]
@@ -116,11 +121,7 @@ def listed(value: Any) -> list[Any]:
     """A list as it is, one object as a list of one, and either of them written as JSON."""
     if not value:
         return []
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
+    value = parsed(value, value) if isinstance(value, str) else value
     return list(value) if isinstance(value, list) else [value]
 
 
@@ -148,15 +149,15 @@ def call_in(raw: Any) -> Call | None:
     """A call in any form that is known; ``None``: it names no tool."""
     if not isinstance(raw, dict):
         return None
-    inner = next((raw[key] for key in ("function", "custom") if isinstance(raw.get(key), dict)), raw)
-    name = next(filter(None, (word(inner, key) for key in NAMES)), "") or word(raw, "function")
+    inner = object_at(raw, *_FUNCTIONS) or raw
+    name = word(inner, *NAMES) or word(raw, "function")
     if not name:
         return None
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
-    given = _given(raw, inner)
+    given = given_of(GIVEN, inner, raw)
     if isinstance(given, str) and word(raw, "type") in _OF_TEXT:
         given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
-    identity = str(next((raw[key] for key in CALL_IDS if raw.get(key)), ""))
+    identity = str(first_of(CALL_IDS, raw) or "")
     is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
     args, raw_args = (None, None) if is_unknown else _arguments(given)
     is_served, is_attempt = word(raw, "type") in _BY_SERVERS, _is_attempt(raw)
@@ -166,48 +167,37 @@ def call_in(raw: Any) -> Call | None:
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
     """Whether a call was denied or waits, by its kind, by the state that it is in, or by our own mark."""
     is_waiting = word(raw, "type") == WAITING or word(raw, "state") in _NOT_MADE
-    approval = raw.get("approval")
-    is_denied = isinstance(approval, dict) and approval.get("approved") is False
+    is_denied = object_at(raw, "approval").get("approved") is False
     return is_waiting or is_denied or raw.get(ATTEMPTED) is True
 
 
 def _is_approved(raw: Mapping[str, Any]) -> bool:
     """Whether the approval of a call is recorded in it, or by our own mark."""
-    approval = raw.get("approval")
-    return raw.get(APPROVED) is True or (isinstance(approval, dict) and approval.get("approved") is True)
+    return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
     """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
     are not known, and the call is."""
-    known = (
-        CALL_FIELDS
-        if call.args is not None or call.raw_args is not None
-        else {*CALL_FIELDS, *_in_other_places(raw)}
-    )
-    yield from unplaced_fields(_fields(raw), known, of=f"a call of '{call.name[:40]}'")
-
-
-def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
-    """The arguments as they stand in a call, or beside the function that it names."""
-    if (usual := inner.get("arguments")) is not None:
-        return usual
-    places = (inner,) if inner is raw else (inner, raw)
-    given = (place[key] for place in places for key in GIVEN if place.get(key) is not None)
-    return next(given, None)
+    is_known = call.args is not None or call.raw_args is not None
+    others = () if is_known else _in_other_places(raw)
+    yield from unplaced_fields(_fields(raw), {*CALL_FIELDS, *others}, of=f"a call of '{call.name[:40]}'")
 
 
 def _in_other_places(call: Mapping[str, Any]) -> list[str]:
     """The keys of objects in a call without arguments that may be these."""
     fields = _fields(call)
-    unplaced = unplaced_fields(fields, CALL_FIELDS, of="")
+    return _objects_among(fields, unplaced_fields(fields, CALL_FIELDS, of=""))
+
+
+def _objects_among(fields: Mapping[str, Any], unplaced: Iterable[Unplaced]) -> list[str]:
+    """The keys of what is unplaced in these fields and is an object."""
     return [each.names[0] for each in unplaced if isinstance(fields.get(each.names[0]), dict)]
 
 
 def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """What stands in a call, and in the function that it names."""
-    inner = (call[key] for key in ("function", "custom") if isinstance(call.get(key), dict))
-    return {**call, **next(inner, {})}
+    return {**call, **object_at(call, *_FUNCTIONS)}
 
 
 def _arguments(given: Any) -> tuple[dict[str, Any] | None, str | None]:
@@ -223,10 +213,7 @@ def _written_again(text: str) -> dict[str, Any] | None:
     """The object in a JSON text that was made JSON a second time."""
     value: Any = text
     while isinstance(value, str) and value.lstrip().startswith('"'):  # each time it is shorter
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
+        value = parsed(value)
     is_object = isinstance(value, str) and value.lstrip().startswith("{")
     return read_arguments(value, lenient=True)[0] if is_object else None
 
@@ -248,7 +235,7 @@ _ANSWERS = ("answer", "final_answer")
 def handed_over(calls: Iterable[Call]) -> str:
     """The answer that an agent hands over as a call: it has been told so to end its turn. Empty: none."""
     last = next((call.args for call in calls if call.name in _LAST), None)
-    return next(filter(None, (word(last, key) for key in _ANSWERS)), "") if last else ""
+    return word(last or {}, *_ANSWERS)
 
 
 # ── what the provider runs itself ────────────────────────────────────────────────────────────────
@@ -262,31 +249,29 @@ _SERVED = frozenset((*_GIVEN, *_GIVEN_BACK, *CALL_FIELDS, "environment", "pendin
 def served_call(item: Mapping[str, Any]) -> tuple[Call, tuple[Any, bool] | None]:
     """A call that a provider made and writes as one item with its result (a search, a server of tools), and
     that result, if there is one: its value, and whether it is an error."""
-    kind = word(item, "type")
-    action = item.get("action")
-    given = {key: item[key] for key in _GIVEN if item.get(key)}
+    name = word(item, "name") or word(item, "type").removesuffix("_call")
+    identity = str(first_of(("call_id", "id"), item) or "")
+    return Call(name, *_served_arguments(item), identity, is_served=True), _served_outcome(item)
+
+
+def _served_arguments(item: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     if "arguments" in item:
-        args, raw_args = _arguments(item["arguments"])
-    elif not given and any(isinstance(item.get(each.names[0]), dict) for each in unplaced_in_served(item)):
-        args, raw_args = None, None
-    else:
-        args, raw_args = _arguments(action if isinstance(action, dict) else given)
-    name = word(item, "name") or kind.removesuffix("_call")
-    call = Call(name, args, raw_args, str(item.get("call_id") or item.get("id") or ""), is_served=True)
+        return _arguments(item["arguments"])
+    given = {key: item[key] for key in _GIVEN if item.get(key)}
+    if not given and _objects_among(item, unplaced_in_served(item)):
+        return None, None
+    action = item.get("action")
+    return _arguments(action if isinstance(action, dict) else given)
+
+
+def _served_outcome(item: Mapping[str, Any]) -> tuple[Any, bool] | None:
     if error := item.get("error"):
-        return call, ({"error": error}, True)
-    value = next((item[key] for key in _GIVEN_BACK if item.get(key) is not None), None)
-    if kind == "image_generation_call" and value:
+        return {"error": error}, True
+    value, failed = given_of(_GIVEN_BACK, item), item.get("status") == "failed"
+    if value and word(item, "type") == "image_generation_call":
         value = "[image]"
-    failed = item.get("status") == "failed"
-    return call, (value, failed) if value is not None or failed else None
+    return (value, failed) if value is not None or failed else None
 
 
 def unplaced_in_served(item: Mapping[str, Any]) -> Iterator[Unplaced]:
     return unplaced_fields(item, _SERVED, of=f"an item of the kind '{word(item, 'type')[:40]}'")
-
-
-def word(value: Mapping[str, Any], key: str) -> str:
-    """The text below a key; empty if there is none."""
-    found = value.get(key)
-    return found if isinstance(found, str) else ""

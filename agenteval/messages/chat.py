@@ -22,6 +22,7 @@ from agenteval.core.json_text import STRICT, KeyTwiceError
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
 from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
 from agenteval.messages.endings import refusal_in
+from agenteval.messages.pairing import WaitingCalls
 from agenteval.messages.reported_usage import USAGE_KEYS, metered, usage_in
 
 PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
@@ -338,6 +339,8 @@ def tool_name(name: Any, call: Callable[[], str]) -> str:
     return name
 
 
+ARGUMENTS = ("arguments", "args", "input")
+"""Where a call in OpenAI's format, or a flat one, has its arguments: the first that is there counts."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Our own mark of a call that was made with arguments that nobody knows."""
 ATTEMPTED = "attempted"
@@ -358,12 +361,12 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
     name = tool_name(name, lambda: json.dumps(raw, default=str))
-    given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+    given = next((inner[key] for key in ARGUMENTS if key in inner), None)
     args, raw_args = read_arguments(given, lenient=lenient)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
-        *("id", "type", "function", "name", "arguments", "args", "input", "index", "agent"),
+        *("id", "type", "function", "name", *ARGUMENTS, "index", "agent"),
         *(ARGUMENTS_UNKNOWN, ATTEMPTED, APPROVED),
     }
     return ToolCall(
@@ -407,18 +410,43 @@ def steps_of(
     messages: Sequence[Message], *, lenient: bool = False, observed: bool = True
 ) -> tuple[Step, ...]:
     """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
-    steps: list[_Answering] = []
+    steps: list[Step] = []
+    calls: list[list[ToolCall]] = []
+    waiting = WaitingCalls[int]()
     starts = [0]
     for message in messages:
         if message["role"] == "assistant":
-            steps.append(_Answering(step_of(message, lenient=lenient, observed=observed)))
-        elif message["role"] == "tool" and steps:
-            _pair(steps, message, observed=observed)
+            step = step_of(message, lenient=lenient, observed=observed)
+            waiting.add(len(steps), _waiting_in(step))
+            steps.append(step)
+            calls.append(list(step.tool_calls))
         elif message["role"] == "user":
             starts.append(len(steps))  # whom the user speaks to then, nobody says
-    done = [step.done() for step in steps]
+        elif message["role"] == "tool" and (found := waiting.take(*_answered_by(message))):
+            number, at = found
+            own = {"result": _result_in(message), "observed": observed}
+            calls[number][at] = calls[number][at].model_copy(update=own)
+    done = [
+        step.model_copy(update={"tool_calls": tuple(own)}) if own else step
+        for step, own in zip(steps, calls, strict=True)
+    ]
     parts = (done[start:end] for start, end in pairwise([*starts, len(done)]))
     return tuple(step for part in parts for step in after_handoffs(part))
+
+
+def _waiting_in(step: Step) -> dict[int, tuple[str, Any]]:
+    calls = enumerate(step.tool_calls)
+    return {at: (call.id, call.name) for at, call in calls if call.result is None}
+
+
+def _answered_by(message: Mapping[str, Any]) -> tuple[str, Any]:
+    """The id and the name of the call that a tool message is for."""
+    return str(message.get("tool_call_id") or ""), message.get("name")
+
+
+def _result_in(message: Mapping[str, Any]) -> ToolResult:
+    is_error = message.get("status") == "error"
+    return ToolResult(value=result_of(message.get("content")), is_error=is_error)
 
 
 def given_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -449,51 +477,3 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
         extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
     )
     return metered(by(step, agent_of(message)), usage_in(message))
-
-
-class _Answering:
-    """A step while tool messages are given to its calls."""
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-        self._calls = list(step.tool_calls)
-        self._waiting = {index: None for index, call in enumerate(self._calls) if call.result is None}
-        self._by_id: dict[str, list[int]] = {}
-        for index in self._waiting:
-            self._by_id.setdefault(self._calls[index].id, []).append(index)
-
-    def waiting(self, call_id: str, name: Any, *, by_id: bool) -> int | None:
-        """The call that a tool message is for: the first that waits, rather one of its ``name``."""
-        known = self._by_id.get(call_id, ()) if by_id else self._waiting
-        first = None
-        for index in known:
-            if self._calls[index].name == name:
-                return index
-            first = index if first is None else first
-        return first
-
-    def give(self, index: int, result: ToolResult, *, observed: bool) -> None:
-        call = self._calls[index]
-        self._calls[index] = call.model_copy(update={"result": result, "observed": observed})
-        del self._waiting[index]
-        self._by_id[call.id].remove(index)
-
-    def done(self) -> Step:
-        if not self._calls:
-            return self._step
-        return self._step.model_copy(update={"tool_calls": tuple(self._calls)})
-
-
-def _pair(steps: Sequence[_Answering], message: Mapping[str, Any], *, observed: bool) -> None:
-    """Give a tool message to its call: the first without a result that has its id, in the latest step
-    that has one, else the first without a result, rather one of its name. Ids are reused in real logs, so a
-    map from ids to calls would mix results up."""
-    call_id, name = str(message.get("tool_call_id") or ""), message.get("name")
-    for by_id in (True, False) if call_id else (False,):
-        for step in reversed(steps):
-            index = step.waiting(call_id, name, by_id=by_id)
-            if index is not None:
-                value = result_of(message.get("content"))
-                result = ToolResult(value=value, is_error=message.get("status") == "error")
-                step.give(index, result, observed=observed)
-                return

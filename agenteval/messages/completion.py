@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 from agenteval.messages import chat
+from agenteval.messages.json_fields import is_json, list_of, object_at, objects_of, present
 from agenteval.messages.placed import EVENTS, is_signal
-from agenteval.messages.sse import ends_stream
+from agenteval.messages.sse import ends_stream, texts_of
 from agenteval.messages.texts import unplaced_in_part
 
 
@@ -96,20 +97,7 @@ def _reads_like_an_error(chunk: Mapping[str, Any]) -> bool:
 
 
 def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for payload in payloads:
-        # Some servers leave out the blank line between events: then each line is one.
-        lines = payload.split("\n") if "\n" in payload and not _is_json(payload) else [payload]
-        for line in lines:
-            if line.strip() and not ends_stream(line):
-                yield parse_object(line)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return map(parse_object, texts_of(payloads))
 
 
 class _Completion:
@@ -138,20 +126,17 @@ class _Completion:
         choices = chunk.get("choices")
         if choices or _reads_like_an_error(chunk):
             self.last_words = None if choices else chunk
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and choice.get("index"):
-                said = [choice.get("delta"), choice.get("message")]
-                calls = any(
-                    isinstance(each, dict) and (each.get("tool_calls") or each.get("function_call"))
-                    for each in said
-                )
-                self._events += [choice] if calls else []
-            elif isinstance(choice, dict):
-                self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
-                if isinstance(message := choice.get("message"), dict):
-                    self._replace(message)
-                if isinstance(delta := choice.get("delta"), dict):
-                    self._merge(delta)
+        for choice in objects_of(choices):
+            if not choice.get("index"):
+                self._add_choice(choice)
+            elif any(map(_asks_for_tools, (object_at(choice, "delta"), object_at(choice, "message")))):
+                self._events.append(choice)
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
+        if isinstance(message := choice.get("message"), dict):
+            self._replace(message)
+        self._merge(object_at(choice, "delta"))
 
     def _replace(self, message: Mapping[str, Any]) -> None:
         """A whole message in the stream stands for all pieces before it."""
@@ -168,8 +153,7 @@ class _Completion:
                     self._legacy.add({"function": value})
                 case "content", _:
                     self._texts.setdefault(name, []).append(chat.text_of(value) or "")
-                    parts = value if isinstance(value, list) else ()
-                    self._events += [part for part in parts if any(unplaced_in_part(part))]
+                    self._events += [part for part in list_of(value) if any(unplaced_in_part(part))]
                 case "role" | "name", _:
                     self._message[name] = value
                 case _, str():
@@ -194,8 +178,12 @@ class _Completion:
 
 def _groqs_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
     """What Groq reports of the tokens of a stream: in its last chunk, within a field of its own."""
-    own = chunk.get("x_groq")
-    return {"usage": own["usage"]} if isinstance(own, dict) and own.get("usage") else {}
+    usage = object_at(chunk, "x_groq").get("usage")
+    return {"usage": usage} if usage else {}
+
+
+def _asks_for_tools(message: Mapping[str, Any]) -> bool:
+    return bool(message.get("tool_calls") or message.get("function_call"))
 
 
 _OF_CHUNKS = frozenset(
@@ -225,7 +213,7 @@ def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:
 def _present(
     fields: Mapping[str, Any], *, without: frozenset[str] | set[str] = frozenset()
 ) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and name not in without}
+    return {name: value for name, value in present(fields).items() if name not in without}
 
 
 class _Call:
@@ -240,7 +228,7 @@ class _Call:
         self._arguments: list[str] = []
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        function = _function_of(piece)
+        function = object_at(piece, "function")
         self.id = self.id or str(piece.get("id") or "")
         self._fields.update(_present(piece, without={"id", "index", "function"}))
         self._function.update(_present(function, without={"name"}))
@@ -254,18 +242,13 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        return _is_json("".join(self._arguments))
+        return is_json("".join(self._arguments))
 
     def done(self) -> dict[str, Any]:
         function = {**self._function, "name": self.name}
         if self._arguments:
             function["arguments"] = "".join(self._arguments)
         return {**self._fields, **({"id": self.id} if self.id else {}), "function": function}
-
-
-def _function_of(piece: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = piece.get("function")
-    return function if isinstance(function, dict) else {}
 
 
 class CallPieces:
@@ -298,7 +281,7 @@ class CallPieces:
         last of all. Servers that give each call the index 0 are known by a new id that comes with a name;
         those that give neither index nor id, by a name that comes after whole arguments.
         """
-        call_id, name = str(piece.get("id") or ""), _function_of(piece).get("name")
+        call_id, name = str(piece.get("id") or ""), object_at(piece, "function").get("name")
         if call_id and (known := self._by_id.get((index, call_id))):
             return known
         last = self._calls[-1][1] if self._calls else None

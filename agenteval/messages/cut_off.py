@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from agenteval.core.expressions import expression
-from agenteval.messages.responses import read_json
+from agenteval.messages.json_fields import read_json
 
 _MESSAGES = expression(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'

@@ -8,6 +8,7 @@ from typing import Any
 
 from agenteval.core.expressions import expression
 from agenteval.messages.calls import PLACES
+from agenteval.messages.json_fields import object_at, word
 from agenteval.messages.texts import is_silent
 
 CONTENTS = ("content", "parts", "text")
@@ -39,11 +40,7 @@ _DEEPEST = 3
 
 def spoken_beside(message: Mapping[str, Any]) -> str:
     """What stands for a content that is empty: why it was refused, or the words of a recording."""
-    audio = message.get("audio")
-    for found in (message.get("refusal"), audio.get("transcript") if isinstance(audio, dict) else None):
-        if isinstance(found, str) and found:
-            return found
-    return ""
+    return word(message, "refusal") or word(object_at(message, "audio"), "transcript")
 
 
 def text_elsewhere(message: Mapping[str, Any]) -> str:

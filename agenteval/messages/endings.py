@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agenteval.messages.json_fields import list_of
+
 ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
 """Where a choice, a message or what is known of it tells how it ended."""
 
@@ -61,10 +63,9 @@ def is_error(end: Any) -> bool:
 
 def refusal_in(message: Any) -> str | None:
     """A refusal is the agent's answer, in a field of its own or as a part of the content."""
-    content = _field(message, "content")
-    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
-    told = (_field(part, "refusal") for part in (message, *parts))
-    return next((text for text in told if isinstance(text, str) and text), None)
+    parts = [part for part in list_of(_field(message, "content")) if isinstance(part, Mapping)]
+    refusals = (_field(part, "refusal") for part in (message, *parts))
+    return next((text for text in refusals if isinstance(text, str) and text), None)
 
 
 def last_answer(messages: Sequence[Any]) -> Any:

@@ -7,10 +7,10 @@ or its type; its message is prose, and is not read.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from agenteval.messages.json_fields import first_of, parsed
 
 NOT_THE_AGENTS = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
 """The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
@@ -66,8 +66,7 @@ _WORDS = ("error", '"code"', '"status', '"__type"')
 
 def named_status(error: Any) -> int | None:
     """The status that an error names, 400 to 599; ``None``: it names none."""
-    if isinstance(error, list) and error:
-        error = error[0]
+    error = _first(error)
     levels = list(_levels(error))
     named = [level[key] for level in levels for key in _PLACES if key in level]
     named += [error] if isinstance(error, str | int) else []
@@ -77,15 +76,13 @@ def named_status(error: Any) -> int | None:
 
 def error_in(document: Any) -> Any:
     """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
-    if isinstance(document, list) and document:  # as Google's streams begin
-        document = document[0]
+    document = _first(document)
     if not isinstance(document, Mapping):
         return None
     choices = document.get("choices")
-    first = choices[0] if isinstance(choices, Sequence) and choices else None
     inner = None if choices else document.get("response")  # of an event; beside an answer it is the agent's
-    held = (each.get("error") for each in (document, first, inner) if isinstance(each, Mapping))
-    found = next(filter(None, held), None)
+    held = (each for each in (document, _first(choices), inner) if isinstance(each, Mapping))
+    found = first_of(("error",), *held)
     if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words
         return dict(document)
     return document if found is None and _is_error_itself(document) else found
@@ -93,12 +90,13 @@ def error_in(document: Any) -> Any:
 
 def error_in_texts(texts: Iterable[str]) -> Any:
     """The first error in the texts of a reply: its body, or the payloads of its events."""
-    for text in texts:
-        if any(word in text for word in _WORDS):
-            with suppress(ValueError, RecursionError):
-                if error := error_in(json.loads(text)):
-                    return error
-    return None
+    likely = (text for text in texts if any(word in text for word in _WORDS))
+    return next(filter(None, map(error_in, map(parsed, likely))), None)
+
+
+def _first(value: Any) -> Any:
+    """The first of a list, as Google's streams begin; anything else as it is."""
+    return value[0] if value and isinstance(value, list) else value
 
 
 def _is_error_itself(document: Mapping[str, Any]) -> bool:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.messages.entry import IMPORT_IT
+from agenteval.messages.json_fields import object_of, read_json, word
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.responses import (
     BODIES,
     Reply,
     error_in,
     is_answer_in,
-    read_json,
     reply_to,
 )
 from agenteval.messages.rows import ASKED, row_in
@@ -77,7 +77,7 @@ def _has_role(message: Any) -> bool:
 
 def _asked_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
     """The question that stands beside the history of a row."""
-    asked = next((record[each] for each in ASKED if isinstance(record.get(each), str) and record[each]), "")
+    asked = word(record, *ASKED)
     if key != "history" or not asked or (history and _is_asked(history[-1], asked)):
         return []
     return [{"role": "user", "content": asked}]
@@ -111,8 +111,7 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
         return _around(Logged(messages), record, key)
     inner = _object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
-    within = next((name for name in MESSAGES if isinstance(inner.get(name), list)), "")
-    logged = _around(Logged(messages, requests), inner, within)
+    logged = _around(Logged(messages, requests), inner, _list_key(inner))
     if record.keys().isdisjoint(_BESIDE):
         return _around(logged, record, key)
     lost, read = "", [key]
@@ -222,15 +221,19 @@ def _list_in(value: Any) -> list[Any] | None:
     """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
     value = read_json(value)
     if isinstance(value, dict):
-        value = next((value[key] for key in MESSAGES if isinstance(value.get(key), list)), None)
+        value = value.get(_list_key(value))
     if isinstance(value, list):
         return value[0] if len(value) == 1 and isinstance(value[0], list) else value
     return None
 
 
+def _list_key(fields: Mapping[str, Any]) -> str:
+    """The key of the first list that may be of messages; empty: there is none."""
+    return next((key for key in MESSAGES if isinstance(fields.get(key), list)), "")
+
+
 def _object(value: Any) -> Mapping[str, Any]:
-    value = read_json(value)
-    return value if isinstance(value, dict) else {}
+    return object_of(read_json(value))
 
 
 def _body(value: Any) -> Mapping[str, Any]:

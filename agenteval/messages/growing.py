@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.core.errors import AuthorError
 from agenteval.messages.exchanges import logged_in
+from agenteval.messages.json_fields import list_of, object_of
 from agenteval.messages.message import said_in
 from agenteval.messages.said import UNPLACED, Said
 
@@ -28,7 +29,7 @@ Words: TypeAlias = Sequence[Uttered]
 
 def words_of(messages: Iterable[Any], *, results: bool = True) -> list[Uttered]:
     """The messages as words that can be compared; without ``results``, those of the tools are left out."""
-    said = said_in(messages, lambda _: None)
+    said = said_in(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
     return [_uttered(each) for each in said if each.role not in left_out]
 
@@ -49,8 +50,8 @@ def goes_on(one: Words, other: Words) -> bool:
 
 def is_cassette(value: Any) -> bool:
     """Whether a document is one of requests with their responses."""
-    inside = value.get(INTERACTIONS) if isinstance(value, Mapping) else None
-    return isinstance(inside, list) and bool(inside) and all(map(_is_interaction, inside))
+    inside = list_of(object_of(value).get(INTERACTIONS))
+    return bool(inside) and all(map(_is_interaction, inside))
 
 
 def _is_interaction(value: Any) -> bool:

@@ -23,9 +23,9 @@ from agenteval.messages.calls import (
     unplaced_in_call,
     unplaced_in_served,
     without_copies,
-    word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
+from agenteval.messages.json_fields import given_of, object_at, object_of, word
 from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_calls, unplaced_fields
 from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
@@ -45,7 +45,11 @@ from agenteval.messages.texts import is_media, is_silent, joined, passages_in, t
 from agenteval.messages.without_calls import GIVEN, WAITING, is_call_kind, is_typed_call
 
 
-def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
+def _mute(_: str) -> None:
+    """What would be told is known otherwise."""
+
+
+def said_in(messages: Iterable[Any], tell: Tell = _mute) -> Iterator[Said]:
     """What was said, in order; what a message of several parts took, once, and what says once more what was
     read, not at all."""
     messages = list(messages)
@@ -55,7 +59,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
 
 def _without_granted(said: Sequence[Said], messages: Iterable[Any]) -> Sequence[Said]:
     """Without the requests for an approval of calls that were made then: the question is no call."""
-    items = (each for each in messages if isinstance(each, dict) and each.get(_APPROVED_BY))
+    items = (each for each in map(object_of, messages) if each.get(_APPROVED_BY))
     made = {str(each[_APPROVED_BY]) for each in items if word(each, "type").endswith("_call")}
     if not made:
         return said
@@ -68,8 +72,7 @@ def _without_repeats(said: Sequence[Said], messages: Sequence[Any]) -> Sequence[
     """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in said):
         return said
-    items = (each for each in messages if isinstance(each, dict) and each.get("type") != _REFERENCE)
-    ids = [item.get("id") for item in items]
+    ids = [each.get("id") for each in map(object_of, messages) if each.get("type") != _REFERENCE]
     turns = list(accumulate(each.role == "user" for each in said))
     calls: dict[int, list[Call]] = {}
     for turn, each in zip(turns, said, strict=True):
@@ -230,20 +233,27 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     called = _called(calls_of(message) if role == "assistant" else [])
     if not content and role == "assistant" and not called.said and message.get("output"):
         key, content = "output", message["output"]
-    if content is None or content == [] or isinstance(content, str):
-        text = None if content == [] else content
-        if not text:
-            text = spoken_beside(message) or text
-        hidden = "" if called.said or role == "system" or (text and text.strip()) else text_elsewhere(message)
-        if hidden:
-            tell(f"'{hidden[:40]}' of a message looks like its text and was not read")
-            text = f"[{hidden[:40]}]"
-        yield from _with_calls([Said(role, text, is_unread=bool(hidden))], called.said)
+    if content == [] or isinstance(content, str | None):
+        own = None if content == [] else content
+        text = own or spoken_beside(message) or own
+        yield from _with_calls([_text_alone(role, message, text, called, tell)], called.said)
     else:
         parts = content if isinstance(content, list) else [content]
         said = _with_citations(list(_parts(role, parts)), parts)
         yield from _together(role, said, called.said)
     yield from map(not_placed, (*called.lost, *_unread_in(role, message, key)))
+
+
+def _text_alone(
+    role: Role, message: Mapping[str, Any], text: str | None, called: _Called, tell: Tell
+) -> Said:
+    """A message whose content is one text, or whose text may stand where nobody looks."""
+    has_words = called.said or role == "system" or (text and text.strip())
+    hidden = "" if has_words else text_elsewhere(message)[:40]
+    if not hidden:
+        return Said(role, text)
+    tell(f"'{hidden}' of a message looks like its text and was not read")
+    return Said(role, f"[{hidden}]", is_unread=True)
 
 
 def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
@@ -310,18 +320,12 @@ def _called(raw: Iterable[Any]) -> _Called:
 
 def _is_empty(raw: Any) -> bool:
     """Whether a call has an empty name and nothing that is given to it, as some servers write for none."""
-    call = (_object(raw, "function") or raw) if isinstance(raw, dict) else {}
+    call = object_at(object_of(raw), "function") or object_of(raw)
     return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
 
-def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = raw.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _beside(raw: Any, call: Call) -> Iterator[Said]:
-    found = outcome_beside(raw)
-    if found is not None:
+    if found := outcome_beside(raw):
         value, failed = found
         yield Said("tool", value=value, id=call.id, name=call.name, is_error=failed, is_beside=True)
 
@@ -342,34 +346,32 @@ def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
     """Blocks of content: texts and calls that stand together are one reply, up to a result."""
     reply = _Reply(role)
     lost: list[Unplaced] = []
-    was_bare = False
     for part in parts:
-        result = _result_part(part)
-        raw = None if result else _call_part(part)
-        is_bare = raw is None and result is None and isinstance(part, dict) and "type" not in part
-        if result is not None:
+        if (result := _result_part(part)) is not None:
             yield from reply.said(even_blank=False)
             reply = _Reply(role)
             yield result
             lost += _unread_in_result(part)
-        elif raw is not None and role != "assistant":
-            lost.append(nobodys(part, f"a call in a message of the {role}"))
-        elif raw is not None:
-            called = _called([raw])
-            reply.call(called.said)
-            lost += called.lost
-            if _CODE in part or _SERVED in part or any(raw is part.get(key) for key in _CALL_PARTS):
-                lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
-        else:
+        elif (raw := _call_part(part)) is None:
             if reply.results:
                 yield from reply.said()
                 reply = _Reply(role)
-            # Google writes one text in pieces that have no type, and joins them without anything between.
-            reply.say(part, goes_on=is_bare and was_bare)
+            reply.say(part)
             lost += unplaced_in_part(part)
-            was_bare = is_bare
+        elif role != "assistant":
+            lost.append(nobodys(part, f"a call in a message of the {role}"))
+        else:
+            called = _called([raw])
+            reply.call(called.said)
+            lost += [*called.lost, *_unread_beside_call(part, raw)]
     yield from reply.said()
     yield from map(not_placed, lost)
+
+
+def _unread_beside_call(part: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What stands in a part beside its call, where that is an object within."""
+    if _CODE in part or _SERVED in part or any(raw is part.get(key) for key in _CALL_PARTS):
+        yield from unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
 
 
 class _Reply:
@@ -380,20 +382,22 @@ class _Reply:
         self._texts: list[str] = []
         self._calls: list[Call] = []
         self.results: list[Said] = []
-        self._is_read = self._is_unread = False
+        self._is_read = self._is_unread = self._is_bare = False
 
     def call(self, called: Iterable[Said]) -> None:
         for said in called:
             self._calls += said.calls
             self.results += [said] if said.role == "tool" else []
 
-    def say(self, part: Any, *, goes_on: bool) -> None:
+    def say(self, part: Any) -> None:
+        """Google writes one text in pieces that have no type, and joins them without anything between."""
+        was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
             text = self._stand_in(word(part, "type"))
         elif text.strip():
             self._is_read = True
-        if goes_on and self._texts:
+        if was_bare and self._is_bare:
             self._texts[-1] += text
         else:
             self._texts.append(text)
@@ -444,11 +448,10 @@ def _result_part(part: Any) -> Said | None:
         return None
     kind = word(part, "type")
     if kind.endswith(_RESULT_PARTS) and "state" not in part:
-        given = (part[key] for key in _GIVEN_BACK if part.get(key) is not None)
         # OpenTelemetry's parts have the id of their call as their own.
         named = {"call_id": part.get("id")} if kind.endswith("response") else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
-        return result_said({**named, **part, **failed}, next(given, None))
+        return result_said({**named, **part, **failed}, given_of(_GIVEN_BACK, part))
     for key in _WRAPPINGS:
         if isinstance(inner := part.get(key), dict):
             return result_said(

@@ -15,9 +15,10 @@ from agenteval.core.errors import AgentError
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
 from agenteval.messages.agent_names import NAMED, name_of
-from agenteval.messages.calls import Call, Read, call_in, word
+from agenteval.messages.calls import Call, Read, call_in
 from agenteval.messages.dialects import google_adk, pydantic_ai
 from agenteval.messages.endings import refusal_in
+from agenteval.messages.json_fields import list_of, present, word
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
@@ -59,7 +60,6 @@ _CALLS = "calls"
 _AS_THEY_ARE = frozenset((*_OF_MESSAGES, "parts", "role", "type", "agent", *USAGE_KEYS))
 """The fields of a message that their readers take as any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
-_ARGUMENTS = frozenset(("arguments", "args", "input"))
 
 
 def as_message(value: Any) -> Message:
@@ -191,7 +191,7 @@ def plain(messages: Iterable[Any]) -> list[Message]:
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
         if is_foreign:
-            read += map(_as_plain, said_in([_bare(look.message) for look in some], _mute))
+            read += map(_as_plain, said_in([_bare(look.message) for look in some]))
         else:
             read += [each for look in some for each in (look.message, *map(_stand_in, look.unplaced))]
     return without_repeats(read)
@@ -216,7 +216,7 @@ def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
         chat.steps_of(read)
     except AgentError:
         entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
-        return list(map(_as_plain, said_in(entries, _mute)))
+        return list(map(_as_plain, said_in(entries)))
     return read
 
 
@@ -303,15 +303,18 @@ def _is_usual(message: Message, said: Sequence[Said]) -> bool:
     if role not in _USUAL_ROLES or message.get("parts"):
         return False
     if role == "tool":
-        parts = content if isinstance(content, list) else ()
-        return all(map(_is_usual_part, parts))
-    if role != "assistant":
-        return role != "user" or all(each.role == "user" for each in said)
+        return all(map(_is_usual_part, list_of(content)))
+    if role == "assistant":
+        return _is_usual_answer(message, said)
+    return role != "user" or all(each.role == "user" for each in said)
+
+
+def _is_usual_answer(message: Message, said: Sequence[Said]) -> bool:
     given = chat.given_calls(message)
     calls = [call for each in said for call in each.calls]
     if not all(map(_is_plain_call, given)) or len(calls) != len(given):
         return False
-    is_apart = not isinstance(content, str | None)
+    is_apart = not isinstance(message.get("content"), str | None)
     texts = [each for each in said if each.text and (is_apart or not each.is_unread)]
     return all(each.role == "assistant" for each in said) and (_has_text(message) or not texts)
 
@@ -332,7 +335,7 @@ def _is_plain_call(raw: Any) -> bool:
         return True
     function = raw.get("function")
     inner = function if isinstance(function, Mapping) else raw
-    if word(inner, "name") and any(inner.get(key) is not None for key in _ARGUMENTS):
+    if word(inner, "name") and any(inner.get(key) is not None for key in chat.ARGUMENTS):
         return True
     call = call_in(_bare(raw))
     return call is None or (bool(word(inner, "name")) and call.args == {})
@@ -354,12 +357,8 @@ def as_call(raw: Any) -> Any:
 # ── the reader of recorded messages ──────────────────────────────────────────────────────────────
 
 
-def _mute(_: str) -> None:
-    """What was told is known by now."""
-
-
 def _said(message: Message) -> list[Said]:
-    return list(said_in([_probe(message)], _mute))
+    return list(said_in([_probe(message)]))
 
 
 def _bare(message: Mapping[str, Any]) -> Message:
@@ -408,8 +407,7 @@ def _as_plain(said: Said) -> Message:
     if said.role == "tool":
         failed = {"status": "error"} if said.is_error else {"type": PASSAGES} if said.is_passage else {}
         return {"role": "tool", "tool_call_id": said.id, "name": said.name, "content": said.value, **failed}
-    known = {"name": said.agent or None, "usage": said.usage}
-    own = {"content": said.text, **{key: value for key, value in known.items() if value is not None}}
+    own = {"content": said.text, **present({"name": said.agent or None, "usage": said.usage})}
     if said.calls:
         return {"role": "assistant", **own, "tool_calls": [_as_plain_call(call) for call in said.calls]}
     return {"role": said.role, **own}

@@ -19,11 +19,13 @@ from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
+from agenteval.messages.json_fields import is_json, object_at, object_of, word
 from agenteval.messages.message_adapters import phrases_in, plain
+from agenteval.messages.pairing import paired
 from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.messages.responses import reply_to
 from agenteval.messages.said import unplaced_in
-from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
+from agenteval.messages.sse import SseParser, looks_like_sse, texts_of
 from agenteval.messages.streams import begun, whole
 
 
@@ -217,11 +219,12 @@ class _Matches:
         heard = [call for calls in rounds for call in calls]
         shown = [_Shown.of(call) for call in own]
         # What the reply shows and the scenario was asked for is one call.
-        both = _paired(list(map(_Shown.asked, asked)), [each for each in shown if not each.is_attempt])
+        made = [each for each in shown if not each.is_attempt]
+        both = paired([*map(_Shown.asked, asked)], made, *_SAME)
         left = [each for at, each in enumerate(asked) if at not in both]
         candidates = [*shown, *map(_Shown.asked, left)]
-        found = _paired([_Shown.of(each.call) for each in heard], candidates)
-        self._found = {id(heard[at]): each for at, each in found.items()}
+        found = paired([_Shown.of(each.call) for each in heard], candidates, *_SAME)
+        self._found = {id(heard[at]): candidates[place] for at, place in found.items()}
         self.unmet_ids = frozenset(str(each.call["id"]) for at, each in enumerate(heard) if at not in found)
 
     def is_own(self, heard: HeardCall) -> bool:
@@ -248,7 +251,7 @@ class _Shown:
         fields = call if isinstance(call, Mapping) else {}
         function = fields.get("function")
         inner = function if isinstance(function, Mapping) else fields
-        given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+        given = next((inner[key] for key in chat.ARGUMENTS if key in inner), None)
         identity = fields.get("id") if fields else getattr(call, "id", None)
         name = inner.get("name") if fields else getattr(call, "name", None)
         return cls(str(identity or ""), name, _key(given), fields.get(chat.ATTEMPTED) is True)
@@ -264,19 +267,6 @@ def _key(arguments: Any) -> str:
     return json.dumps(args, sort_keys=True, default=str) if args is not None else str(raw)
 
 
-def _paired(wanted: Sequence[_Shown], given: Sequence[_Shown]) -> dict[int, _Shown]:
-    """For each place in ``wanted`` what of ``given`` is the same; each is that once."""
-    left = list(given)
-    found: dict[int, _Shown] = {}
-    for is_same in (_has_id, _has_arguments, _has_name):
-        for at, each in enumerate(wanted):
-            same = None if at in found else next((other for other in left if is_same(each, other)), None)
-            if same is not None:
-                found[at] = same
-                left.remove(same)
-    return found
-
-
 def _has_id(one: _Shown, other: _Shown) -> bool:
     return bool(one.id) and one.id == other.id
 
@@ -287,6 +277,9 @@ def _has_arguments(one: _Shown, other: _Shown) -> bool:
 
 def _has_name(one: _Shown, other: _Shown) -> bool:
     return bool(one.name == other.name)
+
+
+_SAME = (_has_id, _has_arguments, _has_name)
 
 
 def _larger(heard: Usage | None, reply: AgentReply) -> Any:
@@ -358,24 +351,13 @@ def _events(text: str) -> list[Mapping[str, Any]]:
     parser = SseParser()
     payloads = [str(each) for each in parser.feed(text.encode())]
     *_, last = parser.feed(b"\n", final=True) or [""]
-    lines = [line for payload in payloads for line in _lines(payload)]
-    found: list[Mapping[str, Any]] = [parse_object(line) for line in lines]
-    for line in _lines(str(last)):
+    found: list[Mapping[str, Any]] = [parse_object(each) for each in texts_of(payloads)]
+    for line in texts_of([str(last)]):
         try:
             found.append(parse_object(line))
         except Unreadable:
             break
     return found
-
-
-def _lines(payload: str) -> Iterator[str]:
-    """The JSON texts of an event: some servers leave out the blank line between events."""
-    try:
-        json.loads(payload)
-        lines = [payload]
-    except (ValueError, RecursionError):
-        lines = payload.split("\n") if "\n" in payload else [payload]
-    yield from (line for line in lines if line.strip() and not ends_stream(line))
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
@@ -414,15 +396,8 @@ def _is_item(piece: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(call: Mapping[str, Any]) -> bool:
-    function = call.get("function")
-    arguments = function.get("arguments") if isinstance(function, Mapping) else None
-    if not arguments or not isinstance(arguments, str):
-        return True
-    try:
-        json.loads(arguments)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    arguments = word(object_at(call, "function"), "arguments")
+    return not arguments or is_json(arguments)
 
 
 # ── the calls in it ──────────────────────────────────────────────────────────────────────────────
@@ -442,28 +417,30 @@ def _calls(
     if not response or response.get("error"):
         return (), ()
     messages = reply_to((), response).messages
-    unplaced = tuple(left.phrase for each in messages if (left := unplaced_in(each)) is not None)
+    unplaced = tuple(left.phrase for left in map(unplaced_in, messages) if left is not None)
     read = plain([each for each in messages if unplaced_in(each) is None])
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
-    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
-    named = [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
-    results = _results(named, later)
+    asked = _with_ids(read, unnamed)
+    results = _results(asked, later)
+    heard = (_heard(call, ran.get(call["id"]) or results.get(at), exchange) for at, call in enumerate(asked))
+    return tuple(heard), (*unplaced, *phrases_in(read))
+
+
+def _heard(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> HeardCall:
     forced, framework = exchange.get("forced"), str(exchange.get("framework") or "")
-    calls = tuple(
-        HeardCall(
-            call,
-            _result_of(call, ran.get(call["id"]) or results.get(at)),
-            framework,
-            bool(forced) and call["function"].get("name") == forced,
-        )
-        for at, call in enumerate(named)
-    )
-    return calls, (*unplaced, *phrases_in(read))
+    is_form = bool(forced) and call["function"].get("name") == forced
+    return HeardCall(call, _result_of(call, result), framework, is_form)
+
+
+def _with_ids(read: Iterable[Message], unnamed: str) -> list[Message]:
+    """The calls in messages, those without an id with one that is made up."""
+    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
+    return [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
 
 
 def _asks(choice: Any) -> bool:
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    return isinstance(message, Mapping) and bool(message.get("tool_calls") or message.get("function_call"))
+    message = object_at(object_of(choice), "message")
+    return bool(message.get("tool_calls") or message.get("function_call"))
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:

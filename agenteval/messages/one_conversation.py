@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.json_fields import object_of, word
 from agenteval.messages.speakers import role_of
 
 _OF_CONVERSATIONS = ("conversation_id", "conversationId", "chat_id", "chatId", "dialogue_id", "dialog_id")
@@ -24,20 +25,25 @@ def require_one_conversation(messages: Sequence[Any]) -> None:
     said = [each for each in messages if isinstance(each, Mapping)]
     if len(said) < 2 or len(said) < len(messages):
         return
-    keys = {key for each in (said[0], said[-1]) for key in each}
-    for key in (key for key in (*_OF_CONVERSATIONS, *_OF_MORE) if key in keys):
-        names = list(dict.fromkeys(str(each[key]) for each in said if each.get(key) not in (None, "")))
-        is_everywhere = all(each.get(key) not in (None, "") for each in said)
+    keys = {*said[0], *said[-1]}
+    _require_one_name(said, [key for key in (*_OF_CONVERSATIONS, *_OF_MORE) if key in keys])
+    for key in keys.intersection(_TIMES):
+        if _runs_backwards([each.get(key) for each in said]):
+            what = f"the latest message stands first ({key} runs backwards)"
+            raise AuthorError(Problem(what, "write the messages in the order of time"))
+
+
+def _require_one_name(said: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
+    """``keys``: those that may name a conversation."""
+    for key in keys:
+        named = [each[key] for each in said if each.get(key) not in (None, "")]
+        names, is_everywhere = list(dict.fromkeys(map(str, named))), len(named) == len(said)
         if len(names) > 1 and (is_everywhere or key in _OF_CONVERSATIONS):
             shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
             what = f"the messages are of {len(names)} conversations ({key}: {shown})"
             raise AuthorError(Problem(what, "write each conversation as a record of its own"))
         if is_everywhere:
-            break  # a wider name of the one conversation
-    for key in keys.intersection(_TIMES):
-        if _runs_backwards([each.get(key) for each in said]):
-            what = f"the latest message stands first ({key} runs backwards)"
-            raise AuthorError(Problem(what, "write the messages in the order of time"))
+            return  # a wider name of the one conversation
 
 
 def _runs_backwards(times: Sequence[Any]) -> bool:
@@ -50,12 +56,6 @@ def _runs_backwards(times: Sequence[Any]) -> bool:
 
 def users_in(messages: Sequence[Any]) -> list[str]:
     """The names of the people who write as the user: in a group chat there are several."""
-    return list(dict.fromkeys(_names(messages)))
-
-
-def _names(messages: Sequence[Any]) -> Iterator[str]:
-    for each in messages:
-        if isinstance(each, Mapping) and len(each) > 2 and role_of(each) == "user":
-            name = next((each[key] for key in _NAMES if isinstance(each.get(key), str) and each[key]), "")
-            if name:
-                yield " ".join(name.split())[:40]
+    users = [each for each in messages if len(object_of(each)) > 2 and role_of(each) == "user"]
+    names = (" ".join(word(each, *_NAMES).split())[:40] for each in users)
+    return list(dict.fromkeys(filter(None, names)))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from agenteval.messages.traces import spans_in
 
@@ -44,47 +44,54 @@ def spans_of_protobuf(data: bytes) -> list[dict[str, Any]]:
 
 
 def _span(data: bytes) -> dict[str, Any]:
-    span: dict[str, Any] = {"attributes": {}, "events": []}
-    for field, value in _fields(data):
-        if field in _IDS and isinstance(value, bytes):
-            span[_IDS[field]] = value.hex()
-        elif field in _TIMES and isinstance(value, bytes):
-            span[_TIMES[field]] = struct.unpack("<Q", value)[0]
-        elif field == 5 and isinstance(value, bytes):
-            span["name"] = _text(value)
-        elif field == 6:
-            span["kind"] = value
-        elif field == 9 and isinstance(value, bytes):
-            _put(span["attributes"], value)
-        elif field == 11 and isinstance(value, bytes):
-            span["events"].append(_event(value))
-        elif field == 15 and isinstance(value, bytes):
-            span["status"] = _status(value)
+    span: dict[str, Any] = {"attributes": {}, "events": [], **_read(data, _OF_SPANS)}
+    for pair in _all(data, 9):
+        _put(span["attributes"], pair)
+    span["events"] += map(_event, _all(data, 11))
     return span
 
 
-_IDS = {1: "traceId", 2: "spanId", 4: "parentSpanId"}
-_TIMES = {7: "startTimeUnixNano", 8: "endTimeUnixNano"}
-
-
 def _event(data: bytes) -> dict[str, Any]:
-    event: dict[str, Any] = {"attributes": {}}
-    for field, value in _fields(data):
-        if field == 2 and isinstance(value, bytes):
-            event["name"] = _text(value)
-        elif field == 3 and isinstance(value, bytes):
-            _put(event["attributes"], value)
+    event: dict[str, Any] = {"attributes": {}, **_read(data, {2: ("name", _text)})}
+    for pair in _all(data, 3):
+        _put(event["attributes"], pair)
     return event
 
 
 def _status(data: bytes) -> dict[str, Any]:
-    status: dict[str, Any] = {}
+    return _read(data, {2: ("message", _text), 3: ("code", int)})
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _time(data: bytes) -> int:
+    return int(struct.unpack("<Q", data)[0])
+
+
+_Reader: TypeAlias = tuple[str, Callable[[Any], Any]]
+_OF_SPANS: Mapping[int, _Reader] = {
+    1: ("traceId", bytes.hex),
+    2: ("spanId", bytes.hex),
+    4: ("parentSpanId", bytes.hex),
+    5: ("name", _text),
+    6: ("kind", int),
+    7: ("startTimeUnixNano", _time),
+    8: ("endTimeUnixNano", _time),
+    15: ("status", _status),
+}
+
+
+def _read(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
+    """The fields of a message, by the names and the readers of those that are known. A value of another kind
+    than a reader takes is skipped."""
+    found = {}
     for field, value in _fields(data):
-        if field == 2 and isinstance(value, bytes):
-            status["message"] = _text(value)
-        elif field == 3:
-            status["code"] = value
-    return status
+        name, read = known.get(field, ("", int))
+        if name and isinstance(value, int) == (read is int):
+            found[name] = read(value)
+    return found
 
 
 def _put(attributes: dict[str, Any], data: bytes, depth: int = 0) -> None:
@@ -157,7 +164,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
     raise IndexError
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agenteval.messages.chat import ARGUMENTS_UNKNOWN
+from agenteval.messages.json_fields import json_in, object_at, object_of
 from agenteval.messages.reported_usage import USAGE_KEYS
 from agenteval.messages.without_calls import (
     CONTROL,
@@ -41,7 +42,6 @@ from agenteval.messages.without_calls import (
     is_call,
     is_list,
     is_typed_call,
-    json_in,
     public_fields,
 )
 
@@ -159,9 +159,8 @@ def _unless_it_fits(shape: Shape, value: Any, what: str, *names: str) -> Iterato
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
     """The calls that a usage counts by the names of their tools, and not as what is paid for
     (``web_search_requests``)."""
-    counts = usage.get(_COUNTS) if isinstance(usage, Mapping) else None
-    counted = counts.items() if isinstance(counts, Mapping) else ()
-    names = [str(key) for key, count in counted if count and not str(key).endswith("_requests")]
+    counts = object_at(object_of(usage), _COUNTS)
+    names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
         calls = tuple({"name": name, ARGUMENTS_UNKNOWN: True} for name in names)
         yield Unplaced(f"calls that {what} counts", (_COUNTS,), counts, calls=calls)
@@ -208,28 +207,31 @@ def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
     """The lists of objects in a record that nobody reads, also as JSON in a text, as tables have them: each
     may be of events. So may an object where messages are expected. ``read``: the keys that are read."""
-    for key, given in record.items():
-        if key in read or key in _OF_RECORDS:
+    is_run = _RUN in record
+    described = _DESCRIBED.union(_OF_RUNS) if is_run else _DESCRIBED
+    for key in [each for each in record if each not in read and each not in _OF_RECORDS]:
+        value = record[key]
+        if isinstance(value, str):
+            if is_broken_message(value):
+                yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+            value = json_in(value)
+        if isinstance(value, PLAIN) or (is_run and key == "events" and _are_of_run(value)):
             continue
-        if isinstance(given, str) and is_broken_message(given):
-            yield _unknown(given, f"'{_short(key)}' of the record", str(key))
-        value = json_in(given) if isinstance(given, str) else given
-        if isinstance(value, PLAIN):
-            continue
-        if (shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value):
-            continue
-        is_run = _RUN in record
-        if is_run and key == "events" and isinstance(value, list) and all(map(_is_of_run, value)):
-            continue
-        is_known = key in SPEAKERS or key == "config" or (is_run and key in _OF_RUNS)
-        known = _OF_RECORDS if is_known else _OF_A_TASK
-        if holds_entries(value, known) or is_call(value) or (key in _OF_ENTRIES and value):
-            yield _unknown(value, f"'{_short(key)}' of the record", str(key))
-        elif calls := calls_in(value, is_typed_call, without=known):
-            # Much that describes a record has a name and parameters: a model, an experiment.
-            yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
+        if not ((shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value)):
+            yield from _unplaced_in_field(key, value, _OF_RECORDS if key in described else _OF_A_TASK)
 
 
+def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
+    """Of a field of a record that nobody reads. ``known``: the keys within it that hold no entries."""
+    if holds_entries(value, known) or is_call(value) or (key in _OF_ENTRIES and value):
+        yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+    elif calls := calls_in(value, is_typed_call, without=known):
+        # Much that describes a record has a name and parameters: a model, an experiment.
+        yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
+
+
+_DESCRIBED = frozenset((*SPEAKERS, "config"))
+"""What describes who took part in a record, or its run, and may say of it what records say of themselves."""
 _OF_ENTRIES = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
@@ -240,9 +242,11 @@ _OF_RUNS = ("extra", "serialized", "manifest", "invocation_params")
 _EVENTS_OF_RUNS = ("start", "end", "new_token", "error")
 
 
-def _is_of_run(event: Any) -> bool:
-    """Whether an event says when a run began, went on or ended."""
-    return isinstance(event, Mapping) and event.get("name") in _EVENTS_OF_RUNS and "time" in event
+def _are_of_run(events: Any) -> bool:
+    """Whether events say but when a run began, went on or ended."""
+    return isinstance(events, list) and all(
+        "time" in event and event.get("name") in _EVENTS_OF_RUNS for event in map(object_of, events)
+    )
 
 
 NO_KIND = "an entry of no known kind"
@@ -250,12 +254,11 @@ NO_KIND = "an entry of no known kind"
 
 def nobodys(entry: Any, what: str = NO_KIND) -> Unplaced:
     """An entry whose kind nobody knows, under the names that it gives itself."""
-    keys = map(str, entry) if isinstance(entry, Mapping) else ()
-    return Unplaced(what, _words_of(entry) or tuple(keys), entry)
+    return Unplaced(what, _words_of(entry) or tuple(map(str, object_of(entry))), entry)
 
 
 def _words_of(entry: Any) -> tuple[str, ...]:
-    found = (entry.get(key) for key in _KINDS) if isinstance(entry, Mapping) else ()
+    found = map(object_of(entry).get, _KINDS)
     return tuple(each for each in found if isinstance(each, str) and each)
 
 

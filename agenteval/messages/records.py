@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
+from agenteval.messages.json_fields import first_of, list_of, object_at, object_of, objects_of, parsed, word
 from agenteval.messages.message import kind_of
 from agenteval.messages.one_conversation import require_one_conversation, users_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
@@ -103,19 +104,17 @@ def read_conversation(
     if len(users := users_in(logged.messages)) > 1:
         names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
         tell(f"{len(users)} people write as the user ({names}): they are read as one")
-    fields = record if isinstance(record, dict) else {}
-    outer = (fields, *logged.requests)
-    inner = (each.get(key) for each in outer for key in _WITHIN)
-    places = (*outer, *(each for each in inner if isinstance(each, dict)))
     for note in logged.notes:
         tell(note)
-    tools = tool_sets.tools_of(_declared(places), tell)
+    fields = object_of(record)
+    outer = (fields, *logged.requests)
+    places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
+    tools = tool_sets.tools_of(first_of(_TOOLS, *places), tell)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
     talk = talk_of(logged, tell, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
     if tools and talk.served - tools.keys():
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
-    said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)
-    policies = [talk.policy, *(text for text in said if text != talk.policy)]
+    policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
     return Conversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
@@ -132,7 +131,7 @@ def _logged(record: Any) -> Logged:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
-            keys = ", ".join(_keys_of(next((each for each in record if isinstance(each, dict)), {})))
+            keys = ", ".join(_keys_of(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
             raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORT_IT}"))
         return Logged(record)
@@ -143,10 +142,6 @@ def _logged(record: Any) -> Logged:
     if logged is None:
         raise AuthorError(Problem("no messages", _remedy(record)))
     return logged
-
-
-def _declared(places: Iterable[Mapping[str, Any]]) -> Any:
-    return next((each[key] for each in places for key in _TOOLS if each.get(key)), None)
 
 
 def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
@@ -197,13 +192,8 @@ def _id(fields: Mapping[str, Any]) -> str:
 
 
 def _agent(fields: Mapping[str, Any]) -> str:
-    for key in ("agent", "model"):
-        value = fields.get(key)
-        if isinstance(value, dict):
-            value = value.get("name")
-        if isinstance(value, str) and value.strip():
-            return value.strip()[:_ID_LIMIT]
-    return ""
+    named = (word(fields, key) or word(object_at(fields, key), "name") for key in ("agent", "model"))
+    return next(filter(None, map(str.strip, named)), "")[:_ID_LIMIT]
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
@@ -211,22 +201,22 @@ def _agent(fields: Mapping[str, Any]) -> str:
 
 def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
     if isinstance(declared, str):
-        try:
-            declared = json.loads(declared)
-        except (ValueError, RecursionError):
-            # A text is a name of nothing: "auto", a name of a set, a path.
-            tell("a declaration of a tool could not be read and is left out")
+        declared = parsed(declared, MISSING)
+        if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
+            tell(_UNREAD_TOOL)
     if isinstance(declared, dict):
-        declared = [{"name": k, **(v if isinstance(v, dict) else {})} for k, v in declared.items()]
+        declared = [{"name": name, **object_of(each)} for name, each in declared.items()]
     tools: dict[str, Tool] = {}
-    for each in declared if isinstance(declared, list) else ():
-        for schema in _schemas(each):
-            name, tool = _tool(schema)
-            if name and tool:
-                tools[name] = tool
-            else:
-                tell("a declaration of a tool could not be read and is left out")
+    for schema in (schema for each in list_of(declared) for schema in _schemas(each)):
+        name, tool = _tool(schema)
+        if name and tool:
+            tools[name] = tool
+        else:
+            tell(_UNREAD_TOOL)
     return tools
+
+
+_UNREAD_TOOL = "a declaration of a tool could not be read and is left out"
 
 
 def _schemas(declared: Any) -> list[Any]:
@@ -250,16 +240,19 @@ def _tool(schema: Any) -> tuple[str, Tool | None]:
     name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
     if not isinstance(name, str) or not name:
         return "", None
-    parameters = next((schema[key] for key in _PARAMETERS if isinstance(schema.get(key), dict)), None)
-    if parameters is not None and isinstance(parameters.get("json"), dict):
-        parameters = parameters["json"]
-    if parameters is not None and depth_of(parameters) > MAX_DEPTH:
-        parameters = None
     text = schema.get("description")
     description = text if isinstance(text, str) else None
-    hints = schema.get("annotations")  # of a server of MCP
-    marks = marks_hinted(hints) if isinstance(hints, dict) else {}
-    return name, Tool.model_validate({"description": description, "parameters": parameters, **marks})
+    marks = marks_hinted(object_at(schema, "annotations"))  # of a server of MCP
+    fields = {"description": description, "parameters": _parameters(schema), **marks}
+    return name, Tool.model_validate(fields)
+
+
+def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    found = next((schema[key] for key in _PARAMETERS if isinstance(schema.get(key), dict)), None)
+    if found is None:
+        return None
+    found = found["json"] if isinstance(found.get("json"), dict) else found
+    return found if depth_of(found) <= MAX_DEPTH else None
 
 
 _KINDS = ("function", "custom", "tool", "object")

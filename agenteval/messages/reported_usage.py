@@ -49,6 +49,7 @@ from math import inf
 from typing import Any, NamedTuple, TypeGuard
 
 from agenteval.core.trajectory import Step, Usage
+from agenteval.messages.json_fields import filled, given_of
 
 
 class _Name(NamedTuple):
@@ -127,21 +128,25 @@ def read_usage(value: Any) -> Usage | None:
         each = [read_usage(one) for one in value]
         return sum(filter(None, each), Usage()) if each and None not in each else None
     told = _told(value)
-    counts = _counts(told) or next(filter(None, (_counts(_told(told.get(key))) for key in _NESTED)), None)
+    levels = (told, *(_told(told.get(key)) for key in _NESTED))
+    counts = next(filter(None, map(_counts, levels)), None)
     total = None if counts or _has_parts(told) else _total(told)
     counts = _Counts(0, total) if total else counts
     if counts is None:
         return None
-    cost = told.get("cost")
     return Usage(
-        calls=next(filter(None, (_count(told.get(name)) or 0 for name in _CALLS)), 1),
+        calls=next(filter(None, (_count(told.get(name)) for name in _CALLS)), 1),
         input_tokens=counts.tokens_in,
         output_tokens=counts.tokens_out,
         cached_tokens=min(_detail(told, _CACHED), counts.tokens_in),
         estimated=bool(told.get("estimated", False)) or not counts.is_split,
-        cost=float(cost) if isinstance(cost, int | float) and 0 <= cost < inf else None,
+        cost=_cost(told.get("cost")),
         unsplit=bool(total or told.get("unsplit")),
     )
+
+
+def _cost(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value < inf else None
 
 
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
@@ -157,8 +162,7 @@ def usage_in(message: Mapping[str, Any]) -> Any:
     """What a message, or a reply with its messages, tells of its tokens, as it stands there; ``None`` if
     nothing. LangChain writes it twice: it counts once."""
     places = (message, *(inner for key in _AROUND if isinstance(inner := message.get(key), Mapping)))
-    told = (place[key] for place in places for key in _ON_MESSAGES if place.get(key) is not None)
-    return next(told, None)
+    return given_of(_ON_MESSAGES, *places)
 
 
 def is_told_again(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
@@ -171,7 +175,7 @@ def is_told_again(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool
 def metered(step: Step, told: Any) -> Step:
     """A step with what was told of its own tokens."""
     usage, unread = read_usage(told), unread_usage(told)
-    known = {**({"usage": usage} if usage else {}), **({"unread_usage": unread} if unread else {})}
+    known = filled({"usage": usage, "unread_usage": unread})
     return step.model_copy(update=known) if known else step
 
 

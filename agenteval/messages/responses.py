@@ -15,6 +15,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.entry import IMPORT_IT
+from agenteval.messages.json_fields import first_of, list_at, object_of, read_json
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 from agenteval.messages.said import UNPLACED, marked
@@ -77,18 +78,26 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
         if error_in(level) or _has_failed(level):
             why = "" if is_answered else f"the response is an error: {_worded(read)}"
             return Reply([], level, why)
-        if found := _said_at(level):
-            is_there = bool(messages) and found == list(messages[-1:])
-            added = [] if is_there else added_to(messages, found)
-            if not added and "messages" in level and len(level) > 1 and not is_answered:
-                continue  # an echo of the request: the answer is elsewhere, if there is one
-            lost = map(marked, unplaced_in_response(level, messages)) if added else ()
-            return Reply([*lost, *added], level, notes=tuple(_notes(level)))
+        reply = _reply_at(level, messages)
+        is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
+        if reply and (reply.messages or is_answered or not is_echo):
+            return reply
     if isinstance(response, str) and not is_answered:
         # An answer in JSON, as it was asked for; or a response of a kind that nobody knows.
         unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
         return Reply([*map(marked, unknown), *_answer(response)])
     return Reply([], is_known=False)
+
+
+def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> Reply | None:
+    """What one level of a response adds; ``None``: no message is there."""
+    found = _said_at(level)
+    if not found:
+        return None
+    is_there = bool(messages) and found == list(messages[-1:])
+    added = [] if is_there else added_to(messages, found)
+    lost = map(marked, unplaced_in_response(level, messages)) if added else ()
+    return Reply([*lost, *added], level, notes=tuple(_notes(level)))
 
 
 def added_to(messages: Sequence[Any], found: list[Any]) -> list[Any]:
@@ -111,7 +120,7 @@ def _core(message: Any) -> list[Any]:
     """What a message says, whatever its form; empty for policies, which are not given back."""
     return [
         (said.role, said.text or "", [call[:3] for call in said.calls], said.value)
-        for said in said_in([message], lambda _: None)
+        for said in said_in([message])
         if said.role not in ("system", UNPLACED)
     ]
 
@@ -145,26 +154,14 @@ def _undressed(value: Any) -> Any:
     return value[_DRESS] if isinstance(value, dict) and _DRESS in value else value
 
 
-def read_json(value: Any) -> Any:
-    """What a JSON text holds; anything else, and what is not JSON, as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
-
-
 def error_in(fields: Mapping[str, Any]) -> str:
     """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
     error = fields.get("error") or _first(fields, "choices").get("error")
     status = next((fields[key] for key in _CODES if _number(fields.get(key)) >= 400), None)
-    code = _number(status)
+    code = _number(status) or _number(object_of(error).get("code"))
     if isinstance(error, dict):
-        code = code or _number(error.get("code"))
-        error = error.get("message") or error.get("type") or json.dumps(error, ensure_ascii=False)
-    if not error and isinstance(status, dict):
-        error = status.get("message") or status.get("reason")
+        error = first_of(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
+    error = error or first_of(("message", "reason"), object_of(status))
     words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
     return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
 
@@ -228,16 +225,15 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
         yield from unplaced_in_record(response, {"messages", "choices"})
     elif "role" not in response:
         output = response.get("output")
-        is_read = not is_completion and (isinstance(output, list) or "message" in _object(output))
-        read = (*_READ, *(("output",) if is_read else ()))
+        is_read = not is_completion and (isinstance(output, list) or "message" in object_of(output))
+        read = (*_READ, "output") if is_read else _READ
         yield from unplaced_fields(response, read, of="the response", shapes=_OF_RESPONSES)
-        yield from unplaced_fields(_object(output), ("message",), of="the output of the response")
+        yield from unplaced_fields(object_of(output), ("message",), of="the output of the response")
         for key in _LISTS:
-            first, others = _first(response, key), response.get(key)
-            yield from unplaced_fields(
-                first, (*_READ, "content"), of="a choice of the response", shapes=_OF_RESPONSES
-            )
-            for other in others[1:] if isinstance(others, list) else ():
+            choice, others = _first(response, key), list_at(response, key)[1:]
+            read = (*_READ, "content")
+            yield from unplaced_fields(choice, read, of="a choice of the response", shapes=_OF_RESPONSES)
+            for other in others:
                 if _may_call(other, key):
                     yield Unplaced(f"another of the {key} of the response", (key,), other)
 
@@ -245,7 +241,7 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
     """The same, without what its message says itself."""
     around = list(unplaced_in_response(response))
-    said = said_in([*map(marked, around), *_said_at(response)], lambda _: None)
+    said = said_in([*map(marked, around), *_said_at(response)])
     left = [each.value for each in said if each.role == UNPLACED]
     return [each for each in around if any(each is other for other in left)]
 
@@ -253,7 +249,7 @@ def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
 def _may_call(other: Any, key: str) -> bool:
     """Whether another choice than the first holds calls, or what nobody knows."""
     found = _said_at({key: [other]})
-    told = said_in(found, lambda _: None)
+    told = said_in(found)
     return any(each.calls or each.role == UNPLACED for each in told) or (not found and holds_objects([other]))
 
 
@@ -289,28 +285,29 @@ def _is_http_with_content(response: Mapping[str, Any]) -> bool:
 
 
 def _said_at(response: Mapping[str, Any]) -> list[Any]:
-    listed = response.get("messages")
-    if isinstance(listed, list) and listed and len(response) == 1:
-        return listed if all(map(is_message, listed)) else []
-    for part in (_first(response, "choices"), _first(response, "generations")):
-        if isinstance(message := part.get("message"), dict):
-            return [{"role": "assistant", **message} if "kwargs" not in message else message]
-    if isinstance(content := _first(response, "candidates").get("content"), dict):
-        return [{"role": "model", **content}]
-    if isinstance(text := _first(response, "choices").get("text"), str):
-        return _answer(text)
+    listed = list_at(response, "messages")
+    listed = listed if all(map(is_message, listed)) else []
+    if len(response) == 1 and response.get("messages"):
+        return listed
+    if chosen := _chosen(response):
+        return chosen
     if isinstance(response.get("role"), str) and ("content" in response or "tool_calls" in response):
         return [response]
     output = response.get("output")
-    if isinstance(output, dict) and isinstance(message := output.get("message"), dict):
+    if isinstance(message := object_of(output).get("message"), dict):
         return [message]
-    if isinstance(output, list):
-        return output
-    return listed if isinstance(listed, list) and listed and all(map(is_message, listed)) else []
+    return output if isinstance(output, list) else listed
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _chosen(response: Mapping[str, Any]) -> list[Any]:
+    """The message of the first choice, generation or candidate; empty: there is none."""
+    choice = _first(response, "choices")
+    for part in (choice, _first(response, "generations")):
+        if isinstance(message := part.get("message"), dict):
+            return [message if "kwargs" in message else {"role": "assistant", **message}]
+    if isinstance(content := _first(response, "candidates").get("content"), dict):
+        return [{"role": "model", **content}]
+    return _answer(text) if isinstance(text := choice.get("text"), str) else []
 
 
 def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -318,7 +315,7 @@ def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = fields.get(key)
     while isinstance(value, list) and value:
         value = value[0]
-    return value if isinstance(value, dict) else {}
+    return object_of(value)
 
 
 def _notes(response: Mapping[str, Any]) -> Iterator[str]:
@@ -331,6 +328,5 @@ def _notes(response: Mapping[str, Any]) -> Iterator[str]:
     if any(map(is_error, ends)):
         yield BROKEN_OFF
     for key in ("choices", "candidates"):
-        given = response.get(key)
-        if isinstance(given, list) and len(given) > 1:
+        if len(list_at(response, key)) > 1:
             yield f"a response with several {key}: only the first was read"

@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agenteval.messages.calls import CALL_ALONE, word
+from agenteval.messages.calls import CALL_ALONE
 from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.json_fields import given_of, object_at, word
 from agenteval.messages.texts import is_text, joined
 
 FLAGS = ("is_error", "isError", "error", "tool_call_error")
@@ -50,8 +51,8 @@ def has_failed(fields: Mapping[str, Any]) -> bool:
     status = fields.get("status")
     if isinstance(status, str) and status.lower() in _FAILED:
         return True
-    further = fields.get("additional_kwargs")
-    return fields.get("success") is False or (isinstance(further, dict) and has_failed(further))
+    further = object_at(fields, "additional_kwargs")
+    return fields.get("success") is False or (bool(further) and has_failed(further))
 
 
 def _is_set(value: Any) -> bool:
@@ -65,19 +66,17 @@ def _is_set(value: Any) -> bool:
 
 def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
     """What stands beside a call as its result; ``None``: nothing."""
-    inner = call.get("function")
-    if isinstance(inner, dict) and call.keys() <= CALL_ALONE and len(inner) <= 2:
+    inner = object_at(call, "function")
+    if inner and call.keys() <= CALL_ALONE and len(inner) <= 2:
         return None  # a name and arguments, as nearly all are
     if word(call, "type") == "invalid_tool_call":  # its error tells of its arguments
         return None
-    places = (call, inner) if isinstance(inner, dict) else (call,)
-    given = (place[key] for place in places for key in _BESIDE if place.get(key) is not None)
+    state, value = word(call, "state"), given_of(_BESIDE, call, inner)
     error = call.get("errorText") or (call.get("error") if _is_set(call.get("error")) else None)
-    state, value = word(call, "state"), next(given, None)
-    if value is None and error is None and state not in _ENDS:
-        return None
     if value is None and error is not None:
         return Outcome({"error": error}, True)
+    if value is None and state not in _ENDS:
+        return None
     found = outcome_of(call, value)
     return found._replace(is_error=found.is_error or state in _ENDS[2:] or error is not None)
 

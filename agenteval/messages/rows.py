@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from agenteval.messages.json_fields import first_of, read_json
 from agenteval.messages.placed import Unplaced, unplaced_in_record
-from agenteval.messages.responses import Reply, added_to, read_json, reply_to
+from agenteval.messages.responses import Reply, added_to, reply_to
 
 ASKED = ("input", "prompt", "query", "question")
 ANSWERED = ("output", "completion", "response", "answer")
@@ -49,19 +50,24 @@ def is_row(record: Mapping[str, Any]) -> bool:
     """Whether an object in a list is a row, and no message of a conversation."""
     if "role" in record:
         return False
-    asked = next((record[key] for key in ASKED if record.get(key) not in (None, "")), None)
+    asked = record.get(_asked_at(record))
     is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])
     return is_run or (_question(asked) is not None and any(key in record for key in ANSWERED))
 
 
 def _row(record: Mapping[str, Any], outer: Mapping[str, Any]) -> Row | None:
-    asked = next((key for key in ASKED if record.get(key) not in (None, "")), "")
+    asked = _asked_at(record)
     answered = next((key for key in ANSWERED if key in record), "")
     messages = _question(record[asked]) if asked and answered else None
     if messages is None:
         return None
     rest = {key: value for key, value in outer.items() if key not in (asked, answered)}
     return Row(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+
+
+def _asked_at(record: Mapping[str, Any]) -> str:
+    """The key of its question; empty: it has none."""
+    return next((key for key in ASKED if record.get(key) not in (None, "")), "")
 
 
 def question_in(inputs: Mapping[str, Any]) -> list[Any] | None:
@@ -77,7 +83,7 @@ def answer_to(messages: list[Any], outputs: Any) -> Reply:
 
 
 def _question_in(inputs: Mapping[str, Any]) -> Any:
-    return next(filter(None, map(inputs.get, ASKED)), None) or _only(inputs)
+    return first_of(ASKED, inputs) or _only(inputs)
 
 
 def _question(value: Any) -> list[Any] | None:
@@ -115,18 +121,14 @@ def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any
 def _reply(messages: list[Any], answer: Any) -> Reply:
     """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
     JSON."""
-    if isinstance(answer, str):
-        if not answer.strip():
-            return Reply([], lost="the row has no answer")
-        return reply_to(messages, answer)
-    if isinstance(answer, list) and answer and _are_messages(answer):
-        added = added_to(messages, answer)
-        return Reply(added)
-    if answer is None:
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
         return Reply([], lost="the row has no answer")
-    reply = reply_to(messages, answer) if isinstance(answer, dict) and answer else None
-    if reply is not None and (reply.is_known or reply.lost):
-        return reply
+    if _are_messages(answer):
+        return Reply(added_to(messages, answer))
+    if answer and isinstance(answer, str | dict):
+        reply = reply_to(messages, answer)
+        if isinstance(answer, str) or reply.is_known or reply.lost:
+            return reply
     return reply_to(messages, json.dumps(answer, ensure_ascii=False))
 
 

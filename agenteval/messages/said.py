@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import PLACES, Call, plain_calls
+from agenteval.messages.json_fields import first_of
 from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_counts
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import NO_FLAGS, outcome_of
@@ -113,8 +114,7 @@ def result_said(message: Mapping[str, Any], content: Any) -> Said:
     if isinstance(content, str) and message.keys() <= NO_FLAGS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return Said("tool", None, (), content, str(identity), str(name))
-    identity = next((message[key] for key in RESULT_IDS if message.get(key)), "")
-    name = next((message[key] for key in _NAMES if message.get(key)), "")
+    identity, name = first_of(RESULT_IDS, message) or "", first_of(_NAMES, message) or ""
     value, failed = outcome_of(message, content)
     return Said("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 

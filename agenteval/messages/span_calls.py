@@ -17,12 +17,15 @@ from typing import Any, NamedTuple
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.trajectory import Message, ToolCall, Usage
 from agenteval.messages import chat
+from agenteval.messages.json_fields import parsed
 from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
+from agenteval.messages.pairing import paired
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.span_contents import SpanContents
 from agenteval.messages.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
 from agenteval.messages.span_tree import INPUT_TOKENS, SpanTree
-from agenteval.messages.spans import RawSpan, Span, error_of, id_of, parent_of
+from agenteval.messages.spans import RawSpan, Span, id_of, parent_of
 from agenteval.messages.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
 
 _USAGE = {
@@ -49,17 +52,21 @@ _USAGE = {
 
 @dataclass
 class _Call:
-    span: RawSpan
+    span: Span
     name: str
     args: dict[str, Any] | None
     id: str
     agent: str
-    start: float
     has_result: bool = False
     result: Any = None
     failed: bool = False
     ran: bool = False
     merged: bool = False
+
+    @property
+    def start(self) -> float:
+        """When it was made; 0 where that is not known."""
+        return self.span.start or 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class SpanCall(NamedTuple):
     """A call that a ``span`` shows and the messages do not hold. ``later``: the places of those calls of the
     messages that were made after it."""
 
-    span: RawSpan
+    span: Span
     name: str
     id: str
     messages: tuple[Message, ...]
@@ -121,12 +128,12 @@ class FromSpans(NamedTuple):
 
     calls: list[SpanCall]
     results: dict[int, Message]
-    unplaced: list[tuple[RawSpan, Unplaced]]
-    earlier: list[tuple[RawSpan, Unplaced]]
+    unplaced: list[tuple[Span, Unplaced]]
+    earlier: list[tuple[Span, Unplaced]]
 
 
 def shown_by_spans_alone(
-    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[RawSpan]
+    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[Span]
 ) -> FromSpans:
     """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
     ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
@@ -144,24 +151,23 @@ def shown_by_spans_alone(
         identity = call.id or f"span_{number}"
         found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
     now = [*tree.unplaced(), *unread]
-    earlier: list[tuple[RawSpan, Unplaced]] = []
+    earlier: list[tuple[Span, Unplaced]] = []
     for span, unseen in _unread(tree, [*calls, *known, *before], apart):
         (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
     return FromSpans(found, results, now, earlier)
 
 
 def _unread(
-    tree: SpanTree, known: Iterable[IsCall], apart: Sequence[RawSpan] = ()
-) -> list[tuple[RawSpan, UnreadCall]]:
+    tree: SpanTree, known: Iterable[IsCall], apart: Sequence[Span] = ()
+) -> list[tuple[Span, UnreadCall]]:
     """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
     what a span ``apart`` was asked with, and are not among those that are known."""
     known = list(known)
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
-    is_apart = set(map(id, apart))
     found = []
     for span in tree.ordered:
-        calls = unread_calls(span, tree.read(span), is_tool=bool(tree.tool(span)))
-        if id(span) in is_apart:
+        calls = unread_calls(span, tree.read(span))
+        if span in apart:
             # What is said again may have other ids.
             asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
             calls = chain(calls, (UnreadCall(call.name, call.args, "", within="its input") for call in asked))
@@ -173,45 +179,43 @@ def _unread(
     return found
 
 
-def _calls_asked_with(tree: SpanTree, spans: Iterable[RawSpan]) -> Iterator[ToolCall]:
+def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
     """The calls in what models were sent."""
     for span in spans:
         for step in chat.steps_of(plain_as_far_as_read(tree.read(span).asked or ())):
             yield from step.tool_calls
 
 
-def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[RawSpan, Unplaced]]]:
+def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Span, Unplaced]]]:
     """The calls of the spans, and what of the models' answers nobody could place."""
     calls: list[_Call] = []
-    unread: list[tuple[RawSpan, Unplaced]] = []
+    unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
-        if (name := tree.tool(span)) and not tree.is_within_tool(span, name):
-            _take(_tool_call(span, name, tree), calls)
+        if span.tool and not tree.is_within_tool(span, span.tool):
+            _take(_tool_call(span, tree), calls)
     for span in tree.answers():
         answered = plain_as_far_as_read(tree.read(span).answered)
         unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(phrases_in(answered))]
         for step in chat.steps_of(answered):
             for call in step.tool_calls:
-                _merge(_Call(span, call.name, call.args, call.id, tree.agent(span), tree.start(span)), calls)
+                _merge(_Call(span, call.name, call.args, call.id, tree.agent(span)), calls)
     return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: RawSpan, name: str, tree: SpanTree) -> _Call:
-    error = error_of(span, tree.of(span))
-    result = tree.first(span, RESULTS)
+def _tool_call(span: Span, tree: SpanTree) -> _Call:
+    result = span.first(RESULTS)
     return _Call(
         span,
-        name,
-        _arguments(tree.first(span, ARGUMENTS)),
-        str(tree.first(span, CALL_IDS) or ""),
+        span.tool,
+        _arguments(span.first(ARGUMENTS)),
+        str(span.first(CALL_IDS) or ""),
         tree.agent(span),
-        tree.start(span),
-        has_result=result is not None or bool(error),
-        result=_json(result) if result is not None else {"error": error},
-        failed=bool(error),
+        has_result=result is not None or bool(span.error),
+        result=_json(result) if result is not None else {"error": span.error},
+        failed=bool(span.error),
         ran=True,
     )
 
@@ -223,13 +227,7 @@ def _take(call: _Call, calls: list[_Call]) -> None:
 
 def _merge(call: _Call, calls: list[_Call]) -> None:
     """A call that a model asked for: one that ran, or one more."""
-    ran = next((each for each in calls if call.id and each.id == call.id), None)
-    if ran is None:
-        free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
-        free = [each for each in free if not (each.id and call.id)]
-        same = [each for each in free if each.args is not None and key_of(each.args) == key_of(call.args)]
-        same = same or [each for each in free if each.args is None]
-        ran = same[0] if same else None
+    ran = next((each for each in calls if call.id and each.id == call.id), None) or _free(call, calls)
     if ran is None:
         calls.append(call)
         return
@@ -238,14 +236,22 @@ def _merge(call: _Call, calls: list[_Call]) -> None:
     ran.agent = ran.agent or call.agent
 
 
-def _answer(read: Span, calls: Iterable[_Call]) -> None:
+def _free(call: _Call, calls: Iterable[_Call]) -> _Call | None:
+    """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
+    free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
+    free = [each for each in free if not (each.id and call.id)]
+    same = (each for each in free if each.args is not None and key_of(each.args) == key_of(call.args))
+    return next(chain(same, (each for each in free if each.args is None)), None)
+
+
+def _answer(read: SpanContents, calls: Iterable[_Call]) -> None:
     """Results that the model was sent, by the ids of their calls."""
     waiting = {call.id: call for call in calls if call.id and not call.has_result}
     if not waiting:
         return
-    for message in plain_as_far_as_read(read.asked or ()):
-        call = waiting.get(str(message.get("tool_call_id") or "")) if message.get("role") == "tool" else None
-        if call:
+    results = (each for each in plain_as_far_as_read(read.asked or ()) if each.get("role") == "tool")
+    for message in results:
+        if call := waiting.get(str(message.get("tool_call_id") or "")):
             call.has_result, call.result = True, message.get("content")
 
 
@@ -257,21 +263,22 @@ class _Matched(NamedTuple):
 
 
 def _matched(calls: Iterable[_Call], known: Sequence[ToolCall]) -> _Matched:
-    left = dict(enumerate(known))
-    places: dict[int, _Call] = {}
-    rest = []
-    for call in calls:
-        same = [at for at, k in left.items() if k.id and k.id == call.id]
-        same = same or [
-            at for at, k in left.items() if k.name == call.name and key_of(k.args) == key_of(call.args)
-        ]
-        same = same or [at for at, k in left.items() if k.name == call.name and call.args is None]
-        if same:
-            places[same[0]] = call
-            del left[same[0]]
-        else:
-            rest.append(call)
-    return _Matched(places, rest)
+    calls = list(calls)
+    found = paired(calls, known, _has_id_of, _does_same, _may_be)
+    rest = [call for at, call in enumerate(calls) if at not in found]
+    return _Matched({place: calls[at] for at, place in found.items()}, rest)
+
+
+def _has_id_of(call: _Call, known: ToolCall) -> bool:
+    return bool(known.id) and known.id == call.id
+
+
+def _does_same(call: _Call, known: ToolCall) -> bool:
+    return known.name == call.name and key_of(known.args) == key_of(call.args)
+
+
+def _may_be(call: _Call, known: ToolCall) -> bool:
+    return known.name == call.name and call.args is None
 
 
 def _messages_of(call: _Call, number: int) -> Iterator[Message]:
@@ -315,12 +322,7 @@ _OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
 
 
 def _json(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    return parsed(value, value) if isinstance(value, str) else value
 
 
 # ── usage ────────────────────────────────────────────────────────────────────────────────────────
@@ -328,6 +330,6 @@ def _json(value: Any) -> Any:
 
 def _usage(tree: SpanTree) -> Usage | None:
     reported = (
-        {name: tree.first(span, attributes) for name, attributes in _USAGE.items()} for span in tree.models()
+        {name: span.first(attributes) for name, attributes in _USAGE.items()} for span in tree.models()
     )
     return read_usage([{**counts, "requests": 1} for counts in reported])

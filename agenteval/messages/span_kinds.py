@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
+from agenteval.messages.json_fields import first_of, list_at, word
 from agenteval.messages.placed import Unplaced, unplaced_fields
 
 _KINDS = (
@@ -112,16 +113,16 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
     return ""
 
 
-def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
+def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
     """The tool that a span is a call of, whatever else it tells of the call; empty: it is something else. A
-    kind that nobody knows is no objection to a tool's name."""
-    kind, name = kind_of(attributes), str(span.get("name") or "")
+    kind that nobody knows is no objection to a tool's name. ``name``: of the span."""
+    kind = kind_of(attributes)
     if kind in _MODELS or kind in _WITHOUT_CALLS:
         return ""
     before = next((each for each in _BEFORE_NAMES if name.startswith(each)), "")
     is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(before and not kind)
     names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
-    named = next((attributes[key] for key in names if attributes.get(key)), None)
+    named = first_of(names, attributes)
     if isinstance(named, str) or not is_tool:
         return named if isinstance(named, str) else ""
     name = name.removeprefix(before)
@@ -139,27 +140,23 @@ def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str,
     its id, of which one or both may be missing."""
     found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
     if found:
-        tool = next((attributes[key] for key in _NAMES if isinstance(attributes.get(key), str)), "")
-        yield found[0], tool, str(next((attributes[key] for key in CALL_IDS if attributes.get(key)), ""))
-    if _RUNNING.fullmatch(name):
-        listed = attributes.get("tools")
-        for tool in listed if isinstance(listed, list | tuple) else ():
-            yield "tools", str(tool), ""
+        yield found[0], word(attributes, *_NAMES), str(first_of(CALL_IDS, attributes) or "")
+    for tool in list_at(attributes, "tools") if _RUNNING.fullmatch(name) else ():
+        yield "tools", str(tool), ""
 
 
-def is_model(attributes: Mapping[str, Any]) -> bool | None:
-    """Whether a span is of a model, by what it says; ``None``: it says nothing of it."""
-    kind = kind_of(attributes)
-    return kind in _MODELS if kind else None
+def is_model(kind: str) -> bool:
+    """Whether spans of that kind are of a model."""
+    return kind in _MODELS
 
 
-def is_agent(attributes: Mapping[str, Any]) -> bool:
-    """Whether a span is of an agent's run."""
-    return kind_of(attributes) in _AGENTS
+def is_agent(kind: str) -> bool:
+    """Whether spans of that kind are of an agent's run."""
+    return kind in _AGENTS
 
 
-def is_apart(attributes: Mapping[str, Any]) -> bool:
-    return kind_of(attributes) in _APART
+def is_apart(kind: str) -> bool:
+    return kind in _APART
 
 
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
@@ -190,15 +187,13 @@ def unplaced_span(
 
 
 def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str) -> bool:
-    if tool_in(span, attributes):
+    name = str(span.get("name") or "")
+    if tool_in(name, attributes):
         return True
     if kind:
         return kind in _MODELS or kind in _WITHOUT_CALLS
-    if span.get("name") == _CYCLE:
-        return True
-    if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):
-        return True
-    return any(str(key).startswith(_CONVENTIONS) for key in attributes)
+    is_known = name == _CYCLE or span.get("kind") in _SERVED or bool(_RUNNING.fullmatch(name))
+    return is_known or any(str(key).startswith(_CONVENTIONS) for key in attributes)
 
 
 def _is_of_convention(key: str) -> bool:
@@ -211,7 +206,7 @@ def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
 
 
 def name_of_event(event: Mapping[str, Any]) -> str:
-    return str(event.get("name") or event.get("event_name") or event.get("eventName") or "")
+    return str(first_of(("name", "event_name", "eventName"), event) or "")
 
 
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:

@@ -25,22 +25,23 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from agenteval.core.call_outcomes import key_of
+from agenteval.messages.json_fields import list_at
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
 from agenteval.messages.span_kinds import WHOLE, is_of_a_known_tool
 from agenteval.messages.span_tree import SpanTree
-from agenteval.messages.spans import RawSpan, is_before, trace_of
+from agenteval.messages.spans import Span
 
 
 class SpanMessages(NamedTuple):
-    """``turns``: by the identity of a span, how many messages users had written when it ended. ``apart``: the
+    """``turns``: by span, how many messages users had written when it ended. ``apart``: the
     spans whose messages are none of the user's conversation. ``request``: what else models were asked with;
     ``error``: why the last of them failed."""
 
     messages: list[Any]
-    turns: Mapping[int, int]
-    apart: Sequence[RawSpan]
+    turns: Mapping[Span, int]
+    apart: Sequence[Span]
     request: Mapping[str, Any]
     error: str
 
@@ -50,30 +51,27 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     holding = [span for span in tree.ordered if tree.holds_messages(span)]
     if not holding:
         return None
-    depth = {id(span): tree.depth(span) for span in holding}
+    depth = {span: tree.depth(span) for span in holding}
     outermost = min(depth.values())
     reader = _ItemReader()
-    own = {id(span): span for span in holding if depth[id(span)] == outermost}
-    around = _around(own, tree, reader)
-    inner = {key for key, each in depth.items() if each == outermost} - own.keys()
+    own = {span for span in holding if depth[span] == outermost}
+    around = _around(holding, own, tree, reader)
+    others = {span for span in holding if depth[span][0] == outermost[0] and depth[span] != outermost}
     conversation = _Conversation(tree, reader)
     apart, request, error = [], dict[str, Any](), ""
-    for span in holding:
-        if id(span) in around:
-            continue
-        if id(span) in own:
+    for span in (each for each in holding if each not in around):
+        if span in own:
             conversation.hear(span)
-        elif depth[id(span)][0] > outermost[0] or id(span) in inner or not conversation.hand_over(span):
+        elif span not in others or not conversation.hand_over(span):
             apart.append(span)
             continue
-        request = {**request, **tree.read(span).request}
-        error = tree.read(span).error
-    for span in [each for each in apart if depth[id(each)][0] == outermost[0] and id(each) not in inner]:
+        request, error = {**request, **tree.read(span).request}, span.error
+    for span in [each for each in apart if each in others]:
         if conversation.take_over(span):
             apart.remove(span)
     request["tools"] = _tools_in(tree)
     conversation.put_in_turns()
-    for span in sorted(around.values(), key=lambda each: -sum(1 for _ in tree.above(each))):
+    for span in sorted(around, key=lambda each: -sum(1 for _ in tree.above(each))):
         conversation.hear_again(span)
         request = {**tree.read(span).request, **request}
     return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
@@ -83,40 +81,33 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     """The tools that any span declares, and those that ran."""
     tools: list[Any] = []
     for span in tree.ordered:
-        declared = tree.read(span).request.get("tools")
-        tools += [each for each in (declared if isinstance(declared, list) else ()) if each not in tools]
-    ran = {
-        tree.tool(span)
-        for span in tree.ordered
-        if tree.tool(span) and (not tree.read(span).error or is_of_a_known_tool(tree.of(span)))
-    }
+        tools += [each for each in list_at(tree.read(span).request, "tools") if each not in tools]
+    known = (span for span in tree.ordered if not span.error or is_of_a_known_tool(span.attributes))
+    ran = {span.tool for span in known} - {""}
     return [*sorted(ran), *tools] if tools else []
 
 
-def _around(own: dict[int, RawSpan], tree: SpanTree, reader: _ItemReader) -> dict[int, RawSpan]:
+def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
     """The spans around others that say what these say; those that they hold and that say nothing of it are
     taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
     themselves."""
-    inner: dict[int, list[RawSpan]] = {}
-    for span in own.values():
-        for each in tree.above(span):
-            if id(each) in own:
-                inner.setdefault(id(each), []).append(span)
-    units = {key: _asked_by(reader.units(span, tree)) for key, span in own.items() if inner}
-    found = {}
-    for key, spans in inner.items():
-        if key not in own:
+    ordered = [span for span in holding if span in own]
+    inner = tree.inner(ordered)
+    units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
+    found = []
+    for outer, spans in inner.items():
+        if outer not in own:
             continue  # taken out by a span around it
-        others = [span for span in spans if not _shares(units[id(span)], units[key])]
-        if not units[key] or len(others) < len(spans):
-            found[key] = own[key]
-        elif tree.read(own[key]).is_in_texts and any(tree.read(each).answered for each in spans):
-            del own[key]
+        others = [span for span in spans if not _shares(units[span], units[outer])]
+        says_same = not units[outer] or len(others) < len(spans)
+        if says_same:
+            found.append(outer)
+        elif tree.read(outer).is_in_texts and any(tree.read(each).answered for each in spans):
+            own.remove(outer)
             continue
-        if units[key] and (key not in found or own[key].get(WHOLE)):
-            for span in others:
-                own.pop(id(span), None)
-    return {key: span for key, span in found.items() if key in own}
+        if units[outer] and (not says_same or outer.raw.get(WHOLE)):
+            own.difference_update(others)
+    return [span for span in found if span in own]
 
 
 def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
@@ -152,20 +143,19 @@ class _Item(NamedTuple):
 
 
 def _item(message: Any) -> _Item:
-    said = [each for each in said_in([message], lambda _: None) if each.role not in (UNPLACED, "tool")]
-    spoken = [each for each in said if each.calls or (each.role != "system" and _has_text(each))]
-    if not spoken:
-        return _Item(
-            None,
-            message,
-            bool(said) and said[0].role == "system",
-            any(each.role == "assistant" for each in said),
-        )
+    said = [each for each in said_in([message]) if each.role not in (UNPLACED, "tool")]
+    if spoken := [each for each in said if each.calls or (each.role != "system" and _has_text(each))]:
+        return _Item(_unit(spoken), message)
+    roles = [each.role for each in said]
+    return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
+
+
+def _unit(spoken: Sequence[Said]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
-    ids = frozenset(call.id for call in calls if call.id)
+    ids = frozenset(call.id for call in calls) - {""}
     named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
-    return _Item(_Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named), message)
+    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
 
 
 def _has_text(said: Said) -> bool:
@@ -193,7 +183,7 @@ class _ItemReader:
         self._last = [*last[:same], *map(_item, messages[same:])]
         return self._last
 
-    def units(self, span: RawSpan, tree: SpanTree) -> list[_Unit]:
+    def units(self, span: Span, tree: SpanTree) -> list[_Unit]:
         read = tree.read(span)
         return [each.unit for each in self.items([*(read.asked or ()), *read.answered]) if each.unit]
 
@@ -243,11 +233,11 @@ class _Node:
         is_silent = any(unplaced_in(message) is None for message in self.silent)
         return not is_silent and bool(self.unit.calls or self.unit.role == "user")
 
-    def leave_unanswered(self, before: RawSpan) -> None:
+    def leave_unanswered(self, before: Span) -> None:
         """The agent was to say something more, and a span goes on without it."""
         if self.is_unanswered:
-            name = str(before.get("name") or "")[:40]
-            self.silent = [marked(Unplaced(f"the answer before the span '{name}', which no span holds"))]
+            what = f"the answer before the span '{before.name[:40]}', which no span holds"
+            self.silent = [marked(Unplaced(what))]
 
 
 class _Conversation:
@@ -262,16 +252,16 @@ class _Conversation:
         self._systems: list[Any] = []
         self._last = self._root
         self._nodes: list[_Node] = []
-        self._ends: dict[int, _Node] = {}
-        self._last_in: dict[int, _Node] = {}
-        self._before: RawSpan | None = None
+        self._ends: dict[Span, _Node] = {}
+        self._last_in: dict[Span, _Node] = {}
+        self._before: Span | None = None
 
-    def hear(self, span: RawSpan) -> None:
+    def hear(self, span: Span) -> None:
         asked = self._reader.items(self._tree.read(span).asked or ())
         start, gap = self._start_of([each.unit for each in asked if each.unit], span)
         self._hear(span, asked, start, gap)
 
-    def _hear(self, span: RawSpan, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
+    def _hear(self, span: Span, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
         first = len(self._nodes)
         read = self._tree.read(span)
         answered = self._reader.items([*(read.asked or ()), *read.answered])[len(read.asked or ()) :]
@@ -280,19 +270,19 @@ class _Conversation:
         end.is_end, end.is_open = True, end.is_open or end is asked_last
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
-        self._ends[id(span)] = end
-        self._last_in.update((id(each), end) for each in self._tree.above(span))
+        self._ends[span] = end
+        self._last_in.update(dict.fromkeys(self._tree.above(span), end))
 
-    def take_over(self, span: RawSpan) -> bool:
+    def take_over(self, span: Span) -> bool:
         """Whether another agent answers after all that was said, which its input puts in other words: the
         outermost agent asked for a tool and said nothing more."""
         is_open = bool(self._last.unit.calls) and not self._last.follows
-        goes_on = is_open and self._before is not None and is_before(self._before, span)
+        goes_on = is_open and self._before is not None and self._before.is_before(span)
         if goes_on:
             self._hear(span, (), self._last, _missing(span))
         return goes_on
 
-    def hand_over(self, span: RawSpan) -> bool:
+    def hand_over(self, span: Span) -> bool:
         """Whether another agent goes on with all that was said."""
         units = [each.unit for each in self._reader.items(self._tree.read(span).asked or ()) if each.unit]
         goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
@@ -300,7 +290,7 @@ class _Conversation:
             self.hear(span)
         return goes_on
 
-    def _start_of(self, units: Sequence[_Unit], span: RawSpan) -> tuple[_Node, Unplaced | None]:
+    def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_Node, Unplaced | None]:
         """Where the messages of a span begin, and what may be missing before them."""
         if not self._nodes:
             return self._root, None
@@ -351,24 +341,24 @@ class _Conversation:
         """Models are given their instructions with each question; they are said once, before all else."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
-    def _is_asked_again(self, span: RawSpan) -> bool:
+    def _is_asked_again(self, span: Span) -> bool:
         """Whether an agent is invoked once more with what is known: users may say the same twice."""
         before, tree = self._before, self._tree
         if before is None or tree.agent(before) != tree.agent(span):
             return False
-        return trace_of(before) != trace_of(span) or tree.invocation(before) is not tree.invocation(span)
+        return before.trace != span.trace or tree.invocation(before) is not tree.invocation(span)
 
-    def _is_next(self, span: RawSpan) -> bool:
+    def _is_next(self, span: Span) -> bool:
         """Whether it is known to be the turn after what was said."""
         before, tree = self._before, self._tree
-        if before is None or not tree.conversation(span) or not is_before(before, span):
+        if before is None or not tree.conversation(span) or not before.is_before(span):
             return False
         invocation = tree.invocation(span)
         is_other = invocation is not None and invocation is not tree.invocation(before)
         return (
             tree.conversation(span) == tree.conversation(before)
             and tree.agent(span) == tree.agent(before)
-            and (is_other or trace_of(before) != trace_of(span))
+            and (is_other or before.trace != span.trace)
         )
 
     # ── what it comes to ──
@@ -376,42 +366,43 @@ class _Conversation:
     def put_in_turns(self) -> None:
         self._nodes.sort(key=lambda node: node.turn)
 
-    def hear_again(self, span: RawSpan) -> None:
+    def hear_again(self, span: Span) -> None:
         """What a span around others says: known, or one more message at its place."""
-        read, node, users = self._tree.read(span), self._root, 0
+        read, node, known = self._tree.read(span), self._root, list[_Node]()
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        asked, answered = read.asked or [], [] if span.get(WHOLE) == "object" else read.answered
+        asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
         items = self._reader.items([*asked, *answered])
         self._instruct(items)
-        last = self._last_in.get(id(span), self._root)
+        last = self._last_in.get(span, self._root)
         at = self._begin_of([each.unit for each in items if each.unit], last)
-        for number, item in enumerate(items):
-            is_answer = number >= len(asked)
-            if item.unit is None or (is_answer and read.is_in_texts and not last.is_unanswered):
-                continue
-            is_new = not item.unit.ids <= ids
-            same = (
-                n
-                for n in range(at, len(self._nodes))
-                if not is_new and _is_same(self._nodes[n].unit, item.unit)
-            )
-            place = next(same, None)
-            if place is None and item.unit.ids and not is_new:
-                continue  # one of several messages that are one answer
+        if read.is_in_texts and not last.is_unanswered:
+            items = items[: len(asked)]
+        for number, (unit, message, *_) in enumerate(items):
+            place = self._place_of(unit, at, ids) if unit else None
+            if unit is None or (place is None and unit.ids and unit.ids <= ids):
+                continue  # the latter is one of several messages that are one answer
             if place is None:
-                place = at
-                if is_answer and last in self._nodes:
-                    place = max(at, self._nodes.index(last) + 1)
-                elif is_answer and number == len(items) - 1 and not item.unit.calls:
-                    place = self._end_of_turn(at)
-                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
-            elif item.unit.role == "user":
-                users += 1
+                is_end = number == len(items) - 1 and not unit.calls
+                place = self._place_of_answer(at, last, is_end=is_end) if number >= len(asked) else at
+                self._nodes.insert(place, _Node(unit, message, node, node.turn))
+            else:
+                known.append(self._nodes[place])
             node, at = self._nodes[place], place + 1
-        self._ends[id(span)] = node
-        if users == sum(each.unit.role == "user" for each in self._nodes):
+        self._ends[span] = node
+        if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
                 each.gap = None
+
+    def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
+        """Where what is said stands from a place on. ``ids``: of all calls that are known: others are new."""
+        left = range(at, len(self._nodes)) if unit.ids <= ids else ()
+        return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
+
+    def _place_of_answer(self, at: int, last: _Node, *, is_end: bool) -> int:
+        """Where an answer belongs that no other span holds. ``last``: what the spans within said last."""
+        if last in self._nodes:
+            return max(at, self._nodes.index(last) + 1)
+        return self._end_of_turn(at) if is_end else at
 
     def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
         """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
@@ -437,10 +428,10 @@ class _Conversation:
             written += [*mark, node.message, *mark, *node.after, *(node.silent if is_left else ())]
         return written if self._nodes else [*written, *self._root.silent]
 
-    def turns(self) -> dict[int, int]:
+    def turns(self) -> dict[Span, int]:
         users = accumulate(node.unit.role == "user" for node in self._nodes)
-        at = {id(node): count for node, count in zip(self._nodes, users, strict=True)}
-        return {span: at.get(id(node), 0) for span, node in self._ends.items()}
+        at = dict(zip(self._nodes, users, strict=True))
+        return {span: at.get(node, 0) for span, node in self._ends.items()}
 
 
 def _path_to(node: _Node) -> list[_Node]:
@@ -455,8 +446,8 @@ def _path_to(node: _Node) -> list[_Node]:
 _BY_AN_ID = " (gen_ai.conversation.id would join them)"
 
 
-def _missing(span: RawSpan, hint: str = "") -> Unplaced:
-    name = str(span.get("name") or "")[:40]
+def _missing(span: Span, hint: str = "") -> Unplaced:
+    name = span.name[:40]
     return Unplaced(
         f"what may have been said before the span '{name}', whose input does not go on from it{hint}"
     )

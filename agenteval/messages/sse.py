@@ -6,6 +6,9 @@ import codecs
 import io
 import json
 import re
+from collections.abc import Iterable, Iterator
+
+from agenteval.messages.json_fields import is_json, parsed
 
 DONE = "[DONE]"
 """The payload that ends a chat server's stream."""
@@ -66,13 +69,19 @@ class SseParser:
 
 def _as_error(payload: str) -> str:
     """What an event named ``error`` holds, as servers tell of it that give their events no names."""
-    try:
-        told = json.loads(payload)
-    except (ValueError, RecursionError):
-        told = payload
+    told = parsed(payload, payload)
     if isinstance(told, dict) and told.get("error"):
         return payload
     return json.dumps({"error": told or "an event of the name 'error' without details"})
+
+
+def texts_of(payloads: Iterable[str]) -> Iterator[str]:
+    """The JSON texts of events, without what ends the stream. Some servers leave out the blank line between
+    events: then each line is one."""
+    for payload in payloads:
+        is_one = "\n" not in payload or is_json(payload)
+        lines = [payload] if is_one else payload.split("\n")
+        yield from (line for line in lines if line.strip() and not ends_stream(line))
 
 
 def ends_stream(payload: str) -> bool:

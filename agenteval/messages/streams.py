@@ -14,6 +14,7 @@ from typing import Any
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.messages.completion import Unreadable, assemble
+from agenteval.messages.json_fields import list_at, object_at, object_of, parsed, present
 from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.without_calls import SOURCES
@@ -31,6 +32,7 @@ _AFTER_THE_END = ("ping", DONE)
 """What follows the end of a response; all else is of another, which nobody read."""
 _LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _ENDS = (*_LAST, "message_stop")
+_DONE = "response.output_item.done"
 
 
 def pieces_in(value: Any) -> list[dict[str, Any]] | None:
@@ -90,7 +92,7 @@ def _of_no_item(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
     """What tells of a call that is none of the items of its response."""
-    done = [piece for piece in pieces if piece.get("type") == "response.output_item.done"]
+    done = [piece for piece in pieces if piece.get("type") == _DONE]
     given = [*response["output"], *(piece.get("item") for piece in pieces)]
     ids = {item.get("id") for item in given if isinstance(item, dict)}
     places = {*range(len(response["output"])), *(piece.get("output_index") for piece in done)}
@@ -108,23 +110,22 @@ def _is_unread(piece: Mapping[str, Any]) -> bool:
 def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What of a piece is in nothing that is put together."""
     yield from unplaced_fields(piece, _OF_PIECES, of="an event")
-    yield from unplaced_fields(_object(piece, "delta"), (), of="a delta", shapes={"citation": SOURCES})
-    candidates = piece.get("candidates")
-    for each in candidates[:1] if isinstance(candidates, list) else ():
-        yield from unplaced_fields(_object({"": each}, ""), ("content",), of="a candidate")
-        yield from unplaced_fields(_object(_object({"": each}, ""), "content"), ("parts",), of="a content")
+    yield from unplaced_fields(object_at(piece, "delta"), (), of="a delta", shapes={"citation": SOURCES})
+    candidate = _first_candidate(piece)
+    yield from unplaced_fields(candidate, ("content",), of="a candidate")
+    yield from unplaced_fields(object_at(candidate, "content"), ("parts",), of="a content")
 
 
 def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
-    items = [
-        piece["item"]
-        for piece in pieces
-        if piece.get("type") == "response.output_item.done" and isinstance(piece.get("item"), dict)
-    ]
-    if items:
+    if items := _items_done(pieces):
         return _with_unknown({"output": items}, pieces)
     return _with_unknown(_message([*pieces, {"type": "message_stop"}]), pieces)
+
+
+def _items_done(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    done = (piece for piece in pieces if piece.get("type") == _DONE)
+    return [piece["item"] for piece in done if isinstance(piece.get("item"), dict)]
 
 
 def _of_events(text: str) -> list[dict[str, Any]]:
@@ -142,10 +143,7 @@ def _of_events(text: str) -> list[dict[str, Any]]:
 
 
 def _piece(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = parsed(text)
     return value if isinstance(value, dict) else None
 
 
@@ -169,10 +167,8 @@ def _cut_off() -> Unreadable:
 def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """OpenAI's chunks. Raises also for the old interface without messages."""
     given = [piece for piece in pieces if piece.get("type") != DONE]
-    for piece in given:
-        choices = piece.get("choices")
-        if isinstance(choices, list) and any(isinstance(each, dict) and "text" in each for each in choices):
-            raise Unreadable("is a stream of an unknown kind")
+    if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
+        raise Unreadable("is a stream of an unknown kind")
     ends = [DONE] if any(piece.get("type") == DONE for piece in pieces) else []
     try:
         return assemble([*map(json.dumps, given), *ends])
@@ -182,15 +178,12 @@ def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """OpenAI's events: the last holds all of it, or should."""
-    items: list[Any] = []
-    for piece in pieces:
-        kind = piece.get("type")
-        if kind == "response.output_item.done" and isinstance(piece.get("item"), dict):
-            items.append(piece["item"])
-        if kind in _LAST and isinstance(piece.get("response"), dict):
-            output = piece["response"].get("output")
-            output = output if isinstance(output, list) else []
-            known = {each.get("id") for each in output if isinstance(each, dict) and each.get("id")}
+    pieces = list(pieces)
+    for at, piece in enumerate(pieces):
+        if piece.get("type") in _LAST and isinstance(piece.get("response"), dict):
+            output = list_at(piece["response"], "output")
+            known = {object_of(each).get("id") for each in output} - {None, ""}
+            items = _items_done(pieces[:at])
             lost = [each for each in items if each.get("id") not in known and each not in output]
             return {**piece["response"], "output": [*lost, *output]}
     raise _cut_off()
@@ -204,18 +197,16 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     for piece in pieces:
         match piece.get("type"):
             case "message_start":
-                message = dict(_object(piece, "message"))
-                content = message.get("content")
-                given = content if isinstance(content, list) else []
+                message = dict(object_at(piece, "message"))
+                given = list_at(message, "content")
             case "content_block_start":
-                blocks[str(piece.get("index"))] = {**_object(piece, "content_block"), "_input": ""}
+                blocks[str(piece.get("index"))] = {**object_at(piece, "content_block"), "_input": ""}
             case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
-                _grow(block, _object(piece, "delta"))
+                _grow(block, object_at(piece, "delta"))
             case "message_delta":
-                message.update(_object(piece, "delta"))
-                if told := _object(piece, "usage"):
-                    known = {name: count for name, count in told.items() if count is not None}
-                    message["usage"] = {**_object(message, "usage"), **known}
+                message.update(object_at(piece, "delta"))
+                if counts := object_at(piece, "usage"):
+                    message["usage"] = {**object_at(message, "usage"), **present(counts)}
             case "message_stop":
                 closed = [_closed(block) for block in blocks.values()]
                 return {**message, "role": "assistant", "content": [*given, *closed]}
@@ -237,7 +228,7 @@ _DELTAS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta"
 
 def _grows_unread(piece: Mapping[str, Any]) -> bool:
     """Whether a block grows by what is not read."""
-    delta = _object(piece, "delta")
+    delta = object_at(piece, "delta")
     return piece.get("type") == "content_block_delta" and delta.get("type", _DELTAS[0]) not in _DELTAS
 
 
@@ -259,11 +250,9 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     around: dict[str, Any] = {}
     for piece in pieces:
         around |= piece
-        candidates = piece.get("candidates")
-        first = candidates[0] if isinstance(candidates, list) and candidates else {}
-        last = {**last, **first} if isinstance(first, dict) else last
-        found = _object(_object({"": first}, ""), "content").get("parts")
-        for part in found if isinstance(found, list) else ():
+        candidate = _first_candidate(piece)
+        last = {**last, **candidate}
+        for part in list_at(object_at(candidate, "content"), "parts"):
             if parts and _is_bare(part) and _is_bare(parts[-1]):
                 part = {"text": f"{parts.pop()['text']}{part['text']}"}
             parts.append(part)
@@ -272,10 +261,9 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     return {**around, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
 
 
+def _first_candidate(piece: Mapping[str, Any]) -> Mapping[str, Any]:
+    return object_of(next(iter(list_at(piece, "candidates")), None))
+
+
 def _is_bare(part: Any) -> bool:
     return isinstance(part, dict) and set(part) == {"text"}
-
-
-def _object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = fields.get(key)
-    return value if isinstance(value, dict) else {}

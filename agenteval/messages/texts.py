@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from agenteval.messages.calls import word
+from agenteval.messages.json_fields import objects_of, word
 from agenteval.messages.placed import Unplaced, nobodys, unplaced_fields
 from agenteval.messages.without_calls import (
     ANYTHING,
@@ -142,13 +142,18 @@ def text_in(part: Any) -> str | None:
     kind = word(part, "type")
     if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
         return ""
-    for key in _PLACES[:2] if not kind else _OF_MEDIA if is_media(kind) else _PLACES:
-        text = _text_at(part.get(key))
-        if text is not None:
-            return text
-    if kind:
-        return "" if kind in _TEXTS and "text" in part and part["text"] is None else None
-    return None if _UNTYPED.keys().isdisjoint(part) else json.dumps(part, ensure_ascii=False)
+    texts = (_text_at(part.get(key)) for key in _places_of(kind))
+    found = next((text for text in texts if text is not None), None)
+    if found is None and not kind and not _UNTYPED.keys().isdisjoint(part):
+        return json.dumps(part, ensure_ascii=False)
+    return "" if kind in _TEXTS and part.get("text", kind) is None else found
+
+
+def _places_of(kind: str) -> tuple[str, ...]:
+    """Where a part of that kind may have its text."""
+    if not kind:
+        return _PLACES[:2]
+    return _OF_MEDIA if is_media(kind) else _PLACES
 
 
 def _text_at(value: Any) -> str | None:
@@ -189,6 +194,6 @@ def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
         for part in parts
         if isinstance(part, dict)
         for key in ("citations", "annotations")
-        for each in (part[key] if isinstance(part.get(key), list) else ())
-        if isinstance(each, dict) and isinstance(each.get("cited_text"), str)
+        for each in objects_of(part.get(key))
+        if isinstance(each.get("cited_text"), str)
     ]

@@ -9,6 +9,7 @@ what its outermost agent was asked and said (``span_messages``), with the calls 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, takewhile
@@ -19,6 +20,7 @@ from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages.dialects import langfuse, langsmith
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
+from agenteval.messages.json_fields import list_of, object_of, objects_of
 from agenteval.messages.message import said_in
 from agenteval.messages.message_adapters import plain_as_far_as_read
 from agenteval.messages.placed import Unplaced, unplaced_in_record
@@ -28,7 +30,7 @@ from agenteval.messages.span_calls import FromSpans, shown_by_spans_alone
 from agenteval.messages.span_messages import SpanMessages, messages_of
 from agenteval.messages.span_tree import SpanTree, conversations_in
 from agenteval.messages.span_turns import SpanTurns
-from agenteval.messages.spans import attributes_of, is_span, start_of, trace_of
+from agenteval.messages.spans import Span, is_span, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
@@ -57,9 +59,9 @@ def _exported_by_others(value: Any) -> _Exported | None:
     if langfuse.is_ours(value):
         spans = langfuse.spans_in(value)
         return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
-    key = next((key for key in _PAGES if key in value), "") if isinstance(value, dict) else ""
-    listed = value[key] if key else value
-    if not isinstance(listed, list) or not listed or not all(map(is_of_a_trace, listed)):
+    key = next((key for key in _PAGES if key in object_of(value)), "")
+    listed = list_of(value[key] if key else value)
+    if not listed or not all(map(is_of_a_trace, listed)):
         return None
     found = [each for each in map(_exported_by_others, listed) if each]
     spans = [span for each in found for span in each.spans]
@@ -79,32 +81,22 @@ def spans_in(value: Any) -> list[Any] | None:
             return [value]
         groups = next((value[key] for key in _EXPORTED if key in value), None)
         if isinstance(groups, list):
-            exported = [{"attributes": [], **span} for span in _exported(groups) if isinstance(span, dict)]
-            exported = _with_around(exported, groups)
-            return exported or None
+            spans = (span for scope in _scopes_in(groups) for span in objects_of(scope.get(_SPANS)))
+            return _with_around([{"attributes": [], **span} for span in spans], groups) or None
         value = value.get(_SPANS)
     return value if isinstance(value, list) and value and all(map(is_span, value)) else None
 
 
-def _exported(groups: Iterable[Any]) -> Iterator[Any]:
-    for scope in _scopes_in(groups):
-        yield from scope.get(_SPANS) or ()
+def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
+    for group in objects_of(groups):
+        yield from (scope for key in _SCOPES for scope in objects_of(group.get(key)))
 
 
-def _scopes_in(groups: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    for group in groups:
-        for key in _SCOPES:
-            scopes = group.get(key) if isinstance(group, dict) else None
-            yield from (
-                each for each in (scopes if isinstance(scopes, list) else ()) if isinstance(each, dict)
-            )
-
-
-def _with_around(spans: Sequence[dict[str, Any]], groups: Sequence[Any]) -> list[dict[str, Any]]:
+def _with_around(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
     """The spans, each with what an export holds around them: of which it is, nobody can say."""
     around: dict[str, Any] = {}
-    for group in (*groups, *_scopes_in(groups)):
-        for key, value in group.items() if isinstance(group, dict) else ():
+    for group in (*objects_of(groups), *_scopes_in(groups)):
+        for key, value in group.items():
             if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
                 continue
             place = _AROUND_SPANS.get(key, f"{key} around")
@@ -179,7 +171,7 @@ class _Group:
     def whole(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
             return self.record
-        first = min(self.spans, key=lambda span: start_of(span) or 0)
+        first = min(self.spans, key=lambda span: Span(span).start or 0)
         document = self.documents.get(trace_of(first), MISSING)
         fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
@@ -209,7 +201,7 @@ class _Groups:
         late: dict[str, str] = {}
         for span in spans:
             trace = ("trace", trace_of(span))
-            keys = {trace, *(("session", name) for name in conversations_in(attributes_of(span)))}
+            keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
             self._came += 1
             if trace in self._closed:
                 if trace not in self._late:
@@ -281,12 +273,12 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
     is_lost = bool(told.error) and not is_agents(told.messages[-1])
     lost = f"the trace reports an error: {told.error}" if is_lost else ""
     around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = Logged([], (told.request,), {"id": trace_of(tree.ordered[0])}, lost, (), around)
+    logged = Logged([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
     return _with_span_calls(logged, told, tree)
 
 
 def _without_messages(tree: SpanTree) -> Problem:
-    names = dict.fromkeys(str(span.get("name") or "")[:40] for span in tree.ordered)
+    names = dict.fromkeys(span.name[:40] for span in tree.ordered)
     shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
     what = f"a trace without messages: no span ({shown}) holds what was asked and answered"
     remedy = (
@@ -300,57 +292,64 @@ def _with_span_calls(logged: Logged, told: SpanMessages, tree: SpanTree) -> Logg
     """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
     turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
     turns are not fully seen."""
-    said = [list(said_in([message], lambda _: None)) for message in told.messages]
-    counts = list(accumulate(sum(map(_is_users, each)) for each in said))
-    turns = SpanTurns(tree, told.turns, counts[-1])
-    begin = next((at for at, count in enumerate(counts) if count >= turns.first), 0)
-    places = [at for at in range(begin, len(said)) for each in said[at] for _ in each.calls]
-    calls = list(_calls_of(said[begin:]))
-    shown = shown_by_spans_alone(tree, calls, [*_calls_of(said[:begin])], told.apart)
-    added = _unplaced_by_place(shown, turns, counts, said)
+    talk = _SpanTalk(told.messages)
+    turns = SpanTurns(tree, told.turns, talk.counts[-1])
+    begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
+    places = [at for at in range(begin, len(talk.said)) for each in talk.said[at] for _ in each.calls]
+    calls, before = [*_calls_of(talk.said[begin:])], [*_calls_of(talk.said[:begin])]
+    shown = shown_by_spans_alone(tree, calls, before, told.apart)
+    _add_unplaced(talk, shown, turns)
     unsure = set()
     for each in shown.calls:
         *others, turn = turns.of(each.span)
-        end = _end_of(turn, counts, said)
-        later = [at for at in (places[place] for place in each.later) if counts[at] == turn and at < end]
-        added.setdefault(min(later, default=end), []).extend(each.messages)
+        end = talk.end_of(turn)
+        later = [at for at in (places[n] for n in each.later) if talk.counts[at] == turn and at < end]
+        talk.added[min(later, default=end)] += each.messages
         if others:
             unsure.add(each.id)
             what = marked(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
-            for maybe in (*others, turn):
-                added.setdefault(_end_of(maybe, counts, said), []).append(what)
-    messages = _with_results(told.messages, said, places, shown.results)
-    written = [
-        message
-        for at in range(len(said) + 1)
-        for message in (*added.get(at, ()), *(messages[at] if at < len(said) else ()))
-    ]
+            talk.add((*others, turn), what)
+    written = _with_results(talk, places, shown.results)
     return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))
 
 
-def _unplaced_by_place(
-    shown: FromSpans, turns: SpanTurns, counts: Sequence[int], said: Sequence[Sequence[Said]]
-) -> dict[int, list[Any]]:
-    met = {each.value.phrase for some in said for each in some if each.role == UNPLACED}
-    found: dict[int, list[Any]] = {}
-    unplaced_at = [(turns.of(span), unplaced) for span, unplaced in shown.unplaced]
-    unplaced_at += [([*range(turns.first, turns.of(span)[-1])], each) for span, each in shown.earlier]
-    for of, unplaced in unplaced_at:
-        for turn in of if unplaced.phrase not in met else ():
-            found.setdefault(_end_of(turn, counts, said), []).append(marked(unplaced))
-    return found
+class _SpanTalk:
+    """The messages of a trace. ``said``: what each says; ``counts``: how many messages of users there are up
+    to each; ``added``: what spans show besides, by the place before which it belongs."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self.messages = messages
+        self.said = [list(said_in([message])) for message in messages]
+        self.counts = list(accumulate(sum(map(_is_users, each)) for each in self.said))
+        self.added = defaultdict[int, list[Any]](list)
+
+    def add(self, turns: Iterable[int], message: Any) -> None:
+        for turn in turns:
+            self.added[self.end_of(turn)].append(message)
+
+    def end_of(self, turn: int) -> int:
+        """The place in a turn before its answer, or where none is, its end."""
+        end = bisect_right(self.counts, turn)
+        spoken = (at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.said[at]))
+        last = next(spoken, -1)
+        return last if last >= 0 and self.counts[last] == turn and _is_answer(self.said[last]) else end
 
 
-def _with_results(
-    messages: Sequence[Any],
-    said: Sequence[Sequence[Said]],
-    places: Sequence[int],
-    results: Mapping[int, Message],
-) -> list[list[Any]]:
-    """Each message with the results of its calls that no message has, by the ids of the calls. One without an
-    id gets that of the span's."""
+def _add_unplaced(talk: _SpanTalk, shown: FromSpans, turns: SpanTurns) -> None:
+    met = {each.value.phrase for some in talk.said for each in some if each.role == UNPLACED}
+    unplaced = [(turns.of(span), each) for span, each in shown.unplaced]
+    unplaced += [([*range(turns.first, turns.of(span)[-1])], each) for span, each in shown.earlier]
+    for of, each in unplaced:
+        if each.phrase not in met:
+            talk.add(of, marked(each))
+
+
+def _with_results(talk: _SpanTalk, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
+    """The messages with what was added, each with the results of its calls that no message has, by the ids of
+    the calls. One without an id gets that of the span's."""
+    said = talk.said
     given = {each.id for some in said for each in some if each.role == "tool" and each.id}
-    written = [[message] for message in messages]
+    written = [[message] for message in talk.messages]
     for number, result in results.items():
         at = places[number]
         calls = [call for each in said[at] for call in each.calls]
@@ -361,7 +360,7 @@ def _with_results(
         if not calls[place].id:
             written[at][:1] = _with_id(written[at][0], place, identity)
         written[at].append({**result, "tool_call_id": identity})
-    return written
+    return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
 
 
 def _results_without_id(said: Iterable[Sequence[Said]]) -> int:
@@ -382,15 +381,6 @@ def _with_id(message: Any, number: int, identity: str) -> list[Any]:
 def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
     for call in (call for some in said for each in some for call in each.calls):
         yield ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
-
-
-def _end_of(turn: int, counts: Sequence[int], said: Sequence[Sequence[Said]]) -> int:
-    """The place in a turn before its answer, or where none is, its end."""
-    end = bisect_right(counts, turn)
-    last = end
-    while last and counts[last - 1] == turn and not any(each.role in _SPEAKERS for each in said[last - 1]):
-        last -= 1
-    return last - 1 if last and counts[last - 1] == turn and _is_answer(said[last - 1]) else end
 
 
 _SPEAKERS = ("user", "assistant", "tool")

@@ -17,7 +17,9 @@ from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Read, Tell, handed_over
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import Logged
+from agenteval.messages.json_fields import object_of
 from agenteval.messages.message import is_repeat, said_in
+from agenteval.messages.pairing import WaitingCalls
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
 from agenteval.messages.said import Said, unplaced_in
@@ -92,11 +94,7 @@ def talk_of(
 def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
     """Raises ``AuthorError`` for a record of which too little was read to be judged."""
     if coverage.read * 2 < coverage.messages:
-        why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
-        keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
-        named = f"; their keys are {keys}" if keys else ""
-        what = f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
-        raise AuthorError(Problem(what, READ_IT))
+        raise AuthorError(Problem(_unread_words(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
@@ -110,12 +108,18 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
         )
 
 
+def _unread_words(draft: _Draft, coverage: Coverage) -> str:
+    why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
+    keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
+    named = f"; their keys are {keys}" if keys else ""
+    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
+
+
 @dataclass(slots=True, eq=False)
 class _Step:
-    """``results``: of the calls that have one, by their place; ``waiting``: the places of the others."""
+    """``results``: of the calls that have one, by their place."""
 
     said: Said
-    waiting: list[int] = field(default_factory=list)
     results: dict[int, ToolResult] = field(default_factory=dict)
 
     def frozen(self) -> Step:
@@ -212,7 +216,7 @@ class _Draft:
         self.unread = 0
         self.unread_keys: dict[str, None] = {}
         self._no_calls_in = no_calls_in
-        self._unpaired: list[_Step] = []
+        self._waiting = WaitingCalls[_Step]()
         self._ids: set[str] = set()
         self._early: list[str] = []
 
@@ -254,10 +258,7 @@ class _Draft:
         self._note(unplaced)
         if whole:
             self.unread += 1
-            entry = unplaced.entry
-            self.unread_keys |= (
-                dict.fromkeys(str(key)[:40] for key in entry) if isinstance(entry, Mapping) else {}
-            )
+            self.unread_keys |= dict.fromkeys(str(key)[:40] for key in object_of(unplaced.entry))
         if self.turns:
             self.turns[-1].unplaced.setdefault(unplaced.phrase)
         else:
@@ -278,15 +279,12 @@ class _Draft:
         step = _Step(said)
         self.turns[-1].steps.append(step)
         if said.calls:
-            step.waiting = list(range(len(said.calls)))
-            self._unpaired.append(step)
+            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(said.calls)})
             self._ids.update([call.id for call in said.calls])
             self.served.update([call.name for call in said.calls if call.is_served])
 
     def _result(self, said: Said) -> None:
-        """To the first open call of that id in the latest step that has one, since real logs use ids again;
-        without such a call, by position: to the first open one of the latest step, by name if it has one."""
-        found = self._open_call(said)
+        found = self._waiting.take(said.id, said.name)
         if found is None:
             self.orphans.append(_orphan(said))
             if not (said.is_passage or (said.id and said.id in self._ids)):
@@ -294,21 +292,6 @@ class _Draft:
             return
         step, at = found
         step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
-        step.waiting.remove(at)
-        if not step.waiting:
-            self._unpaired.remove(step)
-
-    def _open_call(self, said: Said) -> tuple[_Step, int] | None:
-        if said.id:
-            for step in reversed(self._unpaired):
-                for at in step.waiting:
-                    if step.said.calls[at].id == said.id:
-                        return step, at
-        if not self._unpaired:
-            return None
-        latest = self._unpaired[-1]
-        named = [at for at in latest.waiting if said.name and latest.said.calls[at].name == said.name]
-        return latest, (named or latest.waiting)[0]
 
 
 def _without_call(said: Said) -> Unplaced:

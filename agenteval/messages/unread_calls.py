@@ -7,29 +7,21 @@ that is not among those that were read was made, and nobody saw it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.expressions import expression
-from agenteval.messages.calls import PLACES, call_in, word
+from agenteval.messages.calls import PLACES, call_in
 from agenteval.messages.chat import MAX_DEPTH
+from agenteval.messages.json_fields import first_of, parsed, word
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import RESULT_IDS
+from agenteval.messages.span_contents import SpanContents, gathered, message_in_event
 from agenteval.messages.span_kinds import OF_TOOLS, named_calls
-from agenteval.messages.spans import (
-    EVENTS,
-    Span,
-    attributes_around,
-    events_of,
-    gathered,
-    is_message_event,
-    message_in_event,
-    own_attributes,
-)
+from agenteval.messages.spans import EVENTS, Span, is_message_event
 from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
@@ -77,11 +69,11 @@ class UnreadCall(NamedTuple):
         """Whether a user spoke after it: it belongs to what was before."""
         return any(members.last_of_user > at for members, at in self.lists)
 
-    def unplaced(self, span: Mapping[str, Any]) -> Unplaced:
+    def unplaced(self, span: Span) -> Unplaced:
         what = "the result of a call" if self.is_result else "a call"
         of = f" of '{self.name[:40]}'" if self.name else ""
         within = f"an event '{self.within[:40]}'" if self.is_in_event else f"'{self.within[:40]}'"
-        where = f"{within} of the span '{str(span.get('name') or '')[:40]}'"
+        where = f"{within} of the span '{span.name[:40]}'"
         return Unplaced(f"{what}{of} in {where}", (self.within,))
 
 
@@ -135,15 +127,14 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 # ── a span ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def unread_calls(span: Mapping[str, Any], read: Span, *, is_tool: bool) -> Iterator[UnreadCall]:
-    """``is_tool``: the span is itself read as a call, with what it was given and gave back."""
-    attributes = own_attributes(span)
-    if not is_tool:
-        yield from _named(str(span.get("name") or ""), attributes)
-    yield from _in_attributes(attributes, OF_TOOLS if is_tool else read.read)
-    for around in attributes_around(span):
+def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
+    """A span of a tool is itself read as a call, with what it was given and gave back."""
+    if not span.tool:
+        yield from _named(span.name, span.own)
+    yield from _in_attributes(span.own, OF_TOOLS if span.tool else read.read)
+    for around in span.attributes_around():
         yield from _in_attributes(around, frozenset())
-    for name, fields in events_of(span):
+    for name, fields in span.events:
         if not is_message_event(name):
             found = _in_attributes(fields, frozenset())
         elif EVENTS not in read.read:
@@ -192,7 +183,7 @@ class _Members:
 
 
 def _is_of_user(value: Any) -> bool:
-    said = said_in([value], lambda _: None) if isinstance(value, dict) else ()
+    said = said_in([value]) if isinstance(value, dict) else ()
     return any(each.role == "user" and each.text and each.text.strip() for each in said)
 
 
@@ -229,12 +220,7 @@ def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
 
 def _parsed(text: str) -> Any:
     """What a JSON text holds; ``None``: it is none."""
-    if not text.lstrip().startswith(("[", "{", '"')):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return parsed(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
 def _elements(inner: _Inner) -> Iterator[_Inner]:
@@ -268,15 +254,15 @@ _OF_CALLS_ALONE = frozenset(NAMES) - {"name", "action"} | _IDS | {"arguments", "
 def _call_in(inner: _Inner) -> UnreadCall | None:
     """What an object says of a call; ``None``: nothing."""
     value = inner.value
-    kind = word(value, "type") or word(value, "part_kind")
+    kind = word(value, "type", "part_kind")
     if _is_call(value, kind, inner.key):
         call = call_in(value)
         name = call.name if call else word(value, "action")
         args, identity = (call.args, call.id) if call else (None, "")
         return UnreadCall(name, args, identity, lists=inner.lists)
     if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
-        identity = str(next((value[key] for key in (*RESULT_IDS, "id") if value.get(key)), ""))
-        name = next(filter(None, (word(value, key) for key in ("name", "toolName", "tool_name"))), "")
+        identity = str(first_of((*RESULT_IDS, "id"), value) or "")
+        name = word(value, "name", "toolName", "tool_name")
         return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
     return None
 

@@ -8,13 +8,13 @@ nothing in it is a call in a form that is known (``calls_in``).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from agenteval.core.expressions import expression
+from agenteval.messages.json_fields import json_in, word
 from agenteval.messages.reported_usage import USAGE_KEYS
 
 PLAIN = (str, int, float, bool, type(None), bytes)
@@ -54,24 +54,27 @@ class Shape(NamedTuple):
         return True
 
     def _is_one(self, item: Mapping[str, Any]) -> bool:
-        places = self.places
-        given = _GIVEN.intersection(item).difference(places or (), self.values)
+        given = _GIVEN.intersection(item).difference(self.places or (), self.values)
         if any(_is_given(item[key]) for key in given):
             return False
         if any(calls_in(item[key], is_typed_call) for key in self.values.intersection(item)):
             return False
-        kind = item.get("type")
-        if isinstance(kind, str) and not self._is_known(kind):
-            return False
-        if item.keys().isdisjoint(self.marks or ()) and any(isinstance(each, str) for each in item.values()):
-            return False
-        return places is None or all(
-            key in places or key in self.values or key in METADATA_OF_AUTHORS or not holds_objects(each)
-            for key, each in item.items()
-        )
+        return self._is_known(item.get("type")) and self._is_marked(item) and self._is_in_places(item)
 
-    def _is_known(self, kind: str) -> bool:
+    def _is_known(self, kind: Any) -> bool:
+        if not isinstance(kind, str):
+            return True
         return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
+
+    def _is_marked(self, item: Mapping[str, Any]) -> bool:
+        has_text = any(isinstance(each, str) for each in item.values())
+        return not has_text or not item.keys().isdisjoint(self.marks or ())
+
+    def _is_in_places(self, item: Mapping[str, Any]) -> bool:
+        if self.places is None:
+            return True
+        known = METADATA_OF_AUTHORS.union(self.places, self.values)
+        return not any(holds_objects(each) for key, each in item.items() if key not in known)
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
@@ -111,7 +114,7 @@ def is_typed_call(value: Any) -> bool:
     """Whether an object is a call by its kind, or has one below a key that names the kind."""
     if not isinstance(value, Mapping):
         return False
-    kind = next((value[key] for key in ("type", "part_kind") if isinstance(value.get(key), str)), "")
+    kind = word(value, "type", "part_kind")
     if is_call_kind(kind) or kind.endswith("_call") or kind == WAITING:
         return True
     return any(
@@ -156,7 +159,7 @@ def calls_in(
 
 
 def _is_named(value: Mapping[str, Any]) -> bool:
-    return any(isinstance(name := value.get(key), str) and name for key in NAMES)
+    return bool(word(value, *NAMES))
 
 
 def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
@@ -232,16 +235,6 @@ _BEGINS = expression(
     r"|output)[\"']\s*:\s*[\[{])"
 )
 """How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
-
-
-def json_in(text: str) -> Any:
-    """The list or the object that a text is the JSON of; ``None``: it is none."""
-    if not text.lstrip().startswith(("[", "{")):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def is_broken_message(text: str) -> bool:

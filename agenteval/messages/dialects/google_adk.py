@@ -8,6 +8,7 @@ from typing import Any
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import APPROVED, ATTEMPTED
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
+from agenteval.messages.json_fields import first_of, list_at, object_at, object_of
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
 _ABOUT_EVENTS = frozenset(
@@ -26,6 +27,8 @@ _ACTIONS = frozenset(
     )
 )
 _CONFIRMATIONS = ("requestedToolConfirmations", "requested_tool_confirmations")
+_CALLS = ("functionCall", "function_call")
+_ANSWERS = ("functionResponse", "function_response")
 _CONFIRMING = "adk_request_confirmation"
 _OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_response", "app_details", "rubrics"))
 _BETWEEN = frozenset(("tool_uses", "tool_responses", "intermediate_responses", "invocation_events"))
@@ -43,30 +46,34 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
     """Without what is the beginning of an event that follows."""
     asked = _Asked(events)
     for event in events:
-        actions = event.get("actions")
-        unread = unread_of(event, _OF_EVENTS, _ABOUT_EVENTS)
-        if isinstance(actions, dict):
-            unread |= unread_of(actions, _CONFIRMATIONS, _ACTIONS)
-            yield from _waiting_in(actions)
+        actions = object_at(event, "actions")
+        unread = unread_of(event, _OF_EVENTS, _ABOUT_EVENTS) | unread_of(actions, _CONFIRMATIONS, _ACTIONS)
+        waiting = [identity for key in _CONFIRMATIONS for identity in object_at(actions, key)]
+        # Each of the calls that wait for a confirmation is named by its id alone.
+        yield from ({"type": "item_reference", "id": identity} for identity in waiting)
+        said = {}
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
-            speaker = "user" if event.get("author") == "user" else "model"
-            given = content.get("parts") or []
-            waiting = {identity for key in _CONFIRMATIONS for identity in _object(actions, key)}
-            parts = [part for each in given for part in asked.read(each, waiting)]
-            if given and not parts and not unread:
-                continue
-            said = {"role": content.get("role") or speaker, "parts": parts}
-            usage = event.get("usageMetadata") or event.get("usage_metadata")
-            yield {**unread, **said, "agent": event.get("author"), "usage": usage}
-        elif unread:
-            yield unread
+            said = _message_of(event, content, asked, waiting, has_more=bool(unread))
+        if said or unread:
+            yield {**unread, **said}
 
 
-def _waiting_in(actions: Mapping[str, Any]) -> Iterator[Any]:
-    """The calls that wait for a confirmation, each of which is named by its id alone."""
-    for key in _CONFIRMATIONS:
-        for identity in _object(actions, key):
-            yield {"type": "item_reference", "id": identity}
+def _message_of(
+    event: Mapping[str, Any],
+    content: Mapping[str, Any],
+    asked: _Asked,
+    waiting: Collection[str],
+    *,
+    has_more: bool,
+) -> dict[str, Any]:
+    """Empty for what the framework says itself, unless it ``has_more`` that is not read."""
+    given = content.get("parts") or []
+    parts = [part for each in given for part in asked.read(each, waiting)]
+    if given and not parts and not has_more:
+        return {}
+    role = content.get("role") or ("user" if event.get("author") == "user" else "model")
+    usage = first_of(("usageMetadata", "usage_metadata"), event)
+    return {"role": role, "parts": parts, "agent": event.get("author"), "usage": usage}
 
 
 class _Asked:
@@ -74,19 +81,17 @@ class _Asked:
     agent's: it holds the one that waits until it is confirmed."""
 
     def __init__(self, events: Sequence[Any]) -> None:
-        parts = [part for event in events for part in _parts_in(event)]
-        self._calls = [call for part in parts if (call := _object(part, "functionCall", "function_call"))]
-        answers = [_object(part, "functionResponse", "function_response") for part in parts]
-        self._granted = {
-            each.get("id") for each in answers if _object(each, "response").get("confirmed") is True
-        }
+        parts = [object_of(part) for event in events for part in _parts_in(event)]
+        self._calls = [*filter(None, (object_at(part, *_CALLS) for part in parts))]
+        answers = (object_at(part, *_ANSWERS) for part in parts)
+        granted = (each for each in answers if object_at(each, "response").get("confirmed") is True)
+        self._granted = {each.get("id") for each in granted}
         self._asked = [each for each in self._calls if each.get("name") == _CONFIRMING]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
         """A part of an event, and nothing for what the framework says itself: its question, the answer to it,
         and the result of a call that is ``waiting``."""
-        call = _object(part, "functionCall", "function_call")
-        answer = _object(part, "functionResponse", "function_response")
+        call, answer = object_at(object_of(part), *_CALLS), object_at(object_of(part), *_ANSWERS)
         if call.get("name") == _CONFIRMING:
             original = _original(call)
             if original and not any(_is_same(original, each) for each in self._calls):
@@ -105,7 +110,7 @@ class _Asked:
 
 
 def _original(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _object(_object(call, "args"), "originalFunctionCall", "original_function_call")
+    return object_at(object_at(call, "args"), "originalFunctionCall", "original_function_call")
 
 
 def _is_same(call: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -115,13 +120,7 @@ def _is_same(call: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _parts_in(event: Mapping[str, Any]) -> Sequence[Any]:
-    parts = _object(event, "content").get("parts")
-    return parts if isinstance(parts, list) and not event.get("partial") else ()
-
-
-def _object(value: Any, *keys: str) -> Mapping[str, Any]:
-    found = (value.get(key) for key in keys) if isinstance(value, dict) else ()
-    return next((each for each in found if isinstance(each, dict)), {})
+    return () if event.get("partial") else list_at(object_at(event, "content"), "parts")
 
 
 def _is_invocation(message: Mapping[str, Any]) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.messages.calls import word
 from agenteval.messages.dialects.steps import (
     ANSWERED,
     ASKED,
@@ -24,8 +23,8 @@ from agenteval.messages.dialects.steps import (
     result_in,
     talk_in,
 )
+from agenteval.messages.json_fields import filled, read_json, word
 from agenteval.messages.message import said_in
-from agenteval.messages.responses import read_json
 from agenteval.messages.span_kinds import WHOLE
 from agenteval.messages.spans import id_of, parent_of, trace_of
 
@@ -97,18 +96,14 @@ def _kind(value: Mapping[str, Any]) -> str:
 
 
 def _trace_of(value: Mapping[str, Any]) -> str:
-    return word(value, "traceId") or word(value, "trace_id")
-
-
-def _word(value: Mapping[str, Any], *keys: str) -> str:
-    return next(filter(None, (word(value, key) for key in keys)), "")
+    return word(value, "traceId", "trace_id")
 
 
 def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     inside = trace.get(_PLACE) or ()
     listed = [each for each in inside if isinstance(each, dict)]
     identity = word(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
-    starts = [start for each in listed if (start := _word(each, "startTime", "start_time"))]
+    starts = [start for each in listed if (start := word(each, "startTime", "start_time"))]
     talk = talk_in(trace.get("input"), trace.get("output")).of_a_request()
     what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
     unseen = [] if listed else [missing(what, [str(each) for each in inside] or None)]
@@ -116,7 +111,7 @@ def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         Step(
             identity, _root_of(identity), "", word(trace, "name"), "chain", _KIND,
             min([*filter(None, [word(trace, "timestamp")]), *starts], default=None), None,
-            session=_word(trace, "sessionId", "session_id"),
+            session=word(trace, "sessionId", "session_id"),
             asked=talk.asked, answered=talk.answered, whole=talk.whole,
             unread={
                 _GIVEN: trace.get("input"), _BACK: trace.get("output"),
@@ -139,19 +134,19 @@ def _of_observation(
 ) -> dict[str, Any]:
     """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
     trace, kind = _trace_of(value) or trace, _kind(value)
-    inside = _word(value, "parentObservationId", "parent_observation_id")
+    inside = word(value, "parentObservationId", "parent_observation_id")
     if others is not None and inside not in others:
         inside = ""
-    error = _word(value, "statusMessage", "status_message") or "error"
+    error = word(value, "statusMessage", "status_message") or "error"
     given, back = read_json(value.get("input")), read_json(value.get("output"))
     name, own = word(value, "name"), {_GIVEN: given, _BACK: back}
     what = f"the observation that '{name[:40]}' stands in, which is not there"
     step = Step(
-        trace, word(value, "id") or f"{trace}.{_word(value, 'startTime', 'start_time')}.{name}",
+        trace, word(value, "id") or f"{trace}.{word(value, 'startTime', 'start_time')}.{name}",
         inside or _root_of(trace), name, kind, _KIND,
-        _word(value, "startTime", "start_time") or None, _word(value, "endTime", "end_time") or None,
+        word(value, "startTime", "start_time") or None, word(value, "endTime", "end_time") or None,
         error if word(value, "level").upper() == "ERROR" else "",
-        _word(value, "sessionId", "session_id"),
+        word(value, "sessionId", "session_id"),
         unread={**objects_in(value, _OF_OBSERVATIONS, "langfuse"), **own},
         unseen=[missing(what, [inside])] if inside and others is None else (),
     )  # fmt: skip
@@ -161,7 +156,7 @@ def _of_observation(
         return as_span(step._replace(call=call, error=step.error or result.error))
     if kind == "generation":
         talk = talk_in(given, back)
-        model = _word(value, "model", "provided_model_name", "providedModelName") or None
+        model = word(value, "model", "provided_model_name", "providedModelName") or None
         request = {**request_in(given), "gen_ai.request.model": model}
         step = step._replace(asked=talk.asked, answered=talk.answered, request=request)
     return as_span(step)
@@ -186,7 +181,7 @@ def _is_ours(span: Mapping[str, Any]) -> bool:
 
 
 def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The spans of a trace of which others show more, by the identities of those that they are made of."""
+    """The spans of a trace with what others show of them, by the identities of those they are made of."""
     ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
     named, root = {*_names_of_calls(spans)}, _root_of(trace)
     is_said = any(id_of(span) == root and ASKED in span["attributes"] for span in spans)
@@ -198,14 +193,12 @@ def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
             attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
         if [span] == tops and not is_said and is_step and attributes[_KIND] in _AROUND:
             talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
-            if talk.whole:
-                attributes = {**attributes, ASKED: talk.asked, ANSWERED: talk.answered}
-                more = {WHOLE: talk.whole}
-        if attributes is not span["attributes"]:
-            yield id(span), {**span, "attributes": attributes, **more}
+            own = {ASKED: talk.asked, ANSWERED: talk.answered} if talk.whole else {}
+            attributes, more = {**attributes, **own}, filled({WHOLE: talk.whole})
+        yield id(span), {**span, "attributes": attributes, **more}
 
 
 def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for span in spans:
-        for said in said_in(span["attributes"].get(ANSWERED) or (), lambda _: None):
+        for said in said_in(span["attributes"].get(ANSWERED) or ()):
             yield from (call.name for call in said.calls)

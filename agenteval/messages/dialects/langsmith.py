@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval.messages.calls import word
 from agenteval.messages.dialects.steps import (
     Step,
     Talk,
@@ -22,6 +21,7 @@ from agenteval.messages.dialects.steps import (
     result_in,
     talk_in,
 )
+from agenteval.messages.json_fields import first_of, list_at, list_of, object_at, object_of, word
 
 _KIND = "run_type"
 _NESTED = "child_runs"
@@ -70,20 +70,16 @@ def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Ite
     span = _span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
     nested = run.get(_NESTED)
-    for number, each in enumerate(nested if isinstance(nested, list) else ()):
+    for number, each in enumerate(list_of(nested)):
         if isinstance(each, dict):
             yield from _spans(each, span, number)
 
 
 def _trace_of(run: Mapping[str, Any]) -> str:
     """The id of its trace, which is that of the outermost run."""
-    above = run.get("parent_run_ids")
-    first = above[0] if isinstance(above, list) and above else ""
-    return (
-        word(run, "trace_id")
-        or _ids_of(run)[0]
-        or str(first or run.get("parent_run_id") or run.get("id") or "")
-    )
+    above = next(iter(list_at(run, "parent_run_ids")), "")
+    known = word(run, "trace_id") or _ids_of(run)[0]
+    return known or str(above or first_of(("parent_run_id", "id"), run) or "")
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
@@ -96,7 +92,7 @@ def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, 
     identity = word(run, "id") or f"{outer}.{at}"
     parent = word(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
     error = word(run, "error").partition(_TRACEBACK)[0].strip() or ("error" if run.get("error") else "")
-    extra = run["extra"] if isinstance(run.get("extra"), dict) else {}
+    extra = object_at(run, "extra")
     step = Step(
         trace, identity, parent, name, kind, "langsmith.span.kind",
         run.get("start_time"), run.get("end_time"), error, _thread_of(extra),
@@ -133,19 +129,13 @@ def _tool(step: Step, run: Mapping[str, Any], call_id: str) -> Step:
 
 def _thread_of(extra: Mapping[str, Any]) -> str:
     """Beside the metadata, ``session_id`` is of a project."""
-    metadata = extra.get("metadata")
-    found = (metadata.get(key) for key in _THREADS) if isinstance(metadata, dict) else ()
+    found = map(object_at(extra, "metadata").get, _THREADS)
     return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")
 
 
 def _events(run: Mapping[str, Any]) -> list[Any]:
     """The events that say something else than when a run began, went on or ended."""
-    events = run.get("events")
-    return [
-        each
-        for each in (events if isinstance(events, list) else ())
-        if not (isinstance(each, dict) and each.get("name") in _EVENTS)
-    ]
+    return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
 
 
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:

@@ -14,8 +14,9 @@ from agenteval.core.errors import AuthorError
 from agenteval.messages.chat import read_arguments
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
 from agenteval.messages.exchanges import asked_in
+from agenteval.messages.json_fields import filled, first_of, list_at, object_of, present, read_json, word
 from agenteval.messages.message_adapters import as_message
-from agenteval.messages.responses import read_json, reply_to
+from agenteval.messages.responses import reply_to
 from agenteval.messages.rows import answer_to, question_in
 from agenteval.messages.said import UNPLACED
 from agenteval.messages.span_kinds import UNSEEN, WHOLE
@@ -73,6 +74,8 @@ def as_span(step: Step) -> dict[str, Any]:
         **step.call,
         **step.unread,
     }
+    status = {"code": "ERROR", "message": step.error} if step.error else {}
+    more = {"status": status, "events": list(step.events), UNSEEN: list(step.unseen), WHOLE: step.whole}
     return {
         "trace_id": step.trace,
         "span_id": step.id,
@@ -80,11 +83,8 @@ def as_span(step: Step) -> dict[str, Any]:
         "name": step.name,
         "start_time": step.start,
         "end_time": step.end,
-        "attributes": {key: value for key, value in attributes.items() if value is not None},
-        **({"status": {"code": "ERROR", "message": step.error}} if step.error else {}),
-        **({"events": list(step.events)} if step.events else {}),
-        **({UNSEEN: list(step.unseen)} if step.unseen else {}),
-        **({WHOLE: step.whole} if step.whole else {}),
+        "attributes": present(attributes),
+        **filled(more),
     }
 
 
@@ -140,10 +140,8 @@ def talk_in(given: Any, back: Any) -> Talk:
 
 def _is_object(messages: Sequence[Any], back: Any) -> bool:
     """Whether an answer is but the JSON of an object."""
-    contents = [each.get("content") for each in messages if isinstance(each, dict)]
-    return not isinstance(back, str) and any(
-        isinstance(each, str) and read_json(each) == back for each in contents
-    )
+    texts = (word(object_of(each), "content") for each in messages)
+    return not isinstance(back, str) and any(read_json(text) == back for text in texts)
 
 
 def _place_of(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
@@ -166,16 +164,15 @@ def _asked(given: Any) -> Any:
     if given.keys() == _GIVEN and all(isinstance(given[key], list | dict) for key in _GIVEN):
         args, named = given["args"], given["kwargs"]
         return _asked(args[0] if len(args) == 1 and not named else named)
-    if "role" in given:
-        return [given]
-    history = next((given[key] for key in _HISTORIES if isinstance(given.get(key), list)), None)
+    return [given] if "role" in given else _asked_in_fields(given)
+
+
+def _asked_in_fields(given: Mapping[str, Any]) -> Any:
     question = question_in({key: value for key, value in given.items() if key not in _HISTORIES})
-    if question is not None and history is not None:
-        return [*history, *question]
-    prompts = given.get("prompts")
-    if isinstance(prompts, list) and len(prompts) == 1:
-        return prompts
-    return asked_in(given) or question
+    if question is not None and any(isinstance(given.get(key), list) for key in _HISTORIES):
+        return [*list_at(given, *_HISTORIES), *question]
+    prompts = list_at(given, "prompts")
+    return prompts if len(prompts) == 1 else asked_in(given) or question
 
 
 def _listed(back: Any) -> Any:
@@ -189,9 +186,11 @@ def _listed(back: Any) -> Any:
         message, text = generations.get("message"), generations.get("text")
         return [message] if isinstance(message, dict) else [{"role": "assistant", "content": text}]
     found = back.get("messages", back.get("output"))
-    if isinstance(found, dict) and isinstance(found.get("message"), dict):
-        found = found["message"]
-    return [found] if isinstance(found, dict) else found if isinstance(found, list) else None
+    if isinstance(inner := object_of(found).get("message"), dict):
+        found = inner
+    if isinstance(found, dict):
+        return [found]
+    return found if isinstance(found, list) else None
 
 
 def _messages(listed: Any, role: str = "") -> list[Any] | None:
@@ -232,7 +231,7 @@ def request_in(given: Any, *more: Any) -> dict[str, Any]:
     """What else a model was asked with, as attributes: its tools and instructions."""
     places = [place for place in (read_json(given), *more) if isinstance(place, dict)]
     tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
-    system = next((place[key] for place in places for key in _SYSTEM if place.get(key)), None)
+    system = first_of(_SYSTEM, *places)
     return {"gen_ai.tool.definitions": tools, "gen_ai.system_instructions": system}
 
 

@@ -1,0 +1,73 @@
+"""Which call a result is of, and which calls are the same told twice. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+_Step = TypeVar("_Step")
+_One = TypeVar("_One")
+_Other = TypeVar("_Other")
+
+
+@dataclass(eq=False, slots=True)
+class _Open(Generic[_Step]):
+    """The calls of a step that wait: their ids and names by their places, and the names again by ids."""
+
+    step: _Step
+    ids: dict[int, str]
+    names: dict[int, Any]
+    by_id: dict[str, dict[int, Any]]
+
+
+class WaitingCalls(Generic[_Step]):
+    """The calls that have no result yet, by the steps that they stand in."""
+
+    def __init__(self) -> None:
+        self._steps: list[_Open[_Step]] = []
+
+    def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
+        """``calls``: the id and the name of each that waits, by its place in the step."""
+        if not calls:
+            return
+        by_id: dict[str, dict[int, Any]] = {}
+        for at, (call_id, name) in calls.items():
+            by_id.setdefault(call_id, {})[at] = name
+        ids, names = ({at: call[n] for at, call in calls.items()} for n in (0, 1))
+        self._steps.append(_Open(step, ids, names, by_id))
+
+    def take(self, call_id: str, name: Any) -> tuple[_Step, int] | None:
+        """The step and the place of the call that a result is of, which waits no longer; ``None``: none does.
+
+        It is the first of that id, in the latest step that has one: real logs use ids again, so a map from
+        ids to calls would mix results up. Without such a call it is the first of the latest step. Of several
+        it is rather one of that name.
+        """
+        if not self._steps:
+            return None
+        with_id = (each for each in reversed(self._steps) if call_id and each.by_id.get(call_id))
+        found = next(with_id, None)
+        names = found.by_id[call_id] if found else self._steps[-1].names
+        found = found or self._steps[-1]
+        at = next((at for at, each in names.items() if each == name), next(iter(names)))
+        del found.by_id[found.ids[at]][at], found.names[at]
+        if not found.names:
+            self._steps.remove(found)
+        return found.step, at
+
+
+def paired(
+    wanted: Sequence[_One], given: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
+) -> dict[int, int]:
+    """By their places, which of ``wanted`` is the same as which of ``given``, each once. What one test finds
+    is taken before the next is tried."""
+    left = dict(enumerate(given))
+    found: dict[int, int] = {}
+    for is_same in tests:
+        for at in [at for at in range(len(wanted)) if at not in found]:
+            same = (place for place, other in left.items() if is_same(wanted[at], other))
+            if (place := next(same, None)) is not None:
+                found[at] = place
+                del left[place]
+    return found
