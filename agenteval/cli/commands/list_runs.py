@@ -19,7 +19,6 @@ from agenteval.cli.commands.report import runs_root
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.errors import AgentevalError
-from agenteval.core.event import Event
 from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import total_of
@@ -132,12 +131,12 @@ def _read(folder: Path) -> KeptEntry:
         report.run.started_at,
         "running" if running else "complete" if report.finished else "cut off",
         kind="run" if report.run.request else "score",
-        resumable=not (complete or running) and _can_be_resumed(events, report),
+        resumable=not (complete or running) and _can_be_resumed(report),
         **_figures(report, decision),
     )
 
 
-def _can_be_resumed(events: Sequence[Event], report: Report) -> bool:
+def _can_be_resumed(report: Report) -> bool:
     """Whether this version would try; whether anything has changed meanwhile is for ``--resume`` to say."""
     return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
 
