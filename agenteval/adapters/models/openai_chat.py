@@ -17,7 +17,7 @@ from agenteval.adapters.models.endpoints import endpoint_of
 from agenteval.adapters.models.http_client import FailedCall, HttpClient
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.adapters.models.reading import Unfit, read
-from agenteval.adapters.models.refusals import BUDGETS, Refusal, adaption, is_overflow, may_pass
+from agenteval.adapters.models.refusals import BUDGETS, Adaption, Refusal, adaption, is_overflow, may_pass
 from agenteval.adapters.models.shared import Shared
 from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
 from agenteval.adapters.transport.connections import Reply
@@ -166,28 +166,27 @@ class OpenAiChat:
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                cause = self._refusal(failed, sent, learned)
+                found = self._adaption(failed, sent, learned)
             async with memory.lock:
                 if memory.learned == learned:
-                    return await self._adapted(question, sent, cause)
+                    return await self._adapted(question, found)
 
-    async def _adapted(self, question: _Question, sent: _Sent, cause: Refusal) -> Answer:
+    async def _adapted(self, question: _Question, found: Adaption | None) -> Answer:
         """Finds out what the server takes, while whoever else calls it waits."""
         memory = self._memory
         while True:
-            found = adaption(cause, sent.fields, memory.learned)
-            if found is None:
-                raise RefusedError(self._told(cause), is_final=cause.status in NO_ACCESS)
+            assert found is not None  # nobody else finds out anything meanwhile
             memory.learned = found.learned
             self._tell(found.note)
             sent = self._sent(question, memory.learned)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                cause = self._refusal(failed, sent, memory.learned)
+                found = self._adaption(failed, sent, memory.learned)
 
-    def _refusal(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Refusal:
-        """The refusal that a changed request may mend. Raises what cannot be fixed."""
+    def _adaption(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Adaption | None:
+        """What to change after a refusal; ``None``: another call has found out meanwhile. Raises what cannot
+        be fixed."""
         cause = failed.cause
         if isinstance(cause, Fault):
             cause = cause._replace(tried=failed.tried)
@@ -197,10 +196,11 @@ class OpenAiChat:
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
             raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
-        if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
+        found = adaption(cause, sent.fields, learned)
+        if found is None and self._memory.learned == learned:
             is_denied = cause.status in NO_ACCESS
             raise RefusedError(self._told(cause, failed.tried), is_final=is_denied) from failed
-        return cause
+        return found
 
     def _sent(self, question: _Question, learned: Learned) -> _Sent:
         config = self._config

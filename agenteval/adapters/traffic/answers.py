@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from agenteval.adapters.models.structured import schema_of
 from agenteval.conversation.current_sample import current
 from agenteval.core.config import ModelConfig
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
@@ -54,6 +53,8 @@ def hash_of(text: str) -> str:
 @lru_cache(maxsize=256)
 def schema_text(reply: type[BaseModel]) -> str:
     """The JSON Schema of a reply, as a text that equal schemas share."""
+    from agenteval.adapters.models.structured import schema_of  # takes a moment; fixed replies need no hash
+
     return json.dumps(schema_of(reply), sort_keys=True)
 
 
