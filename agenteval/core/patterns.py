@@ -81,17 +81,19 @@ def _compiled(pattern: str, flags: int) -> Any:
     """Raises ``re.error``, ``OverflowError`` and ``RecursionError``, as Python does."""
     import regex
 
-    re.compile(pattern, flags)
     parsed = _parsed(pattern, flags)
-    if _unrolled(parsed) > _MOST_PARTS:
-        raise OverflowError("it repeats too much; write smaller numbers")
     flags = parsed.state.flags
     classes, only = (_ASCII, regex.ASCII) if flags & re.ASCII else (_UNICODE, 0)
     return regex.compile(_written(parsed, classes), flags & sum(_FLAGS.values()) | only)
 
 
 def _parsed(pattern: str, flags: int = 0) -> Any:
-    return import_module("re._parser").parse(pattern, flags)
+    """What Python reads, if it can be searched."""
+    re.compile(pattern, flags)
+    parsed = import_module("re._parser").parse(pattern, flags)
+    if _unrolled(parsed) > _MOST_PARTS:
+        raise OverflowError("it repeats too much; write smaller numbers")
+    return parsed
 
 
 _MOST_PARTS = 100_000
@@ -199,10 +201,10 @@ def misuse(pattern: str) -> str:
     """What is wrong with an expression that an author wrote, as the rest of a sentence about it, and a remedy
     behind a semicolon; empty if nothing is."""
     try:
-        _compiled(nfc(pattern), 0)
+        parsed = _parsed(nfc(pattern))
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
-    if _is_in_everything(_parsed(pattern)):
+    if _is_in_everything(parsed):
         return f"/{pattern}/ matches every text, so it checks nothing; write what must be there"
     return ""
 
