@@ -7,8 +7,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from agenteval.core.expressions import expression
-
 _HEAD = 160
 """Characters that are looked at: a document may speak of errors further down."""
 _SHORT = 400
@@ -22,7 +20,7 @@ _FOR = r"(?=\s*(?:[.:,;!(\[\n]|$)| (?:with|at|due|because|after|while|when|durin
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
-    return expression(rf"\W{{0,3}}(?:{'|'.join(patterns)})", re.IGNORECASE)
+    return re.compile(rf"\W{{0,3}}(?:{'|'.join(patterns)})", re.IGNORECASE)
 
 
 _BEGINS = _any_of(
@@ -44,7 +42,7 @@ _BEGINS = _any_of(
     r"method not allowed)",
 )
 # java.lang.NullPointerException: …; httpx.ConnectTimeout: …
-_DOTTED = expression(r"(?:[A-Za-z_]\w{0,40}\.){1,6}\w{0,40}(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)")
+_DOTTED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){1,6}\w{0,40}(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)")
 _OF_TOOLS = _any_of(
     r"(?:unknown|unrecogni[sz]ed|unsupported|invalid|undefined|unavailable|no such) (?:tool|function|action)"
     rf"(?: (?:name|call|input|arguments?|schema))?(?:{_STOPS}| {_NAME}{_STOPS})",

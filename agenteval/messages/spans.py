@@ -8,12 +8,12 @@ events.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from agenteval.core.expressions import expression
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
@@ -44,7 +44,7 @@ _NAME = "event.name"
 _BODIES = ("body", "event.body", "gen_ai.event.content")
 """Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
 _OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
-_OBJECT = expression(r"\s*(?:\[\s*)?\{")
+_OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
 _LISTS = (*_ASKED[:2], *_ANSWERED[:2], *_BEFORE_HALVES, *_OF_ADK)
 """Those that hold messages as JSON, and no text."""
 _SYSTEM = ("gen_ai.system_instructions",)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import IO, Any, NamedTuple
 from agenteval import __version__
 from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.expressions import expression
 from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
@@ -28,7 +28,7 @@ FORMAT = 1
 """Raised when an old reader would misread a new file."""
 _AS_IT_WAS = "as_it_was"
 """Marks an answer that holds by chance what stands for a secret, and no secret."""
-_FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
+_FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
 class Header(NamedTuple):
