@@ -151,7 +151,7 @@ async def transport(base_url: str) -> AsyncIterator[Call]:
 
     async def call() -> None:
         url, headers = f"{base_url}/chat/completions", {"authorization": "Bearer k"}
-        reply = await http.post_json(url, _body(), CallRules(60), headers=headers)
+        reply = await http.exchange(url, _body(), CallRules(60), headers=headers)
         json.loads(reply.text)["choices"][0]["message"]["content"]
 
     yield call

@@ -8,7 +8,7 @@ and run, or from the configuration (``KnownVisibility``). A turn of which a read
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeVar
 
@@ -194,17 +194,3 @@ def _left_open(item: _Item, reason: str) -> _Item:
 def evidence_in(turns: Iterable[Turn]) -> frozenset[CallEvidence]:
     """Return what the turns of an agent have shown."""
     return frozenset(turn.evidence for turn in turns if turn.evidence)
-
-
-def found_by_agent(
-    agents: Iterable[str],
-    known: Mapping[str, KnownVisibility],
-    evidence: Mapping[str, Collection[CallEvidence]],
-    *,
-    passthrough: bool,
-) -> dict[str, ToolVisibility]:
-    """Decide for each agent of a run."""
-    return {
-        agent: visibility_of(known.get(agent), evidence.get(agent, ()), passthrough=passthrough)
-        for agent in agents
-    }

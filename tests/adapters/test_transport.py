@@ -78,7 +78,7 @@ def post(
         known = CallRules(timeout_s, on_retry=noted.told.append, **rules)
         try:
             for _ in range(times):
-                reply = await transport.post_json(url, {"n": 1}, known, headers=headers)
+                reply = await transport.exchange(url, {"n": 1}, known, headers=headers)
             return reply
         finally:
             await transport.aclose()
@@ -118,7 +118,7 @@ def test_body_headers_and_reply_go_through() -> None:
 def test_a_lone_surrogate_in_the_body_is_sent() -> None:
     async def main(url: str) -> None:
         transport = Transport()
-        await transport.post_json(url, {"text": "\ud83d"}, CallRules(20))
+        await transport.exchange(url, {"text": "\ud83d"}, CallRules(20))
         await transport.aclose()
 
     with LocalServer(respond_json({})) as server:
@@ -150,7 +150,7 @@ def test_many_requests_are_in_flight_at_once() -> None:
         transport = Transport()
         async with anyio.create_task_group() as group:
             for _ in range(many):
-                group.start_soon(lambda: transport.post_json(server.url, {}, CallRules(20)))
+                group.start_soon(lambda: transport.exchange(server.url, {}, CallRules(20)))
         await transport.aclose()
 
     with LocalServer(answer(behave)) as server:

@@ -152,17 +152,6 @@ class Transport:
         self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
         self._connections = Connections(_clients())
 
-    async def post_json(
-        self,
-        url: str,
-        body: Mapping[str, Any],
-        rules: CallRules,
-        *,
-        headers: Mapping[str, str] | None = None,
-    ) -> HttpReply:
-        """``exchange`` with a body."""
-        return await self.exchange(url, body, rules, headers=headers)
-
     async def exchange(
         self,
         url: str,

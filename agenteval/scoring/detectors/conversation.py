@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -121,17 +121,6 @@ def _with_all_texts(turn: Turn) -> Turn:
 def _saying(turn: Turn, text: str) -> Turn:
     last = turn.steps[-1].model_copy(update={"text": text})
     return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
-
-
-def with_answers(conversation: Conversation, read: Callable[[str], str]) -> Conversation:
-    """The conversation as a reader of its answers has it: each as ``read`` makes it."""
-    turns = conversation.turns
-    read_so = [read(turn.answer) for turn in turns]
-    pairs = zip(turns, read_so, strict=True)
-    return replace(
-        conversation,
-        turns=tuple(turn if turn.answer == text else _saying(turn, text) for turn, text in pairs),
-    )
 
 
 def _placed(turns: Iterable[Turn]) -> Iterable[PlacedCall]:
