@@ -17,7 +17,17 @@ import agenteval
 
 PACKAGE = Path(agenteval.__file__).parent
 
-HEAVY_BEHIND_HELP = {"openai", "tiktoken", "pydantic", "rich", "yaml", "httpx2", "jsonschema", "anyio"}
+HEAVY_BEHIND_HELP = {
+    "openai",
+    "tiktoken",
+    "pydantic",
+    "rich",
+    "yaml",
+    "httpx2",
+    "jsonschema",
+    "regex",
+    "anyio",
+}
 
 
 def modules() -> list[str]:

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.core.json_schema import breaks
 from agenteval.core.scenario import Tool, ToolStep
 from agenteval.core.trajectory import ToolResult
@@ -119,7 +118,7 @@ def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
     return ToolResult(value=fill(step.returns, args))
 
 
-_REFERENCE = expression(r"\$(\$\{)|\$\{([^}]*)\}")
+_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 def fill(template: Any, args: Mapping[str, Any]) -> Any:

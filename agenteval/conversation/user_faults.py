@@ -16,20 +16,19 @@ from pydantic import BaseModel
 
 from agenteval.conversation.user_noise import thought_in
 from agenteval.core.errors import Problem, place_of
-from agenteval.core.expressions import expression
 from agenteval.core.needles import contains
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ScriptedTurn
 from agenteval.core.trajectory import Trajectory
 
-_THINKING = expression(
+_THINKING = re.compile(
     r"^\s*(?:user|assistant|agent|system|customer|human|you)\s*:"
     r"|\bas the (?:simulated )?user\b|\bthe user (?:wants|would|should|is)\b|\bmy persona\b"
     r"|\bi (?:should|need to|will) (?:now )?(?:respond|reply|answer) as\b|^\s*[{\[].*[}\]]\s*$",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _SAME = 0.9
-_ASSISTANT = expression(
+_ASSISTANT = re.compile(
     r"\bhow (?:can|may) i (?:help|assist) you\b"
     r"|\bi(?:'m|'d be| am| would be) (?:here|happy|glad|more than happy) to (?:help|assist) you\b"
     r"|\bis there anything else i can (?:help|assist|do)\b|\blet me know if you need anything else\b"
@@ -43,7 +42,7 @@ MAY_RECUR = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
 """Answers that different questions may get; found in conversations that people wrote."""
-_IDENTIFIER = expression(
+_IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
     r"|\b\d{7,}\b|\b(?:\d[ -]?){13,19}\b"  # account and card numbers
@@ -90,7 +89,7 @@ def fault_in(
 
 # ── what the agent is to find out ────────────────────────────────────────────────────────────────
 
-_CODE = expression(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
+_CODE = re.compile(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
 _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 
@@ -175,7 +174,7 @@ def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
             yield from _named_strings(item, name)
 
 
-_WORD = expression(r"[^\W\d_]+?(?=[A-Z][a-z]|[\W\d_]|$)")  # orderId, order_id: order, id
+_WORD = re.compile(r"[^\W\d_]+?(?=[A-Z][a-z]|[\W\d_]|$)")  # orderId, order_id: order, id
 
 
 def _name_words(text: str) -> frozenset[str]:

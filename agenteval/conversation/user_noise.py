@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from agenteval.core.expressions import expression
 from agenteval.core.folding import fold
 
 ENOUGH_WORDS = 8
@@ -36,7 +35,7 @@ _WRAPPING = "[<{|#=-"
 """Not brackets of a remark, and no emphasis: what stands in those may be meant."""
 _MOST_WRAPPED = 4
 """Words in one pair of marks that stand for nothing; more are a direction."""
-_ESCAPES = expression(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
+_ESCAPES = re.compile(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
@@ -71,7 +70,7 @@ def _is_wrapped(text: str) -> bool:
     return found[3].endswith(found[1][::-1].translate(_CLOSING))
 
 
-_MARKED = expression(rf"([{re.escape(_WRAPPING)}]+)\s*([^\[\]<>{{}}()*~|#\n]+?)\s*([\]>}})*_~|#=.-]+)")
+_MARKED = re.compile(rf"([{re.escape(_WRAPPING)}]+)\s*([^\[\]<>{{}}()*~|#\n]+?)\s*([\]>}})*_~|#=.-]+)")
 _CLOSING = str.maketrans("[<{(", "]>})")
 
 
@@ -81,18 +80,18 @@ _THOUGHT = (
     r"think(?:ing|s)?|thoughts?|reasoning|reflect(?:ion|ing)|analysis|scratchpad|monologue|deliberation|cot"
     r"|(?:inner|internal)[ _-]?(?:monologue|thoughts?|dialogue)|chain[ _-]of[ _-]thought"
 )
-_TAG = expression(
+_TAG = re.compile(
     r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>|<\|[^<>|]*\|>|<!--.*?-->|\[/?[A-Za-z][\w -]*\]|\{\{?[^{}\n]*\}\}?"
     r"|[◁⟨【〖][^▷⟩】〗\n]*[▷⟩】〗]|<<[^<>\n]*>>",
     re.DOTALL,
 )
-_FENCE = expression(rf"^\s*(?:```|~~~)\s*(?:{_THOUGHT})\b", re.IGNORECASE | re.MULTILINE)
-_HEAD = expression(rf"^\W{{0,4}}(?:{_THOUGHT})\W{{0,4}}:", re.IGNORECASE | re.MULTILINE)
-_KEY = expression(
+_FENCE = re.compile(rf"^\s*(?:```|~~~)\s*(?:{_THOUGHT})\b", re.IGNORECASE | re.MULTILINE)
+_HEAD = re.compile(rf"^\W{{0,4}}(?:{_THOUGHT})\W{{0,4}}:", re.IGNORECASE | re.MULTILINE)
+_KEY = re.compile(
     r"^\W{0,4}(reason|unknown|invented|allowed_by|message|done)\W{0,4}:", re.IGNORECASE | re.MULTILINE
 )
 _IN_MARKS = r"(?:\((?=[^()\n]*[^\W\d_]\s)[^()\n]*\)|\*(?!\*)[^*\n]+\*(?!\*)|_(?!_)[^_\n]+_)"
-_DIRECTION = expression(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\*)[^*\n]+\*(?!\*)\s*\Z")
+_DIRECTION = re.compile(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\*)[^*\n]+\*(?!\*)\s*\Z")
 """What stands before all else, or is all, in marks of its own; and what an actor does at the end."""
 
 

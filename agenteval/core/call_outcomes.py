@@ -9,7 +9,6 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.core.json_text import object_of, text_of
 from agenteval.core.trajectory import ToolCall, ToolResult
 
@@ -145,7 +144,7 @@ def _may_have_been_done(result: ToolResult) -> bool:
 
 
 _HEAD = 2000
-_BROKE_OFF = expression(
+_BROKE_OFF = re.compile(
     r"time[ -]?out|timed[ _-]out|deadline[ _-]?exceeded|\betimedout\b|"
     r"connection (?:was )?(?:reset|closed|aborted|lost|dropped|broken|interrupted)|\beconnreset\b|\bepipe\b|"
     r"broken pipe|socket hang ?up|disconnected|incomplete ?read|truncated|"
@@ -202,7 +201,7 @@ def begins_as_error(text: str) -> bool:
 
 
 _LONGEST_NAME = 160
-_EXCEPTION = expression(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
+_EXCEPTION = re.compile(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
 _STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
 _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
 """A status alone; one of a single word ("Locked", "Gone") may be what was looked up."""
@@ -272,7 +271,7 @@ _ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fau
 _SUCCESS = ("success", "ok", "Success")
 _ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
 _MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
-_ERROR_CODE = expression(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
+_ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
 def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
@@ -298,7 +297,7 @@ _OF_ERRORS = frozenset(
 """What an object holds that tells of nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
 _PLACES = ("url", "endpoint", "host", "site", "path", "service")
-_WENT_WRONG = expression(
+_WENT_WRONG = re.compile(
     r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
     r"bad request|"
     r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",

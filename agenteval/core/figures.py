@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import isclose
 
-from agenteval.core.expressions import expression
-
 _DIGITS = 3
 _MOST_DIGITS = 16
-_NUMBER = expression(r"\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def figure(value: float, bound: float | str | None = None) -> str:

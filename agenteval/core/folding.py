@@ -35,8 +35,6 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 
-from agenteval.core.expressions import expression
-
 
 class Stars(StrEnum):
     """What a star is that no backslash stands before."""
@@ -91,7 +89,7 @@ def _unadorned(text: str) -> str:
 
 
 # Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
-_UNSEEN = expression(
+_UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
@@ -143,15 +141,15 @@ _TYPED = str.maketrans(
     | dict.fromkeys("\u1680\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f\u3000", BLANK)
     | dict.fromkeys("\u2007\u2009\u202f", FIRM_BLANK)
 )
-_FOREIGN_DIGIT = expression(r"(?![0-9])\d")
-_ESCAPING = expression(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
-_ESCAPED_MARK = expression(r"(?<!\\)((?:\\\\)*)\\([*~`])")
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
+_ESCAPING = re.compile(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
+_ESCAPED_MARK = re.compile(r"(?<!\\)((?:\\\\)*)\\([*~`])")
 _STAR = "\u2217"  # asterisk operator; tilde operator, reversed prime
 _LOOKALIKES = str.maketrans({"*": _STAR, "~": "\u223c", "`": "\u2035"})
 NEVER_SOUGHT = "\u223c\u2035"  # of a text they may have been dropped as marks: alone they are no needle
-_MARKS = expression("[*_`~]+")
-_PARTS_NUMBERS = expression(r"\*|~+")
-_BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
+_MARKS = re.compile("[*_`~]+")
+_PARTS_NUMBERS = re.compile(r"\*|~+")
+_BRACED = re.compile(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
 
 
 def _without_marks(text: str) -> str:
@@ -195,7 +193,7 @@ def _without_emphasis(text: str) -> str:
     )
 
 
-_STARS_OR_PARAGRAPH = expression(r"\*+|\n[^\S\n]*\n")
+_STARS_OR_PARAGRAPH = re.compile(r"\*+|\n[^\S\n]*\n")
 
 
 # ── where in the text as it was written ──────────────────────────────────────────────────────────
@@ -265,7 +263,7 @@ def _bare(char: str) -> Iterator[str]:
 _BARE = _Bare()
 
 
-_MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")
+_MAY_COMBINE = re.compile(r"[^\w\s\x00-\x7f]{9,}")
 
 
 def _in_order(text: str) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
-
-from agenteval.core.expressions import expression
 
 _encoder = json.JSONEncoder(ensure_ascii=False, default=str)
 
@@ -109,4 +108,4 @@ def _of_python(text: str) -> Any:
 
 _LONGEST_OF_PYTHON = 20_000
 # Python warns of these.
-_ODD_ESCAPE = expression(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")
+_ODD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, NoReturn, TypeAlias
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.expressions import expression
 
 Matches: TypeAlias = Callable[[Sequence[str]], bool]
 """Whether the expression holds of a thing that has these names."""
 
-_TOKEN = expression(r"\s*([()]|[^\s()]+)")
+_TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
 _REMEDY = "write words, and, or, not and parentheses: -k 'refund and not (slow or draft)'"
 

@@ -15,7 +15,6 @@ from random import Random
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.core.folding import fold, letters_of
 from agenteval.core.needles import places
 from agenteval.core.speech import spoken
@@ -103,7 +102,7 @@ def _origins(text: str, depth: int) -> Sequence[int]:
     return origins
 
 
-_ESCAPE = expression(
+_ESCAPE = re.compile(
     r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4})'
 )
 

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.core.folding import (
     BLANK,
     FIRM_BLANK,
@@ -94,30 +93,30 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
 
 
 _ESCAPED = "\\*"
-_ELLIPSIS = expression(r"\[(?:…|\.{3,})\]|…|\.{3,}")
+_ELLIPSIS = re.compile(r"\[(?:…|\.{3,})\]|…|\.{3,}")
 
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────
 
 _START = r"(?<![0-9])(?<![0-9][,.'])"
-_GROUPS = expression(
+_GROUPS = re.compile(
     rf"{_START}(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[,.'])[0-9]{{3}}(?:(?P=by)[0-9]{{3}})*"
     r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"  # lakhs: 1,00,000
     r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.']?[0-9])"
 )
 _FIRM_GROUPS, _BLANK_GROUPS = (
-    expression(
+    re.compile(
         rf"{_START}(?<![0-9]{blank})(?P<whole>[1-9][0-9]{{0,2}}(?P<by>{blank})[0-9]{{3}}"
         rf"(?:{blank}[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?!{blank}?[0-9])"
     )
     for blank in (FIRM_BLANK, BLANK)
 )
-_NUMBER = expression(
+_NUMBER = re.compile(
     r"(?P<sign>(?<![\w)\]}%°.\-])-[$€£¥]?(?=\.?[0-9]))?"
     r"(?:(?P<one>(?<![\w.,])[0-9]++(?:\.[0-9]++)?e[+-]?[0-9]++(?!\w)|(?<![\w.])\.[0-9]++)"
     r"|(?P<chain>[0-9]++(?:[.,][0-9]++)*))"
 )
-_RUN = expression("[0-9]+")
+_RUN = re.compile("[0-9]+")
 _NO_END, _POINT, _SIGN = 1, 2, 3
 
 
@@ -206,7 +205,7 @@ def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
         start += len(piece) + 1
 
 
-_DATE = expression(r"(?:0?[1-9]|[12][0-9]|3[01])\.(?:0?[1-9]|1[0-2])\.[0-9]{4}")
+_DATE = re.compile(r"(?:0?[1-9]|[12][0-9]|3[01])\.(?:0?[1-9]|1[0-2])\.[0-9]{4}")
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +221,7 @@ class _Needle(NamedTuple):
     is_lax: bool = False
 
 
-_OPENS, _CLOSES = expression(r"\*(?!\*)"), expression(r"(?<![\\*])\*")
+_OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
 
 
 def _needle(written: str) -> _Needle:
@@ -278,8 +277,8 @@ def _may_end(end: int, wanted: str, reading: _Reading, *, is_lax: bool) -> bool:
     return is_lax or not _is_in_word(text, end)
 
 
-_SIGNED = expression(r"-[$€£¥]?\.?[0-9]")
-_LETTERS = expression(
+_SIGNED = re.compile(r"-[$€£¥]?\.?[0-9]")
+_LETTERS = re.compile(
     "[a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u0300-\u036f\u0370-\u0373\u0376-\u037d\u037f\u0386"
     "\u0388-\u0481\u0483-\u052f\u1c80-\u1c8f\u1d00-\u1dbf\u1e00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb"
     "\u1fe0-\u1fec\u1ff2-\u1ffc\u2c60-\u2c7f\u2de0-\u2dff\ua640-\ua69f\ua722-\ua787\ua78b-\ua7ff"

@@ -1,28 +1,21 @@
 """Searching with expressions of the author's in texts that anybody wrote.
 
-Some expressions take for ever on some texts: ``(a+)+$`` on forty letters and another, ``a.*b.*c`` on a long
-answer. Python searches with its lock held, so that no deadline would end it, nor would any other sample go
-on. So there is one rule for every expression and every length: a search that is sure to end soon (``steps``)
-is made here, and any other in a process of its own, which may use ``LIMIT_S`` of processor time: how busy
-the machine is decides nothing.
+Some expressions take for ever on some texts: ``(a|aa)+$`` on forty letters and another, ``a.*b.*c`` on a long
+answer. ``re`` cannot be bounded, so the ``regex`` package searches, for ``LIMIT_S`` of processor time: how
+busy the machine is decides nothing. It reads some of Python's syntax in another way and has another word
+character (``²`` is none), so Python reads the expression, and what it read is written for ``regex``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
-from threading import Lock, Timer
-from typing import Any, NamedTuple, TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 from agenteval.core.folding import nfc
 
@@ -30,9 +23,11 @@ T = TypeVar("T")
 _IS_HURRIED: ContextVar[bool] = ContextVar("agenteval_hurried", default=False)
 
 LIMIT_S = 1.0
-"""Of processor time; where that cannot be bounded, of the clock."""
-_PATIENCE = 60
-"""How many times longer a search may wait for its processor time."""
+"""Of processor time; where that cannot be measured, of the clock."""
+_SHORT_S = 0.02
+"""For as long others may wait."""
+_TURN = Lock()
+"""One long search at a time: processor time is that of the process."""
 
 
 class EndlessSearchError(Exception):
@@ -46,21 +41,170 @@ class EndlessSearchError(Exception):
 def is_in(pattern: str, text: str, flags: int = 0) -> bool:
     """Whether the expression is found in the text, both composed (NFC). Raises ``EndlessSearchError``."""
     pattern, text = nfc(pattern), nfc(text)
-    if steps(pattern, len(text)) <= _FEW_STEPS:
-        return re.search(pattern, text, flags) is not None
-    if _IS_HURRIED.get():
-        raise _MayTakeLongError
-    return _searched(pattern, text, int(flags))
+    try:
+        search = _compiled(pattern, int(flags)).search
+    except (OverflowError, RecursionError):
+        raise EndlessSearchError(pattern) from None
+    try:
+        return search(text, timeout=min(_SHORT_S, LIMIT_S)) is not None
+    except TimeoutError:
+        if _IS_HURRIED.get():
+            raise _MayTakeLongError from None
+    try:
+        with _TURN:
+            return search(text, timeout=LIMIT_S, concurrent=True) is not None
+    except TimeoutError:
+        raise EndlessSearchError(pattern) from None
+
+
+async def without_waiting(function: Callable[..., T], *args: Any) -> T:
+    """What ``function`` returns; in a thread if a search in it takes long, so that nobody else waits."""
+    token = _IS_HURRIED.set(True)
+    try:
+        return function(*args)
+    except _MayTakeLongError:
+        pass
+    finally:
+        _IS_HURRIED.reset(token)
+    return await asyncio.to_thread(function, *args)
+
+
+class _MayTakeLongError(Exception):
+    """What is searched takes long, and who asks cannot wait."""
+
+
+# ── from Python's syntax to that of regex ────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str, flags: int) -> Any:
+    """Raises ``re.error``, ``OverflowError`` and ``RecursionError``, as Python does."""
+    import regex
+
+    parsed = _parsed(pattern, flags)
+    flags = parsed.state.flags
+    classes, only = (_ASCII, regex.ASCII) if flags & re.ASCII else (_UNICODE, 0)
+    return regex.compile(_written(parsed, classes), flags & sum(_FLAGS.values()) | only)
+
+
+def _parsed(pattern: str, flags: int = 0) -> Any:
+    """What Python reads, if it can be searched."""
+    re.compile(pattern, flags)
+    parsed = import_module("re._parser").parse(pattern, flags)
+    if _unrolled(parsed) > _MOST_PARTS:
+        raise OverflowError("it repeats too much; write smaller numbers")
+    return parsed
+
+
+_MOST_PARTS = 100_000
+
+
+def _unrolled(parsed: Any) -> int:
+    """Of how many parts an expression is when ``regex`` has written out what is repeated at least: it takes
+    300 bytes for each, so that ``a{9999999}`` would need gigabytes."""
+    return sum(
+        max(operand[0] if str(kind) in _REPEATS else 1, 1)
+        * max(sum(map(_unrolled, _inner(operand, type(parsed)))), 1)
+        for kind, operand in parsed
+    )
+
+
+_UNICODE = {"DIGIT": r"\d", "SPACE": r"\s\x1c-\x1f", "WORD": r"\p{L}\p{N}_"}
+_ASCII = {"DIGIT": "0-9", "SPACE": r"\x09-\x0d\x20", "WORD": "a-zA-Z0-9_"}
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+_REPEATS = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}
+_GROUPS = {"ASSERT": "=", "ASSERT_NOT": "!", "ATOMIC_GROUP": ">"}
+_PLACES = {"BEGINNING": "^", "BEGINNING_STRING": r"\A", "END": "$", "END_STRING": r"\Z"}
+_Classes = Mapping[str, str]
+"""What Python's classes of letters hold, as the inside of a set."""
+
+
+def _written(parsed: Iterable[Any], classes: _Classes) -> str:
+    """An expression that Python has parsed, so that ``regex`` finds the same."""
+    return "".join(_part(str(kind), operand, classes) for kind, operand in parsed)
+
+
+def _part(kind: str, operand: Any, classes: _Classes) -> str:
+    match kind:
+        case "LITERAL":
+            return _letter(operand)
+        case "NOT_LITERAL":
+            return f"[^{_letter(operand)}]"
+        case "ANY":
+            return "."
+        case "IN":
+            return _set([(str(each), what) for each, what in operand], classes)
+        case "AT":
+            return _place(str(operand).removeprefix("AT_"), classes["WORD"])
+        case "BRANCH":
+            return f"(?:{'|'.join(_written(branch, classes) for branch in operand[1])})"
+        case "ASSERT" | "ASSERT_NOT":
+            behind = "<" if operand[0] < 0 else ""
+            return f"(?{behind}{_GROUPS[kind]}{_written(operand[1], classes)})"
+        case "ATOMIC_GROUP":
+            return f"(?{_GROUPS[kind]}{_written(operand, classes)})"
+        case "SUBPATTERN":
+            return _group(operand, classes)
+        case "GROUPREF":
+            return rf"(?:\{operand})"
+        case "GROUPREF_EXISTS":
+            group, present, absent = operand
+            return f"(?({group}){_written(present, classes)}|{_written(absent or (), classes)})"
+    least, most, repeated = operand
+    up_to = "" if most == import_module("re._constants").MAXREPEAT else most
+    return f"(?:{_written(repeated, classes)}){{{least},{up_to}}}{_REPEATS[kind]}"
+
+
+def _letter(code: int) -> str:
+    return rf"\U{code:08x}"
+
+
+def _group(operand: tuple[int | None, int, int, Any], classes: _Classes) -> str:
+    number, on, off, parsed = operand
+    if (on | off) & (re.ASCII | re.UNICODE):
+        classes = _ASCII if on & re.ASCII else _UNICODE
+    switched_on, switched_off = ("".join(f for f, bit in _FLAGS.items() if bit & bits) for bits in (on, off))
+    inner = f"(?{switched_on}{'-' * bool(switched_off)}{switched_off}:{_written(parsed, classes)})"
+    return inner if number is None else f"({inner})"
+
+
+def _place(name: str, word: str) -> str:
+    inside, outside = rf"(?<=[{word}])(?=[{word}])", rf"(?<![{word}])(?![{word}])"
+    if name == "BOUNDARY":
+        return rf"(?!{inside}|{outside})"
+    return rf"(?:{inside}|{outside})" if name == "NON_BOUNDARY" else _PLACES[name]
+
+
+def _set(items: list[tuple[str, Any]], classes: _Classes) -> str:
+    """A set, of which what is not of a class is a set of its own: ``[a\\W]``."""
+    inside, others = "", []
+    for kind, what in items:
+        if kind == "LITERAL":
+            inside += _letter(what)
+        elif kind == "RANGE":
+            inside += f"{_letter(what[0])}-{_letter(what[1])}"
+        elif kind == "CATEGORY" and (name := str(what).removeprefix("CATEGORY_")) in classes:
+            inside += classes[name]
+        elif kind == "CATEGORY":
+            others.append(f"[^{classes[name.removeprefix('NOT_')]}]")
+    is_negated = items[0][0] == "NEGATE"
+    if not others:
+        return f"[{'^' * is_negated}{inside}]"
+    either = "|".join([*others, f"[{inside}]"] if inside else others)
+    return f"(?:(?!{either})(?s:.))" if is_negated else f"(?:{either})"
+
+
+# ── expressions that check nothing ───────────────────────────────────────────────────────────────
 
 
 def misuse(pattern: str) -> str:
     """What is wrong with an expression that an author wrote, as the rest of a sentence about it, and a remedy
     behind a semicolon; empty if nothing is."""
     try:
-        re.compile(pattern)
+        parsed = _parsed(nfc(pattern))
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
-    if _is_in_everything(pattern):
+    if _is_in_everything(parsed):
         return f"/{pattern}/ matches every text, so it checks nothing; write what must be there"
     return ""
 
@@ -68,14 +212,9 @@ def misuse(pattern: str) -> str:
 def misuse_for_answers(pattern: str) -> str:
     """``misuse`` of what is searched in answers: an empty one fails anyway, so asking for a letter, whichever
     it is, checks nothing either."""
-    if told := misuse(pattern):
-        return told
-    try:
-        checks_nothing = _takes_any(import_module("re._parser").parse(pattern))
-    except Exception:  # an inner module of Python's, which may change
-        return ""
-    remedy = "write what must be there"
-    return f"/{pattern}/ matches every answer, so it checks nothing; {remedy}" if checks_nothing else ""
+    if (wrong := misuse(pattern)) or not _takes_any(_parsed(pattern)):
+        return wrong
+    return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
 
 
 def _takes_any(parsed: Any) -> bool:
@@ -100,13 +239,9 @@ _ALL_KINDS = (
 )
 
 
-def _is_in_everything(pattern: str) -> bool:
+def _is_in_everything(parsed: Any) -> bool:
     """Whether it is found at the beginning of every text, or at the end of each: it asks for no letter."""
-    try:
-        parsed = import_module("re._parser").parse(pattern)
-        return any(_asks_nothing(parsed, at) for at in ("AT_BEGINNING", "AT_END"))
-    except Exception:  # an inner module of Python's, which may change
-        return re.search(pattern, "") is not None
+    return any(_asks_nothing(parsed, at) for at in ("AT_BEGINNING", "AT_END"))
 
 
 def _asks_nothing(parsed: Any, at: str) -> bool:
@@ -129,143 +264,9 @@ def _holds(kind: str, operand: Any, parsed: type, at: str) -> bool:
     return kind in ("SUBPATTERN", "ATOMIC_GROUP", "ASSERT") and all(inner)
 
 
-async def without_waiting(function: Callable[..., T], *args: Any) -> T:
-    """What ``function`` returns; in a thread if it has to wait for a search, so that nobody else does."""
-    token = _IS_HURRIED.set(True)
-    try:
-        return function(*args)
-    except _MayTakeLongError:
-        pass
-    finally:
-        _IS_HURRIED.reset(token)
-    return await asyncio.to_thread(function, *args)
-
-
-class _MayTakeLongError(Exception):
-    """What is searched may take long, and who asks cannot wait."""
-
-
-def steps(pattern: str, length: int) -> float:
-    """More steps than this a search takes in no text of that length: those of each place to begin at. Python
-    goes on from there in every way that there is, so repetitions one after the other multiply, and one within
-    another is a power."""
-    return (length + 1) * _attempt(pattern, length.bit_length())
-
-
-@lru_cache(maxsize=4096)
-def _attempt(pattern: str, bits: int) -> float:
-    """By the order of magnitude of the text's length, so that the next text of its kind is known."""
-    try:
-        return _cost(import_module("re._parser").parse(pattern), 1 << bits).steps
-    except Exception:  # an inner module of Python's, which may change: better slow than stuck
-        return math.inf
-
-
-class _Cost(NamedTuple):
-    """Of finding a part of an expression at one place: in how many ways it may be, and in how many steps all
-    of them have been tried."""
-
-    ways: float
-    steps: float
-
-
-def _cost(parsed: Any, length: int) -> _Cost:
-    ways, steps = 1.0, 0.0
-    for op, operand in parsed:
-        inner = [_cost(part, length) for part in _inner(operand, type(parsed))]
-        part = _cost_of(str(op), operand, inner, length)
-        ways, steps = ways * part.ways, steps + ways * part.steps
-    return _Cost(ways, steps)
-
-
-def _cost_of(kind: str, operand: Any, inner: list[_Cost], length: int) -> _Cost:
-    tried = sum(part.steps for part in inner)
-    if kind.endswith("REPEAT"):
-        least, most = min(operand[0], length), min(operand[1], length)
-        once = max(inner[0].ways, 1)
-        ways = most - least + 1.0 if once == 1 else _power(once, most)
-        steps = max(tried, 1) * most * (1 if once == 1 else ways)
-        return _Cost(1 if kind.startswith("POSSESSIVE") else ways, steps)
-    if kind.startswith("GROUPREF"):
-        return _Cost(max(len(inner), 1), length + tried)
-    if kind.startswith(("ASSERT", "ATOMIC")):
-        return _Cost(1, 1 + tried)
-    if kind == "BRANCH":
-        return _Cost(sum(part.ways for part in inner), 1 + tried)
-    return _Cost(math.prod(part.ways for part in inner), 1 + tried)
-
-
-def _power(base: float, exponent: float) -> float:
-    return base**exponent if exponent * math.log2(base) < _MOST_BITS else math.inf
-
-
-_MOST_BITS = 64
-_FEW_STEPS = 1 << 24
-"""Some tenths of a second."""
-
-
 def _inner(operand: Any, kind: type) -> list[Any]:
     """The expressions within the operand of a parsed one."""
     if isinstance(operand, kind):
         return [operand]
     parts = operand if isinstance(operand, tuple | list) else ()
     return [found for part in parts for found in _inner(part, kind)]
-
-
-_SEARCHES = """
-import json, re, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-bound = getattr(signal, "setitimer", lambda *_: None)
-print("ready", flush=True)
-for line in sys.stdin:
-    seconds, *search = json.loads(line)
-    bound(getattr(signal, "ITIMER_VIRTUAL", 0), seconds)  # its signal ends this process
-    print(re.search(*search) is not None, flush=True)
-    bound(getattr(signal, "ITIMER_VIRTUAL", 0), 0)
-"""
-_IS_BOUND = hasattr(signal, "setitimer")
-_TURN = Lock()
-
-
-def _searched(pattern: str, text: str, flags: int) -> bool:
-    with _TURN:
-        try:
-            process = _process(os.getpid())
-        except OSError:  # no process can be had
-            return re.search(pattern, text, flags) is not None
-        timer = Timer(LIMIT_S * (_PATIENCE if _IS_BOUND else 1), _end, [process])
-        timer.start()
-        answer = _asked(process, json.dumps([LIMIT_S, pattern, text, flags]))
-        timer.cancel()
-        timer.join()  # so that it ends no later search
-        if not answer:
-            _end(process)
-    if not answer:
-        raise EndlessSearchError(pattern)
-    return answer == "True"
-
-
-def _end(process: Any) -> None:
-    _process.cache_clear()
-    process.kill()
-    process.wait()
-
-
-def _asked(process: Any, question: str) -> str:
-    try:
-        process.stdin.write(f"{question}\n")
-        process.stdin.flush()
-        return str(process.stdout.readline()).strip()
-    except OSError:
-        return ""
-
-
-@lru_cache(maxsize=1)
-def _process(_of: int) -> Any:
-    """The process that searches for this one; it ends with it."""
-    command = [sys.executable, "-I", "-S", "-c", _SEARCHES]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
-    assert process.stdout
-    process.stdout.readline()
-    return process

@@ -13,25 +13,24 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from agenteval.core.errors import REMEDY, split_remedy
-from agenteval.core.expressions import expression
 
 _WIDTH_SPACE = "\u200b"
 """Put into what a renderer would link. Invisible, and no autolinker reads across it."""
 
-_SEQUENCES = expression(
+_SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor, erase
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
     r"|\x1b[ -/]++[0-~]"  # character sets and the like
 )
 # An ESC that starts none of these (a cut or unknown sequence) goes alone: its text must stay in sight.
-_CONTROLS = expression(
+_CONTROLS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads other than it is
     "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible, so a place to hide; ZWJ and ZWNJ are writing
 )
-_LINE_ENDS = expression("\r\n?|[\u2028\u2029]")
-_SURROGATES = expression("[\ud800-\udfff]")
-_NOT_XML = expression("[\ufffe\uffff]")
+_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
@@ -50,8 +49,8 @@ def without_escapes(text: str) -> str:
     return _SEQUENCES.sub("", text)
 
 
-_COLOR = expression(r"(\x1b\[[0-9;]*m)")
-_OBEYED = expression(
+_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
+_OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
 )
@@ -69,7 +68,7 @@ def harmless(text: str, *, colors: bool = False) -> str:
     return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
 
 
-_OBEYED_IN_JSON = expression(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
+_OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
 
 
 def escaped_in_json(text: str) -> str:
@@ -77,14 +76,14 @@ def escaped_in_json(text: str) -> str:
     return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
-_UNSEEN = expression(
+_UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 """Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
 either."""
-_PERHAPS_UNSEEN = expression(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
+_PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
 """One of these is in whatever is not seen: a single search in the place of three."""
 
 
@@ -164,9 +163,9 @@ def github_property(text: str) -> str:
 
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_SPECIAL = expression(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is not an emphasis
-_LEADING = expression(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
-_LINKED = expression(
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is not an emphasis
+_LEADING = re.compile(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
+_LINKED = re.compile(
     r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
 )
 

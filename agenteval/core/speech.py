@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agenteval.core.expressions import expression
+import re
+
 from agenteval.core.trajectory import Turn
 
-_MARK = expression(r"<(/?)think>")
+_MARK = re.compile(r"<(/?)think>")
 
 
 def thought_ends(text: str) -> int:

@@ -3,12 +3,12 @@ or of its framework, else a plain name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.core.scenario import Tool
 
 
@@ -97,8 +97,8 @@ def effect_of_name(name: str) -> ToolEffect:
     return ToolEffect.WRITES if is_plain else ToolEffect.UNKNOWN
 
 
-_NAMESPACE = expression(r"__|[./:]")
-_BETWEEN_WORDS = expression(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+")
+_NAMESPACE = re.compile(r"__|[./:]")
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+")
 
 
 @lru_cache(maxsize=4096)

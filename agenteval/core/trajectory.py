@@ -6,6 +6,7 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sized
 from enum import StrEnum
 from itertools import groupby
@@ -13,7 +14,6 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from agenteval.core.expressions import expression
 from agenteval.core.value import Value
 
 Message: TypeAlias = dict[str, Any]
@@ -272,7 +272,7 @@ class StopReason(StrEnum):
     """A record that could not be read as a conversation."""
 
 
-_NAMED = expression(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
+_NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
 """The class of an exception, or the status of a response, in a sentence about it."""
 
 

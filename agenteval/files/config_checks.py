@@ -3,6 +3,7 @@ reached, names that exist. They look at what was written, so that they run besid
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -11,7 +12,6 @@ from pydantic import BaseModel
 
 from agenteval.core.config import parse_reporter
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.expressions import expression
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
@@ -20,7 +20,7 @@ from agenteval.files.agent_checks import Adapters, agent_problems
 from agenteval.files.validation import Loc, part_problems, strict_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
-_VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Found: TypeAlias = Iterator[Problem]
 

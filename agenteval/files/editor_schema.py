@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,6 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from agenteval.core.expressions import expression
 from agenteval.files.yaml_scalars import canonical_text
 
 Schema: TypeAlias = dict[str, Any]
@@ -34,7 +34,7 @@ _TRUTH = "^(" + "|".join(
 """Texts that pydantic takes for a number or a truth value. JavaScript's expressions have no ``(?i)``."""
 
 
-_UPPER = expression("([A-Z])")
+_UPPER = re.compile("([A-Z])")
 
 
 def ref(name: str) -> Schema:

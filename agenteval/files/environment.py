@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.files.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
 from agenteval.files.yaml_scalars import plain_value
 from agenteval.files.yaml_source import Mark, parse
@@ -26,15 +25,15 @@ _VARIABLES = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
 """Those that a mapping can be written in, as ``{min: 3, max: 20}``."""
 
-_REFERENCE = expression(
+_REFERENCE = re.compile(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
-_SECRET_NAME = expression(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
 """Where a variable's value is kept out of all that is written, whatever the variable's name is."""
 
-_URL_USER = expression(r"(?<=//)[^/@\s]+(?=@)")
-_URL_QUERY = expression(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
+_URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
+_URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
 
 
 class Expanded(str):
@@ -48,7 +47,7 @@ class Expanded(str):
 
 TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
 """Names in an agent's ``request`` that are no variables: each request fills them."""
-TEMPLATE_NAME = expression(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
 """Names in the ``run`` of a text program that are no variables: each turn fills them."""
 _TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.core.score import Needs, Severity
 from agenteval.files.plain_files import read_text
 from agenteval.files.yaml_source import Mark, parse
@@ -32,7 +31,7 @@ def _shipped_folder() -> Traversable:
     return packed if packed.is_dir() else Path(__file__).parents[2] / "prompts"
 
 
-_ORDER = expression(r"^order: (\d+)$", re.MULTILINE)
+_ORDER = re.compile(r"^order: (\d+)$", re.MULTILINE)
 
 
 def _built_in_metrics() -> tuple[str, ...]:
@@ -75,7 +74,7 @@ NOT_ENOUGH = "not enough to judge"
 """What a judge says instead of a label when it cannot tell."""
 
 
-_REFERENCE = expression(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
+_REFERENCE = re.compile(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
 
 
 def render(template: str, values: Mapping[str, str], *, source: str = "") -> str:
@@ -121,7 +120,7 @@ def content_hash(*texts: str) -> str:
     return digest.hexdigest()
 
 
-_SURROGATES = expression("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def fence(text: str) -> str:
@@ -310,8 +309,8 @@ _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
 """What tables say of a metric and a judge is not told: no part of the hash."""
 _SHIPPED_KEYS = ("references", "outcomes", "answer", *_TABLE_KEYS)
-_TABLE_LINES = expression(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
-METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
+_TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
+METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
 

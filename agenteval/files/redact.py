@@ -22,7 +22,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, TurnFinished
-from agenteval.core.expressions import expression
 from agenteval.core.marked_secrets import replaced, replaced_across
 from agenteval.core.protocols import Emit
 from agenteval.core.providers import PROVIDERS
@@ -33,7 +32,7 @@ from agenteval.files.journal import from_json, to_json
 MASK = "***"
 SHORTEST_SECRET = 6
 """A shorter text is too common to be blotted out wherever it stands."""
-SECRET_HEADER = expression(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
+SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
 """In the name of a header: its value is a secret."""
 KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name in provider.keys)
 """Where the keys of providers are, whichever of them a configuration names."""
@@ -145,7 +144,7 @@ def _least(forms: Iterable[str]) -> tuple[str, ...]:
 
 _Place = tuple[int, int, str]
 """Where something begins and ends in a text as it is seen, and what comes there instead."""
-_CUT = expression(r"(?:…|\.{3}|\\u2026)+")
+_CUT = re.compile(r"(?:…|\.{3}|\\u2026)+")
 """Where a text was shortened."""
 
 
@@ -262,7 +261,7 @@ def _words_of_events() -> tuple[frozenset[str], frozenset[str]]:
     return words_of(TypeAdapter(Event).json_schema(mode="serialization"))
 
 
-_ESCAPED = expression(r"\\(?:u00|[bf])")
+_ESCAPED = re.compile(r"\\(?:u00|[bf])")
 """Signs that nobody sees, as they stand in JSON."""
 
 
@@ -371,8 +370,8 @@ def _others(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
     yield replacer({form: _DIGIT.sub("0", _LETTER.sub("x", form)) for form in forms})
 
 
-_NUMBER = expression(r"\d+(?:\.\d+)?")
-_DIGIT, _LETTER = expression(r"\d"), expression(r"[^\W\d_]")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
 def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
@@ -442,7 +441,7 @@ def _is_written(secret: str) -> bool:
     return any(secret in text or escaped in text for text in _known.written)
 
 
-_NAMED_SECRET = expression(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
+_NAMED_SECRET = re.compile(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
 _SHORTEST_NAMED = 12
 """A shorter value, or one without letters or digits, may be any word: ``SORT_KEY=created``."""
 
@@ -485,7 +484,7 @@ def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
     return text if masked == value else json.dumps(masked, ensure_ascii=False, indent=2)
 
 
-_IN_XML = expression(r'(?<==")[^"<]*+|(?<=>)[^<]++')
+_IN_XML = re.compile(r'(?<==")[^"<]*+|(?<=>)[^<]++')
 """The values of attributes, and text between tags."""
 
 

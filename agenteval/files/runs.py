@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
-from agenteval.core.expressions import expression
 from agenteval.files import journal
 from agenteval.files.plain_files import open_file
 from agenteval.files.redact import know_marked, know_written
 
 JOURNAL = "events.jsonl"
-_STARTED_AT = expression(rb'"started_at":"([^"]+)"')
-_COMMIT = expression(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
+_STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
+_COMMIT = re.compile(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
 _MOST_NAMED = 5
 
 

@@ -3,11 +3,11 @@ its place."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from agenteval.core.errors import Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import Tool
@@ -16,7 +16,7 @@ from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark
 
 # As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
-_REFERENCE = expression(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 
 Found: TypeAlias = Iterator[Problem]
 

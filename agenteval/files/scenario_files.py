@@ -10,14 +10,13 @@ from itertools import takewhile
 from pathlib import Path, PurePath
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.files.plain_files import read_file
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "site-packages"))
-_MAGIC = expression(r"[*?\[]")
-_TOP_LEVEL_KEY = expression(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
+_MAGIC = re.compile(r"[*?\[]")
+_TOP_LEVEL_KEY = re.compile(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
 
 
 def shown_path(path: Path, cwd: Path) -> str:

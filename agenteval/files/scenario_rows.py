@@ -15,7 +15,6 @@ from math import isfinite, prod
 from typing import Any, NamedTuple, TypeAlias, get_origin
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.core.json_text import text_of
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
@@ -28,7 +27,7 @@ ROW_KEYS = ("rows", "matrix", "types")
 MOST = 100_000
 """Scenarios of one entry: more is a slip in a matrix."""
 
-_REFERENCE = expression(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
+_REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
 _LOOKED_FOR = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
 """Keys below which a text with nothing in the place of a value would mean something else."""

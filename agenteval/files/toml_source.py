@@ -13,14 +13,13 @@ from datetime import date, datetime, time
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.expressions import expression
 from agenteval.files.yaml_source import MAX_BYTES, MAX_DEPTH, Document, Mark
 
 SECTION = ("tool", "agenteval")
-_HEADER = expression(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = expression(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_PART = expression(r"""[\w-]+|"[^"]*"|'[^']*'""")
-_AT = expression(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
+_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 def parse_toml(data: bytes, path: str) -> Document | None:

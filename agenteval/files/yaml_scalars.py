@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
-
-from agenteval.core.expressions import expression
 
 MAX_DIGITS = 1_000
 """Of an integer. Far beyond what JSON readers keep, and below the length that Python refuses."""
@@ -22,11 +21,11 @@ _WORDS: dict[str, Any] = {
 }
 _LONGEST_WORD = max(map(len, _WORDS))
 _NUMBER_STARTS = frozenset("0123456789+-.")
-_DECIMAL = expression(r"[-+]?[0-9]+")
-_OCTAL = expression(r"0o[0-7]+")
-_HEX = expression(r"0x[0-9a-fA-F]+")
-_FLOAT = expression(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_INFINITY = expression(r"[-+]?\.(inf|Inf|INF)")
+_DECIMAL = re.compile(r"[-+]?[0-9]+")
+_OCTAL = re.compile(r"0o[0-7]+")
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITY = re.compile(r"[-+]?\.(inf|Inf|INF)")
 _NAN = frozenset((".nan", ".NaN", ".NAN"))
 
 

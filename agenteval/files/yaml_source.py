@@ -7,6 +7,7 @@ types of the YAML 1.2 core schema: ``no`` and ``12:30`` are texts, ``010`` is te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
@@ -14,7 +15,6 @@ from typing import Any, NoReturn, TypeAlias
 import yaml
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.expressions import expression
 from agenteval.files.yaml_scalars import STANDARD_TAGS, canonical_text, plain_value, tagged_value
 from agenteval.files.yaml_syntax import explain
 
@@ -25,7 +25,7 @@ MAX_ALIASED = 1_000_000
 MAX_PROBLEMS = 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NOT_PRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_PRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MERGE = "tag:yaml.org,2002:merge"
 
 Children: TypeAlias = "dict[str, Mark] | list[Mark] | None"

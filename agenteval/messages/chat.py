@@ -7,6 +7,7 @@ were given (missing and reused ones too) and results are paired with calls by po
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -17,7 +18,6 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from agenteval.core.errors import AgentError
-from agenteval.core.expressions import expression
 from agenteval.core.json_text import STRICT, KeyTwiceError
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
 from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
@@ -80,7 +80,7 @@ def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
     return list(ids)
 
 
-_HALF = expression("[\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def whole(text: str) -> str:
@@ -258,7 +258,7 @@ def _has_each_once(node: Any) -> bool:
     return len(set(keys)) == len(keys)
 
 
-_HALF_ESCAPED = expression(
+_HALF_ESCAPED = re.compile(
     r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )

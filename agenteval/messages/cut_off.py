@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.messages.json_fields import read_json
 
-_MESSAGES = expression(
+_MESSAGES = re.compile(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'
     r'choices|candidates|generations|lc)"\s*:|[\s\S]*"(?:role|tool_calls|function_call|functionCall)"\s*:)'
 )

@@ -6,34 +6,41 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.messages.calls import PLACES
 from agenteval.messages.json_fields import object_at, word
 from agenteval.messages.texts import is_silent
 
 CONTENTS = ("content", "parts", "text")
 """Where a message may have what it says; the first that holds something counts."""
-_SAID = expression(
+_SAID = re.compile(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|contents?|messages?|display|segments|chunks|blocks|items",
     re.IGNORECASE,
 )
 """What is in the name of a key beside an empty content if an answer stands there."""
-_ABOUT = expression(
-    r"(?:^|_)(?:id|ids|uuid|guid|key|role|type|kind|name|title|model|engine|provider|vendor|version|object|reason"
-    r"|status|state|error|errors|code|timestamp|date|time|datetime|at|on|created|updated|usage|tokens?|cost|price"
-    r"|latency|duration|ms|seconds|count|size|length|index|order|turn|step|level|format|mode|lang|language|locale|voice|url|uri|path|hash"
-    r"|fingerprint|signature|metadata|meta|extra|kwargs|config|settings|options|tags?|labels?|flags?|rating|score"
-    r"|feedback|comments?|notes?|annotations?|citations?|sources?|references?|channel|recipient|user|author|sender"
-    r"|speaker|from|to|agent|avatar|icon|intent|sentiment|emotion|category|topic|tier|logprobs|schema|by|agents?"
-    r"|refusal|audio|prompt|system|input|context|original|request|query|question|previous|analysis|rationale"
-    r"|thoughts?|plan|scratchpad|chain_of_thought|cot|debug|logs?|encrypted_content)$"
-    r"|^(?:error|status|user|prompt|system|input|context|original|request|query|question|previous|reason|think"
-    r"|thought|stop|finish|scratch|raw_prompt|tool|function)(?:_|$)",
-    re.IGNORECASE,
-)
+_ABOUT_AT_THE_END = frozenset((
+    "id", "ids", "uuid", "guid", "key", "role", "type", "kind", "name", "title", "model", "engine",
+    "provider", "vendor", "version", "object", "reason", "status", "state", "error", "errors", "code",
+    "timestamp", "date", "time", "datetime", "at", "on", "created", "updated", "usage", "token", "tokens",
+    "cost", "price", "latency", "duration", "ms", "seconds", "count", "size", "length", "index", "order",
+    "turn", "step", "level", "format", "mode", "lang", "language", "locale", "voice", "url", "uri",
+    "path", "hash", "fingerprint", "signature", "metadata", "meta", "extra", "kwargs", "config",
+    "settings", "options", "tag", "tags", "label", "labels", "flag", "flags", "rating", "score",
+    "feedback", "comment", "comments", "note", "notes", "annotation", "annotations", "citation",
+    "citations", "source", "sources", "reference", "references", "channel", "recipient", "user", "author",
+    "sender", "speaker", "from", "to", "agent", "avatar", "icon", "intent", "sentiment", "emotion",
+    "category", "topic", "tier", "logprobs", "schema", "by", "agents", "refusal", "audio", "prompt",
+    "system", "input", "context", "original", "request", "query", "question", "previous", "analysis",
+    "rationale", "thought", "thoughts", "plan", "scratchpad", "chain_of_thought", "cot", "debug", "log",
+    "logs", "encrypted_content",
+))  # fmt: skip
+_ABOUT_AT_THE_START = frozenset((
+    "error", "status", "user", "prompt", "system", "input", "context", "original", "request", "query",
+    "question", "previous", "reason", "think", "thought", "stop", "finish", "scratch", "raw_prompt",
+    "tool", "function",
+))  # fmt: skip
 """Names of what is told about a message, and of what was given to the agent or thought by it."""
-_HUMPS = expression(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _INSIDE = ("text", "content", "transcript", "value")
 _DEEPEST = 3
 
@@ -51,11 +58,18 @@ def text_elsewhere(message: Mapping[str, Any]) -> str:
         if key in CONTENTS or not _has_text(value, _DEEPEST):
             continue
         name = _HUMPS.sub("_", key)
-        if is_silent(name.lower()) or _ABOUT.search(name) or key in PLACES:
+        if is_silent(name.lower()) or _is_about(name.lower()) or key in PLACES:
             continue
         if _SAID.search(name) or not (has_place or _is_word(value)):
             return key
     return ""
+
+
+def _is_about(name: str) -> bool:
+    words = name.split("_")
+    starts = ("_".join(words[:count]) for count in (1, 2))
+    ends = ("_".join(words[-count:]) for count in (1, 2, 3))
+    return not (_ABOUT_AT_THE_START.isdisjoint(starts) and _ABOUT_AT_THE_END.isdisjoint(ends))
 
 
 def _is_word(value: Any) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.json_fields import first_of, list_at, object_of, read_json
@@ -190,7 +189,7 @@ def _plain_number(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-_STATUS_LINE = expression(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
+_STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
 """``503``, ``503 Service Unavailable`` or the first line of a response."""
 
 

@@ -8,11 +8,11 @@ events.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
 from agenteval.messages.json_fields import filled, first_of, list_of, object_at, object_of, read_json
 from agenteval.messages.record_paths import MISSING, find
@@ -36,7 +36,7 @@ _HALVES = ("ai.response.text", "ai.response.toolCalls")
 _BODIES = ("body", "event.body", "gen_ai.event.content")
 """Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
 _OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
-_OBJECT = expression(r"\s*(?:\[\s*)?\{")
+_OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
 _LISTS = (*_ASKED[:2], *_ANSWERED[:2], *_BEFORE_HALVES, *_OF_ADK)
 """Those that hold messages as JSON, and no text."""
 _VALUES = ("input.value", "output.value")

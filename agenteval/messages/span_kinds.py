@@ -6,10 +6,10 @@ be a call: it is unplaced (``agenteval.messages.placed``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.messages.json_fields import first_of, list_at, word
 from agenteval.messages.placed import Unplaced, unplaced_fields
 
@@ -51,7 +51,7 @@ _CONVENTIONS = (
 )  # fmt: skip
 """How the attributes begin of what OpenTelemetry and its like have a word for, and no call of a tool is."""
 _SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
-_RUNNING = expression(r"running (?:\d+ )?tools?")
+_RUNNING = re.compile(r"running (?:\d+ )?tools?")
 """What Pydantic AI has around the spans of its tools."""
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.errors import AgentError
-from agenteval.core.expressions import expression
 from agenteval.messages.completion import Unreadable, assemble
 from agenteval.messages.json_fields import list_at, object_at, object_of, parsed, present
 from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.without_calls import SOURCES
 
-_EVENTS = expression(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
+_EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
 _OF_PIECES = frozenset(
     (

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from agenteval.core.expressions import expression
 from agenteval.messages.calls import listed
 from agenteval.messages.placed import Unplaced
 from agenteval.messages.said import Said, not_placed
@@ -21,11 +20,11 @@ _TAGS = (
     "[TOOL_CALLS]",
 )  # fmt: skip
 """How calls begin in the texts of models, each a token of its own in their templates."""
-_LABELS = expression(
+_LABELS = re.compile(
     r"^[ \t*]*Action(?: \d{1,3})?[*]{0,2}[:：].*\n(?:.*\n)?[ \t*]*Action Input", re.MULTILINE
 )
 """Agents that think and act in turn: ``Action:`` and, below it, ``Action Input:``."""
-_PLAIN_WORD = expression(r"[A-Z]?[a-z]+")
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _AROUND = "\"'`<>/([{"
 
 

@@ -7,12 +7,12 @@ that is not among those that were read was made, and nobody saw it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from agenteval.core.call_outcomes import key_of
-from agenteval.core.expressions import expression
 from agenteval.messages.calls import PLACES, call_in
 from agenteval.messages.chat import MAX_DEPTH
 from agenteval.messages.json_fields import first_of, parsed, word
@@ -28,7 +28,7 @@ _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 """One of these is in every JSON text that holds a call."""
 _MOST_TEXTS = 3
 """How many JSON texts are read that stand in one another."""
-_NUMBERED = expression(r"\.\d+(?:\.|$)")
+_NUMBERED = re.compile(r"\.\d+(?:\.|$)")
 _RESULTS = frozenset(
     (
         *("tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return"),

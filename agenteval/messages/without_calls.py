@@ -8,12 +8,12 @@ nothing in it is a call in a form that is known (``calls_in``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.messages.json_fields import json_in, word
 from agenteval.messages.reported_usage import USAGE_KEYS
 
@@ -229,7 +229,7 @@ def public_fields(value: Any) -> dict[str, Any]:
 # ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
 
 _TEXT = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
-_BEGINS = expression(
+_BEGINS = re.compile(
     rf"[\s\[]*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"

@@ -18,7 +18,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.core.errors import AuthorError, InfrastructureError, NotAskedError
 from agenteval.core.event import IssuesFound
-from agenteval.core.expressions import expression
 from agenteval.core.folding import fold
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import clean, one_line
@@ -430,7 +429,7 @@ def _request(groups: Sequence[_Group], grouper: _Grouper) -> ModelRequest:
 
 # ── the books ────────────────────────────────────────────────────────────────────────────────────
 
-_ID = expression(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
+_ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from agenteval.core.expressions import expression
 from agenteval.files.prompts import NOT_ENOUGH, same_label
 
 _NO_SCORE = ("null", "none", "n/a", "na", "not applicable", NOT_ENOUGH, "not enough")
 _NOTHING = frozenset(map(same_label, _NO_SCORE))
-_OF = expression(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
+_OF = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
 _AROUND = " \n\t\"'`.*"
-_COMMENT = expression(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
+_COMMENT = re.compile(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
 """What parts a label from a comment on it: a bracket, or a dash with blanks around it."""
-_WORD = expression(r"[^\W_]+")
-_TAKES_BACK = expression(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
 
 
 def is_nothing(text: str) -> bool:

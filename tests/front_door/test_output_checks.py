@@ -211,7 +211,7 @@ def test_a_call_that_was_not_made_is_no_source(project: Project) -> None:
 
 
 def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None:
-    schema = {"type": "string", "pattern": "^(a+)+$"}
+    schema = {"type": "string", "pattern": "^(a|aa)+$"}
     (sample,) = played(project, [({"json_schema": schema}, json.dumps("a" * 40 + "!"))])
     assert sample["verdict"] == "inconclusive"
     assert "took longer than" in reason(sample, "output.json_schema")

@@ -28,7 +28,6 @@ def make_ready() -> None:
     """All that a command would import, build or compile at its first use, done once for all of them: where
     no bytecode is kept, reading the modules is more than half of what a short command does."""
     import agenteval
-    from agenteval.core.expressions import Expression
     from agenteval.core.value import Value
 
     for module in walk_packages(agenteval.__path__, "agenteval."):
@@ -42,9 +41,6 @@ def make_ready() -> None:
     for model in _below(Value):
         model.model_rebuild()
     _use_once()
-    for each in gc.get_objects():
-        if type(each) is Expression:
-            _ = each.search  # it is compiled when it is first used
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, all of it
 

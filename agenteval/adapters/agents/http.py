@@ -26,7 +26,6 @@ from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
-from agenteval.core.expressions import expression
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility
@@ -39,8 +38,8 @@ from agenteval.messages.message_adapters import entries_in
 
 _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
-_HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_HEADER_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _LEAST_S = 0.1
 
 

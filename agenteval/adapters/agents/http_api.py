@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from agenteval.adapters.transport.client import HttpReply
-from agenteval.core.expressions import expression
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
@@ -17,7 +16,7 @@ from agenteval.messages.completion import Unreadable, not_json
 from agenteval.messages.error_status import error_in_texts
 
 ApiName: TypeAlias = Literal["chat_completions", "responses", "messages"]
-_SURROGATE = expression("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from typing import IO, NamedTuple, TypeAlias
 from agenteval.adapters.bridge import addresses
 from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation import exits
-from agenteval.core.expressions import expression
 from agenteval.core.safe_text import one_line
 
 BOM = b"\xef\xbb\xbf"
@@ -43,7 +42,7 @@ _LAST_LINES = 4
 _WORDS = 600
 _IN_TRANSIT = 64
 """Lines that are read and not yet taken; with more of them the program has to wait."""
-_ERROR = expression(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
+_ERROR = re.compile(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
 """So long is waited for what should come at once: an end after its last line, the rest of a log."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,12 @@ from agenteval.adapters.agents.reply_paths import (
 )
 from agenteval.adapters.agents.request_template import filled, filled_text, names_in, values_of
 from agenteval.adapters.transport.client import HttpReply
-from agenteval.core.expressions import expression
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages.completion import Unreadable
 
 _STREAMS = "text/event-stream, application/x-ndjson, application/json;q=0.9"
-_FIT_FOR_HEADER = expression(r"[\x20-\x7e]*")
+_FIT_FOR_HEADER = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from agenteval.core.expressions import expression
-
 Reply = TypeVar("Reply", bound=BaseModel)
 
-_TAG = expression(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-_FENCE = expression(r"```(?:json)?", re.IGNORECASE)
-_BLANK = expression(
+_TAG = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?", re.IGNORECASE)
+_BLANK = re.compile(
     r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
     r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
@@ -220,7 +218,7 @@ def _loaded(text: str, written: str) -> _Part | None:
     return _Part(text, value, doubled[0] if doubled else "") if isinstance(value, dict) else None
 
 
-_STRUCTURAL = expression(r'[{}"]|\\.', re.DOTALL)
+_STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:

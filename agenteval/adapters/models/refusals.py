@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 from agenteval.adapters.models.capabilities import Learned
 from agenteval.adapters.models.structured import Rung
 from agenteval.adapters.transport.server_words import A_RATE, NO_SYSTEM, is_used_up
-from agenteval.core.expressions import expression
 
 BUDGETS = ("max_tokens", "max_completion_tokens")
 _MOST = 64 * 2**10
@@ -102,7 +101,7 @@ def may_pass(refusal: Refusal) -> bool:
     return refusal.status in _PASSING
 
 
-_OVERFLOW = expression(
+_OVERFLOW = re.compile(
     r"context[ _-]?(length|window|size)|(prompt|input) (is |was )?too long|too many (input )?tokens"
     r"|input token count|maximum number of (input )?tokens|reduce (the length|your prompt)",
     re.IGNORECASE,
@@ -147,8 +146,8 @@ def adaption(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Ada
     return next((found for rule in rules if (found := rule(refusal, sent, learned))), None)
 
 
-_TOO_MUCH = expression(r"too (large|high|big)|at most|less than|exceed|greater than|maximum", re.IGNORECASE)
-_UNKNOWN = expression(
+_TOO_MUCH = re.compile(r"too (large|high|big)|at most|less than|exceed|greater than|maximum", re.IGNORECASE)
+_UNKNOWN = re.compile(
     r"unsupported|not supported|unrecogni|unknown|not (permitted|allowed)|\buse\b", re.IGNORECASE
 )
 
@@ -194,8 +193,8 @@ def _without_parameter(refusal: Refusal, sent: Mapping[str, Any], learned: Learn
     return Adaption(replace(learned, refused=learned.refused | {name}), note)
 
 
-_FORMAT_NAME = expression(r"response[ _]?format|json[ _]?schema|json[ _]?object|grammar", re.IGNORECASE)
-_FORMAT = expression(
+_FORMAT_NAME = re.compile(r"response[ _]?format|json[ _]?schema|json[ _]?object|grammar", re.IGNORECASE)
+_FORMAT = re.compile(
     _FORMAT_NAME.pattern + r"|\bschema|json mode|structured output|guided|response_mime_type"
     r"|additionalProperties|\b(max|min)(Length|imum|Items)\b|\banyOf\b",
     re.IGNORECASE,
@@ -220,7 +219,7 @@ def _folded_system(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) 
     return Adaption(replace(learned, folds_system=True), note)
 
 
-_STREAM_ONLY = expression(
+_STREAM_ONLY = re.compile(
     r"\bstream(ing)?\b['\"` ]*(mode )?(must|has to|needs to|is) (be )?(required|mandatory|true|set|enabled)"
     r"|\bonly\b.{0,30}\bstream|\bstream(ing)?['\"` ]+only|non-?stream(ing)?\b.{0,40}\bnot\b"
     r"|(requires?|enable|use|set) ['\"`]?stream",

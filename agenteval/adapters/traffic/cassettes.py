@@ -8,6 +8,7 @@ that must not be shown are masked.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ from agenteval import __version__
 from agenteval.adapters.traffic.answers import hash_of
 from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.expressions import expression
 from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
@@ -33,7 +33,7 @@ _HASH = 16
 """Characters of a hash: enough for the questions of one run."""
 _AS_IT_WAS = "as_it_was"
 """Marks an answer that holds by chance what stands for a secret, and no secret."""
-_FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
+_FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
 class Header(BaseModel):

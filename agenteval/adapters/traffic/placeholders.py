@@ -7,15 +7,15 @@ recording, so that nothing of the secret can be found out from it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from random import Random, SystemRandom
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.core.marked_secrets import alike
 from agenteval.files.redact import MASK, forms_of, masker, replacer, within
 
-_PREFIX = expression(r"(?:.{0,11}[-_])?")
+_PREFIX = re.compile(r"(?:.{0,11}[-_])?")
 _LONG = 20
 """A secret of so many characters keeps what says its kind (``sk-proj-``, ``AKIA``): four to twelve."""
 

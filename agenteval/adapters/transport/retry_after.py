@@ -7,23 +7,21 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from agenteval.core.expressions import expression
-
 LONGEST_S = 86_400.0
 """No wait is longer: what asks for more means "not today"."""
 HINT_S = 60.0
 """A header that tells when a limit is back at its full size is not an order to wait that long."""
 
-_NUMBER = expression(r"\d{1,15}(?:\.\d*)?")
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d*)?")
 _PART = r"(\d{1,15}(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"
-_DURATION = expression(rf"(?:{_PART}\s*)+", re.IGNORECASE)
+_DURATION = re.compile(rf"(?:{_PART}\s*)+", re.IGNORECASE)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_IN_TEXT = expression(
+_IN_TEXT = re.compile(
     rf"(?:try(?:ing)? again|retry|wait)\s+(?:in|after|for)\s+((?:{_PART}\s*)+)\b"
     rf"|\bretry_?delay\W{{1,4}}((?:{_PART}\s*)+)",
     re.IGNORECASE,
 )
-_RESET = expression(r"(x-)?ratelimit-reset(-[a-z-]+)?|[a-z]+-ratelimit-[a-z-]+-reset")
+_RESET = re.compile(r"(x-)?ratelimit-reset(-[a-z-]+)?|[a-z]+-ratelimit-[a-z-]+-reset")
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 

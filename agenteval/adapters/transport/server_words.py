@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-from agenteval.core.expressions import expression
-
-_NO_CREDIT = expression(r"quota|billing|credit|balance|payment|spend(ing)?.limit", re.IGNORECASE)
-A_RATE = expression(
+_NO_CREDIT = re.compile(r"quota|billing|credit|balance|payment|spend(ing)?.limit", re.IGNORECASE)
+A_RATE = re.compile(
     r"per.?(second|minute)|\b[rt]pm\b|\brps\b|concurren|rate.?limit|too many requests|in flight",
     re.IGNORECASE,
 )
-_NOT_TODAY = expression(r"per.?(day|month)|daily|monthly|\b[rt]pd\b|request too large", re.IGNORECASE)
+_NOT_TODAY = re.compile(r"per.?(day|month)|daily|monthly|\b[rt]pd\b|request too large", re.IGNORECASE)
 
-NO_SYSTEM = expression(
+NO_SYSTEM = re.compile(
     r"(system|developer)[ '\"]*(role|message|prompt|instruction)s?\b.{0,40}\bnot\b"
     r"|(unsupported|not supported|invalid|unknown).{0,40}\b(system|developer)\b|roles must alternate"
     r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +25,6 @@ from agenteval.cli.way_out import print_out
 from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
-from agenteval.core.expressions import expression
 from agenteval.core.plan import ROLES
 from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools, finish
 from agenteval.core.safe_text import brief, one_line
@@ -48,7 +48,7 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {}},
     },
 }
-_REFUSED = expression(r"HTTP status (400|422)\b")
+_REFUSED = re.compile(r"HTTP status (400|422)\b")
 _SYSTEM = "You are asked one small question, to find out whether you can be reached."
 _PROMPT = "Which number is one more than three?"
 

@@ -7,10 +7,10 @@ time is in memory.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agenteval.core.expressions import expression
 from agenteval.files.recorded.importers import imported, matching
 from agenteval.files.recorded.repeated import repeated_key
 from agenteval.files.recorded.sources import (
@@ -133,14 +133,14 @@ def _remedy(text: str) -> str:
     return "" if _BEGINS.match(text) else f"; {IMPORT_IT}"
 
 
-_BEGINS = expression(r"\s*(?:\{|\[\s*[\[{\"]|\[\s*\Z)")
+_BEGINS = re.compile(r"\s*(?:\{|\[\s*[\[{\"]|\[\s*\Z)")
 
 
 # ── values over many lines ───────────────────────────────────────────────────────────────────────
 
-_BRACKET = expression(rb"[\[\]{}]")
-_TEXT = expression(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_GAP = expression(r"[\s,]*")
+_BRACKET = re.compile(rb"[\[\]{}]")
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_GAP = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 

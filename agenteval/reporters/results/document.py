@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
@@ -14,7 +15,6 @@ from pydantic_core import PydanticSerializationError
 
 from agenteval.core.decision import Decision
 from agenteval.core.event import Asked
-from agenteval.core.expressions import expression
 from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import ToolCall, ToolResult, Trajectory
@@ -48,7 +48,7 @@ from agenteval.verdict.side_by_side import side_by_side
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
-_UNSEEN = expression("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
 """Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
@@ -56,7 +56,7 @@ _DEEPEST = 100
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
 """By sample and place among its findings: the id of the issue that the finding is in."""
 
-_SURROGATES = expression("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:

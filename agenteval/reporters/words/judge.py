@@ -3,12 +3,12 @@ model said, in words for all formats."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -138,7 +138,7 @@ def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge
     return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
 
 
-_WAITED = expression(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
+_WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
 def without_waits(message: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, error_of
 from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
-from agenteval.core.expressions import expression
 from agenteval.core.folding import nfc
 from agenteval.core.patterns import is_in, misuse
 from agenteval.core.scenario import ArgsMatch, CallPattern
@@ -27,7 +27,7 @@ from agenteval.scoring.checks.quoting import one_line
 _ABSENT = object()
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
-_PLAIN_KEY = expression(r"[^\W\d][\w-]*")
+_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 class Difference(NamedTuple):

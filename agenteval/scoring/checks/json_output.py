@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from agenteval.core.errors import Mistake
-from agenteval.core.expressions import expression
 from agenteval.core.json_schema import misfit_of, schema_mistakes
 from agenteval.core.json_text import finite_number
 from agenteval.core.plurals import plural
@@ -18,8 +17,8 @@ from agenteval.scoring.checks.rule import Outcome, Rule, Seen
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_FENCED = expression(r"(`{3,}|~{3,})[^\n`]*\n(.*)\n[ \t]*\1", re.DOTALL)
-_PART = expression(r'(?:(?:\A|(?<!\A)\.)(?P<name>[^.\[\]"]+)|\[(?P<index>\d{1,9})\]|\["(?P<key>[^"]*)"\])')
+_FENCED = re.compile(r"(`{3,}|~{3,})[^\n`]*\n(.*)\n[ \t]*\1", re.DOTALL)
+_PART = re.compile(r'(?:(?:\A|(?<!\A)\.)(?P<name>[^.\[\]"]+)|\[(?P<index>\d{1,9})\]|\["(?P<key>[^"]*)"\])')
 _KEYS_SHOWN = 20
 _FAULTS_SHOWN = 5
 

@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import Any
 
 from agenteval.core.call_outcomes import shown
-from agenteval.core.expressions import expression
 from agenteval.core.json_schema import breaks
 from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
@@ -89,7 +88,7 @@ def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
     return next((f"'{key}' is empty" for key, _ in texts if key in required), "")
 
 
-_PLACEHOLDER = expression(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
+_PLACEHOLDER = re.compile(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
 
 
 def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -105,10 +104,10 @@ def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _LONGEST_VALUE = 120
-_FILLED_IN = expression(
+_FILLED_IN = re.compile(
     r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
-_OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
+_OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
 """Whose conversation it is, code around the agent often knows."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
 """A call of such a tool may name something for the first time."""

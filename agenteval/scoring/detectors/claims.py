@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from agenteval.core.expressions import expression
 from agenteval.core.tool_effects import ToolEffect, words_of
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts, effect_of_tool
 
@@ -30,7 +29,7 @@ def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
 
 
 _LONGEST = 20_000
-_CLAIM = expression(
+_CLAIM = re.compile(
     r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:now|just|already|also|successfully)\s+){0,2}"
     r"[*_]{0,3}(?P<did>[a-z]{4,20})\b"
     r"|\b(?:has|have) (?:now )?been successfully\s+[*_]{0,3}(?P<done>[a-z]{4,20})\b",

@@ -3,11 +3,11 @@ only by what the author expects, by a recorded approval or, without a judge, by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval.core.call_outcomes import key_of, shown
-from agenteval.core.expressions import expression
 from agenteval.core.folding import fold
 from agenteval.core.needles import contains
 from agenteval.core.scenario import ExpectedCall, Scenario
@@ -71,8 +71,8 @@ def is_plain_yes(message: str) -> bool:
     return not _QUESTION.search(message) and _BEGINS.match(fold(message)) is not None
 
 
-_BEGINS = expression(rf"\W*(?:{'|'.join(PLAIN_YES)})\b(?![-'])")
-_QUESTION = expression("[?\uff1f\u061f\u037e]")
+_BEGINS = re.compile(rf"\W*(?:{'|'.join(PLAIN_YES)})\b(?![-'])")
+_QUESTION = re.compile("[?\uff1f\u061f\u037e]")
 
 
 def _names(message: str, call: ToolCall) -> bool:
@@ -83,7 +83,7 @@ def _names(message: str, call: ToolCall) -> bool:
     return any(contains(message, value.replace("*", r"\*")) for value in codes or values)
 
 
-_CODE = expression(r"(?=[^\W\d_]|#|[^.,]*[-_#/@])(?=\D*\d)\S+")
+_CODE = re.compile(r"(?=[^\W\d_]|#|[^.,]*[-_#/@])(?=\D*\d)\S+")
 
 
 def _values_in(args: Any) -> Iterator[str]:

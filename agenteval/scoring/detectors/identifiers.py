@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agenteval.core.expressions import expression
 from agenteval.core.json_text import text_of
 
 
@@ -31,18 +30,18 @@ LONGEST = 64
 SHORTEST_NUMBER = 6
 """Digits from which a bare number is the name of a thing rather than a count."""
 
-_ESCAPE = expression(r"\\(?:u[0-9a-fA-F]{4}|[^\n])")
-_RUN = expression(r"[A-Za-z0-9#@.+/:_-]+")
-_MAIL = expression(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
-_LINK = expression(r"https?://[^/]", re.IGNORECASE)
-_PIECE = expression(r"#?[^.+/:@#]+")
-_DATE = expression(r"\d{4}-\d{2}-\d{2}(?:T\d{2})?|\d{1,2}-\d{1,2}-(?:\d{4}|\d{2})")
-_DIGITS = expression(r"\d+")
-_MASKED = expression(
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^\n])")
+_RUN = re.compile(r"[A-Za-z0-9#@.+/:_-]+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}")
+_LINK = re.compile(r"https?://[^/]", re.IGNORECASE)
+_PIECE = re.compile(r"#?[^.+/:@#]+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2})?|\d{1,2}-\d{1,2}-(?:\d{4}|\d{2})")
+_DIGITS = re.compile(r"\d+")
+_MASKED = re.compile(
     r"(?:\bending (?:in|with):? [*•x.]{0,4}|(?<!\w)[*•x]{2,12}[ -]?)(?P<last>\d{4})(?![\w@-])", re.IGNORECASE
 )
 _MONEY = r"[€£¥₹$%]|(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD)"
-_MONEY_BEFORE, _MONEY_AFTER = expression(rf"(?:{_MONEY})\s?\Z"), expression(rf"\s?(?:{_MONEY})")
+_MONEY_BEFORE, _MONEY_AFTER = re.compile(rf"(?:{_MONEY})\s?\Z"), re.compile(rf"\s?(?:{_MONEY})")
 _MASKS = frozenset("*•")
 _GROUPING = frozenset(".,:/'")
 _FIRST_WIDE = "\u2e80"
@@ -128,9 +127,9 @@ def _is_name(part: str, *, alone: bool, marked: bool) -> bool:
     return digits > 0 and len(part) >= 4 and not _MEASURE.fullmatch(part)
 
 
-_PARTS = expression(r"[^0-9a-z]+")
-_CODE = expression(r"(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z0-9]{6,}")  # EHGLP3, 3FRNFB
-_MEASURE = expression(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d+(?:-[a-z]+)+", re.IGNORECASE)
+_PARTS = re.compile(r"[^0-9a-z]+")
+_CODE = re.compile(r"(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z0-9]{6,}")  # EHGLP3, 3FRNFB
+_MEASURE = re.compile(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d+(?:-[a-z]+)+", re.IGNORECASE)
 
 
 # ── what was given ───────────────────────────────────────────────────────────────────────────────
@@ -244,7 +243,7 @@ def _reading_of(text: str) -> _Reading:
     )
 
 
-_SIGNS = expression(r"[^0-9a-z]+")
+_SIGNS = re.compile(r"[^0-9a-z]+")
 _SHORTEST_CODE = 5
 
 

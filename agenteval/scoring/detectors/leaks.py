@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from agenteval.core.expressions import expression
 from agenteval.core.folding import legible
 from agenteval.core.marked_secrets import places_of
 from agenteval.core.needles import mentions, places
 from agenteval.core.secrets import asks_for_instructions, opened, quoted
 from agenteval.scoring.detectors.conversation import Conversation, Proof
 
-_WORD = expression(r"\w+")
-_CANARY = expression(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
 
 
 def leak(conversation: Conversation) -> Iterator[Proof]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agenteval.core.call_outcomes import is_same, key_of, same_result, shown
-from agenteval.core.expressions import expression
 from agenteval.core.tool_effects import ToolEffect, words_of
 from agenteval.scoring.detectors.conversation import (
     Conversation,
@@ -189,7 +188,7 @@ def _changed_nothing(
 
 MAX_RETRIES = 2
 """Identical calls at once after an error that may pass: so many are patience, more are not."""
-_MAY_PASS = expression(
+_MAY_PASS = re.compile(
     r"time-?d? ?out|busy|temporar|unavailable|rate.?limit|too many|try again|retry|overload|lock|"
     r"\b(?:429|50[0234])\b|connection|network",
     re.IGNORECASE,

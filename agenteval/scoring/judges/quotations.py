@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.core.expressions import expression
 from agenteval.core.folding import KEPT, fold
 from agenteval.core.needles import mentions
 
@@ -67,7 +66,7 @@ def same_words(one: str, other: str) -> bool:
     return fold(bare(one)) == fold(bare(other))
 
 
-_ELLIPSIS = expression(r"[\[(](?:…|\.{3,})[\])]|…|\.{3,}")
+_ELLIPSIS = re.compile(r"[\[(](?:…|\.{3,})[\])]|…|\.{3,}")
 _QUOTES = " \t\r\n\"'“”„‚‘’«»`"
 _STOPS = ".,;:!?"
 
@@ -91,17 +90,17 @@ def _tells_its_place(piece: str, texts: Sequence[str]) -> bool:
 # ── forms ────────────────────────────────────────────────────────────────────────────────────────
 
 _WHO = r"(?:the\s+)?(?:agent|assistant|bot|user|customer|tool|result|policy|rule)"
-_SPEAKER = expression(
+_SPEAKER = re.compile(
     rf"\s*(?:turn\s+\d+\s*(?:[,(\-–—]\s*{_WHO}\)?)?|{_WHO}(?:\s*\(?\s*(?:in\s+)?turn\s+\d+\)?)?)"
     r"(?:\s+(?:says?|said|answers?|answered|returns?|returned))?\s*:\s*",
     re.IGNORECASE,
 )
 """Whose words they are, as records and readers of them write it: ``Agent:``, ``Turn 3:``."""
-_BETWEEN_QUOTES = expression(
+_BETWEEN_QUOTES = re.compile(
     r"(?<=[\"“”»’])\s*(?:\b(?:and|und|et|y)\b|[&+,;/|])?\s*(?=[\"“”„«‘])", re.IGNORECASE
 )
-_BETWEEN_PIECES = expression(r"\s*[;\n]\s*|\s+[/|]\s+")
-_BEHIND_HEADING = expression(r"\s*:\s+|\s+[\-–—>/|→]\s+|\n\s*")
+_BETWEEN_PIECES = re.compile(r"\s*[;\n]\s*|\s+[/|]\s+")
+_BEHIND_HEADING = re.compile(r"\s*:\s+|\s+[\-–—>/|→]\s+|\n\s*")
 _MOST_HEADINGS = 3
 
 
@@ -169,7 +168,7 @@ def _stands_in(piece: str, text: str, ends: _Ends) -> bool:
     return is_a_value or _mentions(_without_signed_amounts(text), plain, ends)
 
 
-_LETTER = expression(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
+_LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
 """Of scripts that write words apart."""
 
 
@@ -188,7 +187,7 @@ def _is_apart(text: str, begin: int, end: int, ends: _Ends) -> bool:
     return (ends.begins or not is_cut_before) and (ends.ends or not is_cut_behind)
 
 
-_ESCAPE = expression(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 
 
@@ -199,7 +198,7 @@ def _unescaped(text: str) -> str:
     )
 
 
-_AROUND_MARKS = expression(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?<=[{\[])\s+|\s+(?=[}\]])")
+_AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?<=[{\[])\s+|\s+(?=[}\]])")
 
 
 @lru_cache(maxsize=KEPT)
@@ -208,7 +207,7 @@ def _compact(text: str) -> str:
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
 
 
-_LINE_MARK = expression(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*\"“(])", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*\"“(])", re.MULTILINE)
 
 
 @lru_cache(maxsize=KEPT)
@@ -218,8 +217,8 @@ def _unmarked(text: str) -> str:
 
 
 _SIGNS = "".join(chr(code) for code in range(0x20D0) if unicodedata.category(chr(code)) == "Sc")
-_SIGNED_AMOUNT = expression(rf"[{re.escape(_SIGNS)}]\s?(?=\d)|(?<=\d)\s?[{re.escape(_SIGNS)}]")
-_WITH_SIGN = expression(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.escape(_SIGNS)}]")
+_SIGNED_AMOUNT = re.compile(rf"[{re.escape(_SIGNS)}]\s?(?=\d)|(?<=\d)\s?[{re.escape(_SIGNS)}]")
+_WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.escape(_SIGNS)}]")
 
 
 @lru_cache(maxsize=KEPT)
@@ -240,7 +239,7 @@ def _is_whole(piece: str, texts: Iterable[str]) -> bool:
     )
 
 
-_PLAIN_AMOUNT = expression(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_PLAIN_AMOUNT = re.compile(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def _amount(text: str) -> float | None:

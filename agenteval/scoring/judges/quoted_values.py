@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
-from agenteval.core.expressions import expression
 from agenteval.scoring.detectors.identifiers import identifiers_in
 
-_NUMBER = expression(r"[0-9]+(?:[.,'’\u00a0\u202f][0-9]+)*")
+_NUMBER = re.compile(r"[0-9]+(?:[.,'’\u00a0\u202f][0-9]+)*")
 _LONGEST = 24
 _CENTS = Decimal("0.01")
 
