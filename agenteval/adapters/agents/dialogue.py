@@ -477,11 +477,6 @@ class _Calls:
         self._scope = None
         return max(0.0, now - self._began - self._tools_s - waited)
 
-    @property
-    def are_closed(self) -> bool:
-        """Whether no conversation goes on."""
-        return self._tools is None
-
     def close(self) -> None:
         self._tools = None
         for task in (*self._tasks, *self._own_tasks):
