@@ -88,6 +88,7 @@ class Resources:
         know(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
+        self._warned: set[str] = set()
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agents_do: dict[str, str] = {}
@@ -132,6 +133,9 @@ class Resources:
             self.emit(event)
 
     def warn(self, text: str) -> None:
+        if text in self._warned:
+            return
+        self._warned.add(text)
         if self.emit:
             self.emit(Notice(level="warning", text=text))
         else:
@@ -140,7 +144,7 @@ class Resources:
     def take_warnings(self) -> tuple[str, ...]:
         """Return the warnings since the last time, of before a run."""
         warnings, self._early_warnings = self._early_warnings, []
-        return tuple(dict.fromkeys(warnings))
+        return tuple(warnings)
 
     def limits(self) -> RateLimits:
         """How fast servers are asked: models and agents at one address heed the same."""

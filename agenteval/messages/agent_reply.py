@@ -122,9 +122,13 @@ def _reply_of(value: Any) -> AgentReply:
         return _read_mapping(value)
     if foreign.is_like_message(value):
         return _read_mapping(foreign.as_message(value))
-    raise AgentError(
-        f"the agent returned {type(value).__name__}; expected the answer's text, an assistant message, the"
-        " list of this turn's messages, or an AgentReply",
+    raise no_answer(type(value).__name__)
+
+
+def no_answer(type_name: str) -> AgentError:
+    return AgentError(
+        f"the agent returned {type_name}; expected the answer's text, an assistant message, the list of this"
+        " turn's messages, or an AgentReply",
         kind="protocol",
     )
 

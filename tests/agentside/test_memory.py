@@ -42,7 +42,7 @@ def in_a_comprehension(messages: list[Any]) -> list[str]:
 
 
 class Copied:
-    def chat(self, message: str) -> str:
+    def __call__(self, message: str) -> str:
         return fixed(message)
 
 
@@ -68,7 +68,7 @@ def _memory(target: Any) -> memory.Shared | None:
     return agent.memory
 
 
-@pytest.mark.parametrize("target", [fixed, by_default, in_a_comprehension, Copied().chat])
+@pytest.mark.parametrize("target", [fixed, by_default, in_a_comprehension, Copied()])
 def test_one_that_is_called_with_one_id_is_shared(target: Callable[..., Any]) -> None:
     found = _memory(target)
     assert found is not None

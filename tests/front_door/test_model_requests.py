@@ -273,7 +273,7 @@ async def through(ctx, name, arguments):
     for code, target, has_world in (
         (handed, "agent", True),
         (through, "agent", True),
-        (returned, "Agent", False),
+        (returned, "Agent.chat", False),
     ):
         for has_bug in (False, True):
             with model_server(has_bug=has_bug) as server:

@@ -320,4 +320,4 @@ def agent(messages):
 
 
 def target_of(kind: str) -> str:
-    return "agent.py:Agent" if kind == "class" else "agent.py:agent"
+    return "agent.py:Agent.chat" if kind == "class" else "agent.py:agent"

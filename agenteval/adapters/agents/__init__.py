@@ -39,7 +39,7 @@ class AgentResources(Protocol):
         """A notice, of one sample if it has a ``key``."""
 
     def warn(self, text: str) -> None:
-        """A notice that concerns the verdict."""
+        """A notice that concerns the verdict; the same text is one."""
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
         """Where a key of an agent is written."""

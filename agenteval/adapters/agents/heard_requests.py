@@ -19,13 +19,11 @@ def tools_in(described: Mapping[str, Any]) -> tuple[AgentTool, ...] | None:
 
 
 class HeardRequests:
-    """What was heard of the conversations of one agent. ``warn`` hears once of each kind of request that
-    could not be read."""
+    """What was heard of the conversations of one agent. ``warn`` hears of requests that could not be read."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._name = name
         self._warn = warn
-        self._warned: set[str] = set()
 
     def added(
         self, reply: AgentReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
@@ -41,7 +39,5 @@ class HeardRequests:
             return reply
         turn = turn_of(exchanges)
         for unread in () if known.is_listed else (*turn.unread, *turn.forked):
-            if unread not in self._warned:
-                self._warned.add(unread)
-                self._warn(f"agent '{self._name}': {unread}; its calls are not observed")
+            self._warn(f"agent '{self._name}': {unread}; its calls are not observed")
         return with_calls(reply, turn, known)

@@ -10,7 +10,13 @@ from agenteval.adapters.agents.reply_paths import WHOLE
 from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
 from agenteval.core.errors import Mistake
 
-_OF_CHAT = ("body", "send_tools", "observed_messages", "api")
+_INSTEAD = {
+    "body": "write its keys into `request`",
+    "send_tools": 'drop it; `request` has `"${tools}"` where tools go',
+    "observed_messages": "write reply: {messages: …}",
+    "api": "drop one of them",
+}
+"""What does not go with ``request``, and what to write."""
 _NOT_OF = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
@@ -24,12 +30,19 @@ def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     if request is None and reply is None:
         yield from _of_an_api(own)
         return
-    if request is None or reply is None:
-        yield _only_one(is_request=reply is None)
+    if reply is None:
+        yield Mistake(
+            "`request` needs `reply`", "write where the answer is: reply: {text: answer}", ("request",)
+        )
         return
-    for key in _OF_CHAT:
-        if key in own and own[key] not in (None, {}):
-            yield Mistake(f"`{key}` does not go with `request`", _instead(key), (key,))
+    if request is None:
+        yield Mistake(
+            "`reply` needs `request`", 'write what is sent: request: {message: "${message}"}', ("reply",)
+        )
+        return
+    for key, remedy in _INSTEAD.items():
+        if own.get(key) not in (None, {}):
+            yield Mistake(f"`{key}` does not go with `request`", remedy, (key,))
     if not isinstance(request, Mapping) or not isinstance(reply, Mapping):
         return
     yield from _of_request(own, request, reply)
@@ -38,30 +51,12 @@ def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     yield from _of_poll(own)
 
 
-def _only_one(*, is_request: bool) -> Mistake:
-    if is_request:
-        return Mistake(
-            "`request` needs `reply`", "write where the answer is: reply: {text: answer}", ("request",)
-        )
-    return Mistake(
-        "`reply` needs `request`", 'write what is sent: request: {message: "${message}"}', ("reply",)
-    )
-
-
-def _instead(key: str) -> str:
-    return {
-        "body": "write its keys into `request`",
-        "send_tools": 'drop it; `request` has `"${tools}"` where tools go',
-        "observed_messages": "write reply: {messages: …}",
-    }.get(key, "drop one of them")
-
-
 def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
     endpoint, api = own.get("endpoint"), own.get("api")
     if api is None and isinstance(endpoint, str):
         api = api_at(endpoint)
     for key in _NOT_OF.get(api if isinstance(api, str) else "", ()):
-        if key in own and own[key] not in (None, {}):
+        if own.get(key) not in (None, {}):
             remedy = "drop it" if own.get("api") else "drop it, or write api: chat_completions"
             yield Mistake(f"`{key}` does not go with api: {api}", remedy, (key,))
     body = own.get("body")

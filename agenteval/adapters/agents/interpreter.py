@@ -31,7 +31,7 @@ from agenteval.core.errors import (
 from agenteval.core.protocols import AgentReply
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
-from agenteval.messages.agent_reply import reply_of, seen_by
+from agenteval.messages.agent_reply import no_answer, reply_of, seen_by
 from agenteval.messages.model_calls import KnownCalls
 
 START = Path(agentside.__file__).with_name("start.py")
@@ -88,6 +88,12 @@ def interpreter_agents(
     if told["one_at_a_time"]:
         programs.keep_none()  # a process for each conversation keeps them apart
     is_shared = keep and not told["one_at_a_time"]
+
+    def more(sample: Sample) -> dict[str, Any]:
+        if is_shared and told["warning"] and sample.scenario.has_several_turns:
+            resources.warn(told["warning"])
+        return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
+
     if mcp_url():
         programs.put(first)  # it has an address that is no conversation's
     else:
@@ -97,7 +103,7 @@ def interpreter_agents(
         reader=_Reader(agent.name, resources.warn),
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
-        more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
+        more=more,
     )
     agents.tools = tools_in(told)
     agents.does = line_of(told, interpreter=interpreter, intercepted=intercept or ())
@@ -113,9 +119,7 @@ def _python(written: str, root: str, env: Mapping[str, str], place: Place | None
     found = search_path(written, root, env)
     if found is None:
         folder = Path(root, written)
-        inside = next(
-            (each for each in ("bin/python", "Scripts/python.exe") if (folder / each).is_file()), ""
-        )
+        inside = next((each for each in _USUAL if (folder / each).is_file()), "")
         remedy = f"write {written.rstrip('/')}/{inside}" if inside else f"looked in {root}"
         if not os.path.dirname(written) and not inside:
             remedy = "write its path, such as ../app/.venv/bin/python"
@@ -147,20 +151,6 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
         return _Refusal(what, remedy, key=f"intercept.{refused.get('tool')}")
     known = [str(each) for each in refused.get("known") or ()]
     return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
-
-
-class _Forgetful:
-    """What a request has of its sample; the first one of several turns is a warning, if there is any."""
-
-    def __init__(self, warning: str, warn: Callable[[str], None]) -> None:
-        self._warning = warning
-        self._warn = warn
-
-    def __call__(self, sample: Sample) -> dict[str, Any]:
-        if self._warning and sample.scenario.has_several_turns:
-            self._warn(self._warning)
-            self._warning = ""
-        return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
 
 class _Reader:
@@ -218,11 +208,7 @@ def _returned(answer: Mapping[str, Any]) -> AgentReply:
         raise AgentError(f"the agent's reply is {answer['too_large']}", kind="protocol")
     if "value" in answer:
         return _with_evidence(reply_of(answer["value"]), answer)
-    raise AgentError(
-        f"the agent returned {answer.get('returned', 'nothing')}; expected the answer's text, an assistant"
-        " message, the list of this turn's messages, or an AgentReply",
-        kind="protocol",
-    )
+    raise no_answer(answer.get("returned", "nothing"))
 
 
 def _with_evidence(reply: AgentReply, answer: Mapping[str, Any]) -> AgentReply:

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, NotTakenUpError, Program
 from agenteval.adapters.agents.mcp_server import mcp_url, with_address
+from agenteval.adapters.agents.request_template import latest_user_content
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
@@ -273,11 +274,10 @@ class ProcessAgent:
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
     def _request(self, messages: list[Message], tools: TurnTools) -> dict[str, Any]:
-        said = (message.get("content") for message in reversed(messages) if message.get("role") == "user")
         return {
             "session": self._session,
             "turn": tools.turn,
-            "message": next(said, ""),
+            "message": latest_user_content(messages, ""),
             "messages": messages,
             "tools": list(tools.schemas),
             **({"traceparent": self.traceparent} if self.traceparent else {}),

@@ -141,7 +141,7 @@ class AgentContext(Context):
 
 class PythonAgents:
     """Makes agents from a target: a function, an object, or a class (one instance for each sample).
-    ``warn`` hears once of what conversations of several turns share."""
+    ``warn`` hears of what conversations of several turns share."""
 
     def __init__(
         self,
@@ -181,7 +181,6 @@ class PythonAgents:
     def make(self, sample: Sample) -> PythonAgent:
         if self._warning and (self.only or sample.scenario.has_several_turns):
             self.warn(self._warning)
-            self._warning = ""
         world = World(str(sample.key), self.intercepts.tools if self.intercepts else None)
         return PythonAgent(self, Played(self.agent, recognised, self._make_deps, world), sample)
 

@@ -42,10 +42,9 @@ def values_of(
 ) -> dict[str, Any]:
     """What each name stands for in the next request."""
     results = list(_results(messages))
-    said = next((m.get("content") for m in reversed(messages) if m.get("role") == "user"), ABSENT)
     brings_results = bool(results) and "tool_results" in template_names
     return {
-        "message": ABSENT if brings_results else said,
+        "message": ABSENT if brings_results else latest_user_content(messages, ABSENT),
         "messages": list(messages),
         "session": ABSENT if session is None else session,
         "tools": list(tools) or ABSENT,
@@ -53,6 +52,10 @@ def values_of(
         "tool_results": results or ABSENT,
         "mcp_url": mcp_url or ABSENT,
     }
+
+
+def latest_user_content(messages: Sequence[Message], default: Any) -> Any:
+    return next((m.get("content") for m in reversed(messages) if m.get("role") == "user"), default)
 
 
 def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ from agenteval.adapters.agents.process import (
     Process,
     Said,
 )
-from agenteval.adapters.agents.request_template import filled_text, names_in
+from agenteval.adapters.agents.request_template import filled_text, latest_user_content, names_in
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation.deadlines import waiting
@@ -108,7 +108,6 @@ class TextAgents:
         self.timeout_s = timeout_s
         self.rate = rate
         self._warn = warn
-        self._warned: set[str] = set()
 
     @property
     def does(self) -> str:
@@ -126,10 +125,8 @@ class TextAgents:
     async def aclose(self) -> None:
         """Nothing to close: no process outlives its turn."""
 
-    def warn_once(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            self._warn(f"{self.program.who} {text}")
+    def warn(self, text: str) -> None:
+        self._warn(f"{self.program.who} {text}")
 
 
 class TextAgent:
@@ -151,12 +148,11 @@ class TextAgent:
         if agents.rate:
             (await agents.rate.book()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
-            agents.warn_once(
+            agents.warn(
                 "gets each message without what came before it: `run` has neither ${session} nor"
                 " ${messages_file}"
             )
-        said = (each.get("content") for each in reversed(messages) if each.get("role") == "user")
-        message = chat.whole(str(next(said, "")))
+        message = chat.whole(str(latest_user_content(messages, "")))
         values = {"message": message, "session": self._session, "turn": tools.turn}
         with _messages_file(messages if "messages_file" in program.names else None) as path:
             return await self._play(program.command({**values, "messages_file": path}), message)
@@ -176,7 +172,7 @@ class TextAgent:
             turn.process.kill()
         if turn.process.was_held_open:
             what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
-            self._agents.warn_once(f"{what}; each turn waits so long for it")
+            self._agents.warn(f"{what}; each turn waits so long for it")
         return reply_of(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 
     async def _start(self, command: Sequence[str], message: str) -> _Turn:

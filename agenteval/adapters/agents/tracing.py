@@ -246,8 +246,7 @@ class TracedAgents:
         self._options = options
         self._send = send
         self._name = name
-        self._warn_all = warn
-        self._warned: set[str] = set()
+        self._warn = warn
         try:
             self.receiver = Receiver.on(options.port if port is None else port)
         except OSError as error:
@@ -273,9 +272,7 @@ class TracedAgents:
             self.warn(remark)
 
     def warn(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            self._warn_all(f"agent '{self._name}': {text}")
+        self._warn(f"agent '{self._name}': {text}")
 
     def begin(self, agent: Agent) -> Trace:
         trace = self.receiver.begin()
