@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -106,17 +107,16 @@ def endpoint_of(url: str) -> Endpoint:
     if parts.path.endswith(_KNOWN_APIS):
         return Endpoint(own)
     is_top = parts.path.rstrip("/") in ("", *_TOPS)
-    if is_top and (found := next(_agents_at(base), None)):
-        return found._replace(keys={**own, **found.keys})
-    described = list(_described(base))
-    if is_top and described:
-        return described[0]._replace(keys={**own, **described[0].keys})
+    known = _described(base)
+    if is_top:
+        known = chain(_agents_at(base), known)
+    else:
+        known = (each for each in known if urlsplit(each.url).path == parts.path)
+    if found := next(known, None):
+        return found._replace(keys={**own, **found.keys, "endpoint": found.url if is_top else url})
     if is_top and parts.path != "/":  # where an agent may take its messages
         what = f"nothing at {base} says where it takes a message"
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
-    for each in described:
-        if urlsplit(each.url).path == parts.path:
-            return each._replace(keys={**each.keys, **own})
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
     return Endpoint({**own, **plain}, unknown, is_agent=False)
