@@ -19,7 +19,7 @@ from agenteval.core.json_text import text_of
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
 from agenteval.files.data_rows import Row, Table, json_at, listed
-from agenteval.files.validation import members_of, validate
+from agenteval.files.validation import members_of, pairs_in, validate
 from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
 from agenteval.files.yaml_source import Document, Mark
 
@@ -348,12 +348,8 @@ def _refuse_references(value: Any, mark: Mark) -> None:
 def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
     if isinstance(value, str):
         yield value, mark
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _texts(item, mark.find((key,)))
-    elif isinstance(value, list):
-        for n, item in enumerate(value):
-            yield from _texts(item, mark.find((n,)))
+    for key, item in pairs_in(value):
+        yield from _texts(item, mark.find((key,)))
 
 
 def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[Mark]) -> Iterator[Problem]:

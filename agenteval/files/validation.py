@@ -80,7 +80,7 @@ def _internal(
 def not_finite(value: Any, mark: Mark, at: Loc = ()) -> Iterator[Problem]:
     """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
     requests) and that nothing compares with; JSON has none of them. ``at`` leads to ``value``."""
-    for key, item in _pairs(value):
+    for key, item in pairs_in(value):
         yield from not_finite(item, mark, (*at, key))
     if isinstance(value, float) and not isfinite(value):
         name = ".".join(part for part in at if isinstance(part, str))
@@ -159,13 +159,14 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
         if value == head[1:]:
             yield ()
     elif head == "*":
-        for key, below in _pairs(value):
+        for key, below in pairs_in(value):
             yield from ((key, *loc) for loc in _matches(below, rest))
     elif isinstance(value, Mapping) and head in value:
         yield from ((head, *loc) for loc in _matches(value[head], rest))
 
 
-def _pairs(value: Any) -> Iterable[tuple[str | int, Any]]:
+def pairs_in(value: Any) -> Iterable[tuple[str | int, Any]]:
+    """The items of a mapping, or those of a list with their positions; of anything else, none."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()
