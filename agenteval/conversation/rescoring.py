@@ -20,7 +20,7 @@ from agenteval.core.protocols import Emit, Reviewer, Scorer
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
-from agenteval.files.recorded.identity import Recorded
+from agenteval.files.recorded.recorded import Recorded
 
 _BREATH = 20
 """After so many conversations that nothing had to be waited for, signals are heard."""

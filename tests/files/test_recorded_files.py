@@ -15,8 +15,9 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import Expectation, OutputExpectation, Scenario, ScriptedTurn, Tool
 from agenteval.core.trajectory import StopReason, Turn
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.identity import Naming, Paths
 from agenteval.files.recorded.reader import Reader, require_paths
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.files.recorded.sources import is_journal, sources_of
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import IMPORT_IT, Record, Unreadable

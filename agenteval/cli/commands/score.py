@@ -37,8 +37,8 @@ from agenteval.core.protocols import Reviewer, Scorer
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
 from agenteval.files.journal import Journal
-from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.placed import NoCallsIn

@@ -28,9 +28,10 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 from agenteval.core.tool_visibility import declared_visibility
 from agenteval.files import loading, runs
-from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.identity import Naming, Paths
 from agenteval.files.recorded.journals import placeholders_in, visibility_in
 from agenteval.files.recorded.reader import Reader, Remarks, require_paths
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.files.recorded.sources import (
     JOURNAL,
     Source,

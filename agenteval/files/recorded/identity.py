@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agenteval.core.event import RunStarted
 from agenteval.core.scenario import Expectation, SampleKey, Scenario
-from agenteval.core.score import OUTCOME, Check, UserReview
+from agenteval.core.score import OUTCOME, Check
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.record_paths import MISSING, find, is_success
 from agenteval.messages.records import Conversation
@@ -41,30 +41,6 @@ class Paths:
             "--outcome-from": self.outcome,
         }
         return {option: path for option, path in given.items() if path is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A conversation to be scored. ``where``: its file and line; ``checks``: what is known of it beforehand,
-    such as its success, and cannot be found out anew; ``notes``: what was not read as it stands.
-
-    Of a journal of ours: ``run``, so that the scenario is the one that it was held with; ``review``: what was
-    found then of its simulated user; ``names``: what its failures were called before anything was masked."""
-
-    key: SampleKey
-    scenario: Scenario
-    trajectory: Trajectory
-    where: str
-    checks: tuple[Check, ...] = ()
-    notes: tuple[str, ...] = ()
-    run: RunStarted | None = None
-    review: UserReview | None = None
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def is_readable(self) -> bool:
-        stop = self.trajectory.stop
-        return stop is None or stop.reason is not StopReason.UNREADABLE
 
 
 @dataclass

@@ -25,7 +25,7 @@ from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
 from agenteval.files import journal
-from agenteval.files.recorded.identity import Recorded
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.files.recorded.sources import Source, lines_of, parse
 from agenteval.messages.entry import Unreadable
 

@@ -9,8 +9,9 @@ from typing import Any
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.selection import is_part
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.identity import Naming, Recorded
+from agenteval.files.recorded.identity import Naming
 from agenteval.files.recorded.journals import PolicyOf, replay
+from agenteval.files.recorded.recorded import Recorded
 from agenteval.files.recorded.sources import Source, is_journal
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Record, Unreadable

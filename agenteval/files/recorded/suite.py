@@ -9,7 +9,7 @@ from agenteval.core.plurals import few
 from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
 from agenteval.core.score import UNSAID, Check
 from agenteval.core.trajectory import Trajectory, Turn
-from agenteval.files.recorded.identity import Recorded
+from agenteval.files.recorded.recorded import Recorded
 
 _MOST_NAMED = 5
 
