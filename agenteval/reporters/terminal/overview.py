@@ -19,6 +19,7 @@ from agenteval.core.sample_report import ScenarioReport, p95_is_highest
 from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import figures
 from agenteval.reporters.terminal.cells import (
     LABEL,
     NOTHING,
@@ -32,7 +33,6 @@ from agenteval.reporters.terminal.cells import (
     right_aligned,
     style_of,
 )
-from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.terminal.summary import estimates_of
 from agenteval.reporters.words.failure import OF_SAMPLES
 from agenteval.reporters.words.judge import is_scripted_model
@@ -172,7 +172,7 @@ def _together(told: Sequence[_File]) -> _File:
 
 
 def _worst_first(file: _File) -> tuple[int, int]:
-    return -list(Verdict).index(file.verdict), -file.ends[file.verdict.value]
+    return -file.verdict.rank, -file.ends[file.verdict.value]
 
 
 def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool) -> str:
