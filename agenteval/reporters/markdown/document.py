@@ -6,15 +6,15 @@ link, image or mention of theirs comes to life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, fence, markdown, one_line
 from agenteval.reporters.markdown.sections import printed, printed_caveats
-from agenteval.reporters.markdown.table import ALL, CELL, MARKS, Extent, more, sign_of, table
+from agenteval.reporters.markdown.table import ALL, MARKS, Extent, more, sign_of
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections import accepted, agents, gates, issues, scenarios, usage
+from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.failure import (
     Failure,
@@ -22,21 +22,9 @@ from agenteval.reporters.words.failure import (
     planned,
     reason_lines,
 )
-from agenteval.reporters.words.failure_rates import (
-    COLUMNS,
-    HEAD,
-    cells,
-    quotation_place,
-    quotation_text,
-    unknown_lines,
-)
 from agenteval.reporters.words.places import shown_places
 from agenteval.reporters.words.verdict import ends_text
-from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Report
-
-NOTHING = "–"
-
 
 WHOLE = Extent(rows=5000, failures=200, characters=5_000_000)
 SUMMARY = Extent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
@@ -52,24 +40,29 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
     sections = [
         *_head(report, decision),
         *_author_errors(decision),
-        *_printed(accepted.sections(report, decision), extent, options),
-        *_failure_rates(report, decision, extent),
-        *(line for part in _RESULTS for line in _printed(part(report, decision), extent, options)),
+        *_printed(_RESULTS, report, decision, extent, options),
         *_failures(report, decision, options, extent),
-        *(line for part in _MEASURES for line in _printed(part(report, decision), extent, options)),
+        *_printed(_MEASURES, report, decision, extent, options),
         *_notices(report, extent),
         *_foot(report, options),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-_RESULTS = (gates.gates, scenarios.scenarios, scenarios.scores)
+_RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.scenarios, scenarios.scores)
 _MEASURES = (issues.issues, issues.broken, scenarios.dimensions, agents.sections, usage.usage)
 
 
-def _printed(sections: Iterable[Section], extent: Extent, options: ReportOptions) -> Iterator[str]:
-    for section in sections:
-        yield from printed(section, extent, options.root)
+def _printed(
+    makers: Iterable[Callable[[Report, Decision], Iterator[Section]]],
+    report: Report,
+    decision: Decision,
+    extent: Extent,
+    options: ReportOptions,
+) -> Iterator[str]:
+    for make in makers:
+        for section in make(report, decision):
+            yield from printed(section, extent, options.root)
 
 
 def _head(report: Report, decision: Decision) -> Iterator[str]:
@@ -91,26 +84,6 @@ def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
-
-
-def _failure_rates(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
-    rates = failure_rates(report, decision)
-    if rates is None:
-        return
-    yield f"## {HEAD}"
-    rows = rates.rows[: extent.rows]
-    if rows:
-        yield table(COLUMNS, map(cells, rows))
-    else:
-        yield f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}."
-    notes = [more(len(rates.rows) - extent.rows, "row"), *unknown_lines(rates)]
-    if told := [markdown(note) for note in notes if note]:
-        yield "\n".join(f"- {note}" for note in told)
-    for row in rows:
-        yield f"**{markdown(one_line(row.label, CELL))}** ({markdown(one_line(row.found_by, CELL))})"
-        yield "\n".join(
-            f"- {markdown(f'{quotation_place(each)}: {quotation_text(each)}')}" for each in row.quotations
-        )
 
 
 def _failures(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> Iterator[str]:

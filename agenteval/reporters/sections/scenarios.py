@@ -7,15 +7,17 @@ from collections.abc import Collection, Iterator
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
+from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.gates import NOTHING, shown
 from agenteval.reporters.sections.section import Cell, Section
 from agenteval.reporters.words import score_cells
 from agenteval.reporters.words.failure import planned, scenario_decision
+from agenteval.reporters.words.failure_rates import percentage
 from agenteval.reporters.words.judge import second_opinions_text
 from agenteval.reporters.words.rows import folded
 from agenteval.reporters.words.score_cells import NOT_APPLICABLE, Column, columns, is_scored, legend
-from agenteval.verdict.report import Dimension, Report
+from agenteval.verdict.report import Report
 
 _MOST_AGGREGATES = 12
 
@@ -112,23 +114,52 @@ def _score(cell: score_cells.Cell) -> str:
 # ── dimensions ───────────────────────────────────────────────────────────────────────────────────
 
 
+_RATES = {"tool_calls": "tool calls as expected", "output": "output as expected"}
+
+
 def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
-    """Of each agent what was measured, by category."""
-    for agent, own in report.dimensions.items():
-        if rows := tuple(row for dimension in own for row in _measures(dimension)):
-            yield Section(
-                f"Results by category: {one_line(agent, 160)}",
-                columns=("category", "measure", "value", "median", "95th percentile", "n"),
-                rows=rows,
-                named_by=2,
-            )
+    """What was measured in each category, the agents of a run below each other."""
+    several = len(report.dimensions) > 1
+    agents = ["agent"] if several else []
+    numbers = ("value", "median", "95th percentile", "n")
+    measures = [each for agent in report.dimensions for each in _measures(report, agent)]
+    order = list(dict.fromkeys(each[:2] for each in measures))
+    rows = [
+        (category.value, measure, *([one_line(agent, 60)] if several else []), *figures)
+        for category, measure, agent, figures in sorted(measures, key=lambda each: order.index(each[:2]))
+    ]
+    is_estimated = any(estimates_of(report, *place) for place in {(each[0], each[2]) for each in measures})
+    if rows:
+        yield Section(
+            "Results by category",
+            columns=("category", "measure", *agents, *numbers),
+            rows=tuple(rows),
+            notes=("≈ estimated: not every reply reported its usage",) if is_estimated else (),
+            named_by=2 + several,
+            numbers=numbers,
+        )
 
 
-def _measures(dimension: Dimension) -> Iterator[tuple[str, ...]]:
-    category = dimension.category.value
-    for name, rate in dimension.rates.items():
-        share = NOTHING if rate.value is None else f"{rate.value:.1%}"
-        yield category, name.replace("_", " "), share, "", "", str(rate.n)
-    for name, spread in dimension.spreads.items():
-        p95 = f"{'max ' if p95_is_highest(spread.n) else ''}{shown(spread.p95)}"
-        yield category, name.replace("_", " "), shown(spread.mean), shown(spread.p50), p95, str(spread.n)
+def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, tuple[str, str, str, str]]]:
+    """Category, measure and agent, and the figures of each."""
+    for dimension in report.dimensions[agent]:
+        for name, rate in dimension.rates.items():
+            share = NOTHING if rate.value is None else percentage(rate.value)
+            measure = _RATES.get(name, name.replace("_", " "))
+            yield dimension.category, measure, agent, (share, "", "", f"{rate.n:,}")
+        for name, spread in dimension.spreads.items():
+            about = estimates_of(report, dimension.category, agent) if name.endswith("_tokens") else ""
+            most = f"{'max ' if p95_is_highest(spread.n) else ''}{shown(spread.p95)}"
+            figures = (f"{about}{shown(spread.mean)}", f"{about}{shown(spread.p50)}", f"{about}{most}")
+            yield dimension.category, f"{name.replace('_', ' ')} per task", agent, (*figures, f"{spread.n:,}")
+
+
+def estimates_of(report: Report, category: Category, agent: str) -> str:
+    """The sign of an estimate, if any tokens of the agent in that category were not reported."""
+    is_estimated = any(
+        sample.trajectory.usage.estimated
+        for scenario in report.scenarios
+        if scenario.agent == agent and scenario.scenario.category is category
+        for sample in scenario.samples
+    )
+    return "≈" if is_estimated else ""

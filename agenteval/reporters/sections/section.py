@@ -53,6 +53,8 @@ class Section:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     notes: tuple[str | Span | Item, ...] = ()
+    numbers: tuple[str, ...] = ()
+    """The columns that are aligned to the right."""
     noun: str = "row"
     """What a row is."""
     named_by: int = 1

@@ -20,6 +20,7 @@ from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.gates import figures
+from agenteval.reporters.sections.scenarios import estimates_of
 from agenteval.reporters.terminal.cells import (
     LABEL,
     NOTHING,
@@ -33,7 +34,6 @@ from agenteval.reporters.terminal.cells import (
     right_aligned,
     style_of,
 )
-from agenteval.reporters.terminal.summary import estimates_of
 from agenteval.reporters.words.failure import OF_SAMPLES
 from agenteval.reporters.words.judge import is_scripted_model
 from agenteval.reporters.words.places import shown_place

@@ -27,7 +27,7 @@ STYLES = {
 
 
 def fitting_table(section: Section, rows: Sequence[Sequence[Text]], options: ReportOptions) -> RenderableType:
-    return FittingTable(section.columns, rows, head=section.named_by)
+    return FittingTable(section.columns, rows, head=section.named_by, numbers=section.numbers)
 
 
 def printed(
