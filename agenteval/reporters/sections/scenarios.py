@@ -77,7 +77,7 @@ def scores(report: Report, decision: Decision) -> Iterator[Section]:
     if not used:
         return
     cells = [own[n] for _, own in rows for n in used]
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     notes = ("; ".join(legend(cells)), second_opinions_text(report))
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
@@ -119,7 +119,7 @@ _RATES = {"tool_calls": "tool calls as expected", "output": "output as expected"
 
 def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
     """What was measured in each category, the agents of a run below each other."""
-    several = len(report.dimensions) > 1
+    several = report.has_several_agents
     agents = ["agent"] if several else []
     numbers = ("value", "median", "95th percentile", "n")
     measures = [each for agent in report.dimensions for each in _measures(report, agent)]

@@ -262,7 +262,7 @@ def dimensions(report: Report, decision: Decision, options: ReportOptions) -> It
     rows = [] if decision.is_reported else list(_rows(report, decision))
     if not rows:
         return
-    several = len(report.dimensions) > 1
+    several = report.has_several_agents
     cells = [[column.cell(row) for column in _COLUMNS] for row in rows]
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NOTHING for line in cells)]
     names = [cut(_name(row, several=several), max(12, options.width // 3)) for row in rows]
