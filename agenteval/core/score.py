@@ -45,11 +45,15 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
     FAILED = "failed"
 
+    @property
+    def rank(self) -> int:
+        """How bad it is, from 0."""
+        return list(Verdict).index(self)
+
     @staticmethod
     def worst(verdicts: Iterable[Verdict]) -> Verdict:
         """Failed beats inconclusive beats passed; of nothing: passed."""
-        order = list(Verdict)
-        return max(verdicts, key=order.index, default=Verdict.PASSED)
+        return max(verdicts, key=lambda verdict: verdict.rank, default=Verdict.PASSED)
 
 
 class RuleKind(StrEnum):

@@ -161,7 +161,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
     """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
     bar = report.plan.fail_on
     least = bar.rank if bar else len(Severity)
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     for scenario in report.scenarios:
         for sample in scenario.samples:
             for finding in sample.findings:

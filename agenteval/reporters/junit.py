@@ -36,7 +36,7 @@ from agenteval.reporters.words.failure_rates import (
     quotation_text,
     unknown_lines,
 )
-from agenteval.reporters.words.issue import IssueText, issues_text
+from agenteval.reporters.words.issue import IssueText, by_scenario, issues_text
 from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
@@ -54,8 +54,8 @@ _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """One XML document. Times are in seconds, of the agent alone."""
     failed = _by_part(failures(report, decision))
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
-    texts = _issues_by_scenario(report, decision)
+    several = report.has_several_agents
+    texts = by_scenario(issues_text(report, decision))
     beside = asides_text(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
@@ -165,14 +165,6 @@ def _body(failure: Failure, root: str) -> str:
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
 """By scenario and agent."""
-
-
-def _issues_by_scenario(report: Report, decision: Decision) -> Issues:
-    found: dict[tuple[str, str], list[IssueText]] = {}
-    for text in issues_text(report, decision):
-        for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
-            found.setdefault((scenario, text.issue.agent), []).append(text)
-    return found
 
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:

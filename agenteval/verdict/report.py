@@ -99,6 +99,10 @@ class Report:
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @property
+    def has_several_agents(self) -> bool:
+        return len({scenario.agent for scenario in self.scenarios}) > 1
+
+    @property
     def samples(self) -> tuple[SampleReport, ...]:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
 

@@ -428,7 +428,7 @@ def test_a_user_of_whom_nothing_is_known_is_charged_with_nothing(project: Projec
     reviews = summary(project)["simulator"]["reviews"]
     assert (reviews["reviewed"], reviews["at_fault"], reviews["not_in_scenario"]) == (1, 0, 1)
     told = " ".join(project.call("report", "latest", "-v").out.split())
-    assert "users: at fault in 0 of 1 reviewed conversation" in told
+    assert "Users: at fault in 0 of 1 reviewed conversation" in told
     assert "in 1 the scenario did not say" in told
 
 

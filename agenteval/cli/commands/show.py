@@ -230,6 +230,6 @@ def _repeat(one: Conversation, run: KeptRun) -> str:
 def _command(one: Conversation | None, words: Sequence[str], agent: str | None, run: KeptRun) -> str:
     if one is None:
         return ""
-    several = len({scenario.agent for scenario in run.report.scenarios}) > 1
+    several = run.report.has_several_agents
     chosen = ["--agent", one.of.agent] if several or agent else []
     return command_of(["agenteval", "show", *words, name_of(one.key), *chosen])

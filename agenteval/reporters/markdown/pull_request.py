@@ -104,7 +104,7 @@ def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
     }
     changes = _changes(before, after)
     groups = {(each[0].agent, each[0].scenario): each for each in decisive(report, decision)}
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     alike: dict[tuple[object, ...], list[Row]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)

@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, markdown
 from agenteval.core.score import Verdict
 from agenteval.reporters.markdown.table import MARKS, Extent, more, table
 from agenteval.reporters.sections.remarks import caveats
-from agenteval.reporters.sections.section import Cell, Item, Section, Span, Tone
+from agenteval.reporters.sections.section import Cell, Item, Place, Section, Span, Tone, has_text
+from agenteval.reporters.words.places import shown_place
 from agenteval.verdict.report import Report
 
 _NOTE = 1000
 """Characters of a note."""
 
 
-def printed(section: Section, extent: Extent) -> Iterator[str]:
+def printed(section: Section, extent: Extent, root: str = ".") -> Iterator[str]:
     """The title, the table, and the notes as a list."""
+    is_short = section.can_be_short and not extent.passed
+    rows = [row for row in section.rows if not is_short or row[0] is not Verdict.PASSED]
     yield f"{'#' * section.level} {markdown(section.title)}"
-    if section.rows:
-        rows = ([text_of(cell) for cell in row] for row in section.rows[: extent.rows])
-        yield table([markdown(title) for title in section.columns], rows)
-    yield from filter(None, [more(len(section.rows) - extent.rows, "row")])
+    if rows:
+        cells = ([text_of(cell, root) for cell in row] for row in rows[: extent.rows])
+        yield table([markdown(title) for title in section.columns], cells)
+    passed = len(section.rows) - len(rows)
+    yield from filter(None, [more(len(rows) - extent.rows, section.noun)])
+    yield from [f"{plural(passed, section.noun)} passed."] if passed else []
     has_items = any(isinstance(note, Item) for note in section.notes)
     most = extent.failures if has_items else extent.rows
     if section.notes:
@@ -33,7 +39,7 @@ def printed(section: Section, extent: Extent) -> Iterator[str]:
 def _listed(note: str | Span | Item) -> Iterator[str]:
     if isinstance(note, Item):
         yield f"- {''.join(map(_emphasized, note.head)).strip()}"
-        yield from (f"  - {_plain(line)}" for line in note.below if text_of(line))
+        yield from (f"  - {_plain(line)}" for line in filter(has_text, note.below))
     else:
         yield f"- {_plain(note)}"
 
@@ -56,7 +62,12 @@ def printed_caveats(report: Report, decision: Decision) -> Iterator[str]:
         yield f"**{label.capitalize()}**: {markdown(text)}."
 
 
-def text_of(cell: Cell) -> str:
-    if isinstance(cell, Verdict):
-        return MARKS[cell]
-    return cell.text if isinstance(cell, Span) else cell
+def text_of(cell: Cell, root: str = ".") -> str:
+    match cell:
+        case Verdict():
+            return MARKS[cell]
+        case Place():
+            return shown_place(cell.where, root)
+        case Span():
+            return cell.text
+    return cell

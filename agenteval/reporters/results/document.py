@@ -35,7 +35,7 @@ from agenteval.reporters.words.failure import (
     scenario_decision,
     scenario_violations,
 )
-from agenteval.reporters.words.issue import issues_text
+from agenteval.reporters.words.issue import by_scenario, issues_text
 from agenteval.reporters.words.judge import Reviews, is_simulated, simulation
 from agenteval.scoring.findings import sample_of
 from agenteval.verdict.asides import asides
@@ -227,16 +227,14 @@ def _reviews(reviews: Reviews) -> shape.UserReviewsShape:
 
 
 def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
-    issues: dict[tuple[str, str], list[shape.IssueShape]] = {}
-    groups: Groups = {}
     failures = failures_by_sample(report)
-    for text in issues_text(report, decision):
-        issue = text.issue
+    texts = issues_text(report, decision)
+    groups: Groups = {}
+    for issue in (text.issue for text in texts):
         for occurrence in issue.occurrences:
-            key = sample_of(occurrence)
-            groups.setdefault(key, {}).update(dict.fromkeys(occurrence.findings, issue.id))
-        for scenario in dict.fromkeys(occurrence.scenario for occurrence in issue.occurrences):
-            issues.setdefault((scenario, issue.agent), []).append(of_issue(text, failures))
+            places = groups.setdefault(sample_of(occurrence), {})
+            places.update(dict.fromkeys(occurrence.findings, issue.id))
+    issues = {place: [of_issue(text, failures) for text in own] for place, own in by_scenario(texts).items()}
     return [
         _scenario(
             each,

@@ -130,7 +130,7 @@ def _repeats(report: Report, decision: Decision) -> Iterator[str]:
 
 def _flaky(report: Report, decision: Decision) -> str:
     """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
-    several = len(report.dimensions) > 1
+    several = report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
         f" ({entry.tally.successes} of {entry.tally.decided})"

@@ -27,7 +27,13 @@ class Span(NamedTuple):
     tone: Tone | None = None
 
 
-Cell: TypeAlias = str | Span | Verdict
+class Place(NamedTuple):
+    """Where something is written: ``file:line``, or words where there is no file."""
+
+    where: str
+
+
+Cell: TypeAlias = str | Span | Verdict | Place
 """A verdict is shown as its mark."""
 
 
@@ -47,5 +53,15 @@ class Section:
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     notes: tuple[str | Span | Item, ...] = ()
+    numbers: tuple[str, ...] = ()
+    """The columns that are aligned to the right."""
+    noun: str = "row"
+    """What a row is."""
     named_by: int = 1
     level: int = 2
+    can_be_short: bool = False
+    """The rows begin with their verdict, and a short report leaves out those that passed."""
+
+
+def has_text(span: str | Span) -> bool:
+    return bool(span.text if isinstance(span, Span) else span)

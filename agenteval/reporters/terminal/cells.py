@@ -197,8 +197,3 @@ def not_shown(titles: Sequence[str]) -> Text:
 
 def indented(what: RenderableType) -> Padding:
     return Padding(what, (0, 0, 0, 2))
-
-
-def same_or_each(values: Sequence[str]) -> str:
-    """One value if all are equal, else all of them."""
-    return values[0] if len(set(values)) == 1 else " / ".join(values)

@@ -16,9 +16,9 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import figures
 from agenteval.reporters.terminal.blocks import IN_FULL
 from agenteval.reporters.terminal.cells import cut, style_of, unbroken, whole
-from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.words.failure import (
     Failure,
     advised_lines,

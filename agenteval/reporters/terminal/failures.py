@@ -250,7 +250,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
 def transcripts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The conversations of the samples that are not shown in full among the failures."""
     shown = {group.first.sample.key for group in _groups(report, decision)[:IN_FULL] if group.first.sample}
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     rest = [
         (scenario, sample)
         for scenario in report.scenarios

@@ -118,7 +118,7 @@ def name_of(key: SampleKey) -> str:
 
 def _head(shown: Shown) -> Text:
     line = Text.assemble((name_of(shown.key), "bold"), "  ", (_state(shown), style_of(shown.verdict)))
-    several = len({scenario.agent for scenario in shown.report.scenarios}) > 1
+    several = shown.report.has_several_agents
     parts = [f"agent {one_line(shown.of.agent, 60)}"] if several else []
     parts += [f"run {shown.report.run.run_id}"]
     if shown.sample is not None:

@@ -19,6 +19,8 @@ from agenteval.core.sample_report import ScenarioReport, p95_is_highest
 from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import figures
+from agenteval.reporters.sections.scenarios import estimates_of
 from agenteval.reporters.terminal.cells import (
     LABEL,
     NOTHING,
@@ -32,8 +34,6 @@ from agenteval.reporters.terminal.cells import (
     right_aligned,
     style_of,
 )
-from agenteval.reporters.terminal.gates import figures
-from agenteval.reporters.terminal.summary import estimates_of
 from agenteval.reporters.words.failure import OF_SAMPLES
 from agenteval.reporters.words.judge import is_scripted_model
 from agenteval.reporters.words.places import shown_place
@@ -172,7 +172,7 @@ def _together(told: Sequence[_File]) -> _File:
 
 
 def _worst_first(file: _File) -> tuple[int, int]:
-    return -list(Verdict).index(file.verdict), -file.ends[file.verdict.value]
+    return -file.verdict.rank, -file.ends[file.verdict.value]
 
 
 def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool) -> str:
@@ -262,7 +262,7 @@ def dimensions(report: Report, decision: Decision, options: ReportOptions) -> It
     rows = [] if decision.is_reported else list(_rows(report, decision))
     if not rows:
         return
-    several = len(report.dimensions) > 1
+    several = report.has_several_agents
     cells = [[column.cell(row) for column in _COLUMNS] for row in rows]
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NOTHING for line in cells)]
     names = [cut(_name(row, several=several), max(12, options.width // 3)) for row in rows]

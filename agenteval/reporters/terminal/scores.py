@@ -76,7 +76,7 @@ def score_table(report: Report, decision: Decision, options: ReportOptions) -> I
 
 def _lines(rows: Sequence[Row], known: Sequence[Column], report: Report, decision: Decision) -> list[_Line]:
     marks = threshold_marks(decision)
-    several = len(report.dimensions) > 1
+    several = report.has_several_agents
     return [
         _Line(
             row,

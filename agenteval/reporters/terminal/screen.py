@@ -12,7 +12,7 @@ from rich.text import Text
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections import accepted, agents, issues
+from agenteval.reporters.sections import accepted, agents, issues, scenarios
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.accepted import acceptable
 from agenteval.reporters.terminal.blocks import blocks
@@ -25,7 +25,6 @@ from agenteval.reporters.terminal.overview import dimensions, files, head, held
 from agenteval.reporters.terminal.remarks import mistakes, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
 from agenteval.reporters.terminal.sections import printed
-from agenteval.reporters.terminal.summary import summary_table
 from agenteval.reporters.terminal.tables import dimension_tables
 from agenteval.verdict.report import Report
 
@@ -64,7 +63,7 @@ VERBOSE: tuple[Part, ...] = (
     failures_by_rate,
     dimension_tables,
     score_table,
-    summary_table,
+    _part(scenarios.dimensions),
     _part(agents.sections),
     transcripts,
     _part(issues.issues),

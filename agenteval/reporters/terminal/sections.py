@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -10,9 +10,10 @@ from rich.text import Text
 
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.section import Cell, Item, Section, Tone
+from agenteval.reporters.sections.section import Cell, Item, Place, Section, Span, Tone, has_text
 from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
 from agenteval.reporters.terminal.fitting import FittingTable
+from agenteval.reporters.words.places import shown_place
 
 MOST_ROWS = 30
 """Of each table, unless the report is to be verbose."""
@@ -25,26 +26,36 @@ STYLES = {
 }
 
 
-def printed(section: Section, options: ReportOptions) -> Iterator[RenderableType]:
+def fitting_table(section: Section, rows: Sequence[Sequence[Text]], options: ReportOptions) -> RenderableType:
+    return FittingTable(section.columns, rows, head=section.named_by, numbers=section.numbers)
+
+
+def printed(
+    section: Section,
+    options: ReportOptions,
+    table: Callable[[Section, Sequence[Sequence[Text]], ReportOptions], RenderableType] = fitting_table,
+) -> Iterator[RenderableType]:
     """The title, the table in the room that there is, and the notes."""
     yield heading(section.title)
     rows = section.rows if options.verbose else section.rows[:MOST_ROWS]
     if rows:
-        cells = ([text_of(cell) for cell in row] for row in rows)
-        yield indented(FittingTable(section.columns, cells, head=section.named_by))
+        yield indented(table(section, [[text_of(cell, options) for cell in row] for row in rows], options))
     if left := len(section.rows) - len(rows):
         yield indented(Text(f"… and {left:,} more; -v lists them", style="dim"))
     for note in section.notes:
         head, below = note if isinstance(note, Item) else ((note,), ())
-        yield indented(Text.assemble(*map(text_of, head)))
-        yield from (Padding(text_of(line), (0, 0, 0, 4)) for line in below if text_of(line))
+        yield indented(Text.assemble(*(text_of(span, options) for span in head)))
+        yield from (Padding(text_of(line, options), (0, 0, 0, 4)) for line in filter(has_text, below))
     if section.rows or section.notes:
         yield Text()
 
 
-def text_of(cell: Cell) -> Text:
-    if isinstance(cell, Verdict):
-        return mark(cell)
-    if isinstance(cell, str):
-        return free(cell)
-    return free(cell.text, STYLES[cell.tone] if cell.tone else "")
+def text_of(cell: Cell, options: ReportOptions) -> Text:
+    match cell:
+        case Verdict():
+            return mark(cell)
+        case Place():
+            return free(shown_place(cell.where, options.root), "dim")
+        case Span():
+            return free(cell.text, STYLES[cell.tone] if cell.tone else "")
+    return free(cell)

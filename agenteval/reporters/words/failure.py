@@ -91,7 +91,7 @@ class Failure:
 
 def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
     """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     broken = frozenset((row.scenario, row.agent) for row in bad)
     return tuple(

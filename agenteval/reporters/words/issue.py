@@ -51,11 +51,20 @@ def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
     """All issues, the worst first."""
     failing = failing_findings(report, decision)
     scenarios = {(s.scenario.id, s.agent): s for s in report.scenarios}
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     texts = [
         _issue_text(issue, report, scenarios, failing, several_agents=several) for issue in report.issues
     ]
     return tuple(sorted(texts, key=lambda text: -text.severity.rank))
+
+
+def by_scenario(texts: Iterable[IssueText]) -> dict[tuple[str, str], list[IssueText]]:
+    """Those that occur in each scenario, with its agent."""
+    found: dict[tuple[str, str], list[IssueText]] = {}
+    for text in texts:
+        for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
+            found.setdefault((scenario, text.issue.agent), []).append(text)
+    return found
 
 
 def _issue_text(

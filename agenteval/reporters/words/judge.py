@@ -167,7 +167,7 @@ def is_detector(metric: str) -> bool:
 
 
 def _broken(report: Report) -> Iterator[_Broken]:
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     for scenario in report.scenarios:
         for sample in scenario.samples:
             name = title(scenario, sample.key, several_agents=several)
@@ -258,7 +258,7 @@ def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ..
     """Where a message was refused, or a user was at fault, and why: ``book-morning · epoch 1, turn 2``,
     ``spoke as …``. Not ``fatal``: without those that ended their sample, or decide it, which stand among the
     failures."""
-    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    several = report.has_several_agents
     return tuple(
         (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
         for scenario in report.scenarios

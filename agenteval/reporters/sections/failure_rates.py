@@ -1,0 +1,42 @@
+"""What goes wrong in a log without scenarios, and how often, with quotations of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.words.failure_rates import (
+    COLUMNS,
+    HEAD,
+    cells,
+    quotation_place,
+    quotation_text,
+    unknown_lines,
+)
+from agenteval.verdict.failure_rates import FailureRate, failure_rates
+from agenteval.verdict.report import Report
+
+
+def sections(report: Report, decision: Decision) -> Iterator[Section]:
+    """Nothing where scenarios decide."""
+    rates = failure_rates(report, decision)
+    if rates:
+        nothing = f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}"
+        notes = (*([] if rates.rows else [nothing]), *unknown_lines(rates))
+        yield Section(
+            HEAD,
+            columns=COLUMNS,
+            rows=tuple(map(cells, rates.rows)),
+            notes=(*notes, *map(_quotations, rates.rows)),
+            named_by=3,
+        )
+
+
+def _quotations(row: FailureRate) -> Item:
+    return Item(
+        head=(Span(one_line(row.label, 160), Tone.STRONG), f" ({one_line(row.found_by, 160)})"),
+        below=tuple(f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations),
+    )

@@ -1,0 +1,47 @@
+"""The rules that decided, and what was measured and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.decision import Decision, GateRow
+from agenteval.core.figures import figure
+from agenteval.core.safe_text import one_line
+from agenteval.reporters.sections.section import Cell, Place, Section
+from agenteval.verdict.report import Report
+
+NOTHING = "–"
+
+
+def gates(report: Report, decision: Decision) -> Iterator[Section]:
+    """Broken rules first."""
+    rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
+    notes = [] if rows else ["Nothing: no gate applied"]
+    if decision.ungated:
+        names = ", ".join(one_line(name, 80) for name in decision.ungated)
+        notes.append(f"Judged or measured, but gates nothing: {names}")
+    yield Section(
+        "What gated this run",
+        columns=("", "rule", "value", "bound", "based on", "where"),
+        rows=tuple(map(_cells, rows)),
+        notes=tuple(notes),
+        noun="gate",
+        can_be_short=True,
+    )
+
+
+def _cells(row: GateRow) -> tuple[Cell, ...]:
+    rule = " · ".join(filter(None, (row.name, row.scenario, row.agent)))
+    # What a rule is based on says as well what would decide it: it is not cut here.
+    return (row.verdict, one_line(rule, 200), *figures(row), one_line(row.basis, 10_000), Place(row.where))
+
+
+def figures(row: GateRow) -> tuple[str, str]:
+    """Value and bound, with as many digits as it takes to tell the one from the other."""
+    return shown(row.value, row.bound), shown(row.bound, row.value)
+
+
+def shown(value: float | str | None, other: float | str | None = None) -> str:
+    if value is None:
+        return NOTHING
+    return one_line(value, 80) if isinstance(value, str) else figure(value, other)

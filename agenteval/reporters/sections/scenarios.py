@@ -1,0 +1,165 @@
+"""How each scenario ended, what judges said of it, and the three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
+from agenteval.core.scenario import Category
+from agenteval.core.score import Verdict
+from agenteval.reporters.sections.gates import NOTHING, shown
+from agenteval.reporters.sections.section import Cell, Section
+from agenteval.reporters.words import score_cells
+from agenteval.reporters.words.failure import planned, scenario_decision
+from agenteval.reporters.words.failure_rates import percentage
+from agenteval.reporters.words.judge import second_opinions_text
+from agenteval.reporters.words.rows import folded
+from agenteval.reporters.words.score_cells import NOT_APPLICABLE, Column, columns, is_scored, legend
+from agenteval.verdict.report import Report
+
+_MOST_AGGREGATES = 12
+
+
+def scenarios(report: Report, decision: Decision) -> Iterator[Section]:
+    """A row for each; none in a log of which nothing is expected: there no conversation passes."""
+    if decision.is_reported or not report.scenarios:
+        return
+    report, decision = folded(report, decision)
+    judged = {column.name for column in columns(report)}
+    yield Section(
+        "Scenarios",
+        columns=("", "scenario", "agent", "category", "samples passed", "scores"),
+        rows=tuple(_cells(scenario, decision, judged) for scenario in report.scenarios),
+        noun="scenario",
+        named_by=2,
+        can_be_short=True,
+    )
+
+
+def _cells(scenario: ScenarioReport, decision: Decision, judged: Collection[str]) -> tuple[Cell, ...]:
+    keys = [key for key, _ in planned(scenario)]
+    passed = sum(key in decision.samples and decision.samples[key].verdict == "passed" for key in keys)
+    measured = [
+        f"{metric} {_aggregate(value)}"
+        for metric, value in scenario.aggregates.items()
+        if metric not in judged and value.n  # judged metrics have a table of their own
+    ]
+    return (
+        scenario_decision(decision, scenario).verdict,
+        scenario.scenario.id,
+        scenario.agent,
+        scenario.scenario.category.value,
+        f"{passed}/{len(keys)}",
+        ", ".join(measured[:_MOST_AGGREGATES]) or NOTHING,
+    )
+
+
+def _aggregate(value: Aggregate) -> str:
+    missing = f", {value.missing} missing" if value.missing else ""
+    return f"{shown(value.value)} (n={value.n}{missing})"
+
+
+# ── scores ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def scores(report: Report, decision: Decision) -> Iterator[Section]:
+    """A table of all scenarios with a column for each judged metric; those that did not pass first. None of a
+    log of which nothing is expected and nothing was judged."""
+    known = columns(report)
+    if decision.is_reported and not any(any(sample.all_scores) for sample in report.samples):
+        return
+    marks = score_cells.threshold_marks(decision)
+    ranked = sorted(report.scenarios, key=lambda each: -scenario_decision(decision, each).verdict.rank)
+    rows = [(each, score_cells.scenario_cells(each, known, report, marks)) for each in ranked]
+    used = [n for n, _ in enumerate(known) if any(cells[n].text != NOT_APPLICABLE for _, cells in rows)]
+    if not used:
+        return
+    cells = [own[n] for _, own in rows for n in used]
+    several = report.has_several_agents
+    notes = ("; ".join(legend(cells)), second_opinions_text(report))
+    yield Section(
+        "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
+        columns=("", "scenario", *(["agent"] if several else []), *(_heading(known[n]) for n in used)),
+        rows=tuple(
+            (
+                scenario_decision(decision, scenario).verdict,
+                scenario.scenario.id,
+                *([scenario.agent] if several else []),
+                *(_score(own[n]) for n in used),
+            )
+            for scenario, own in rows
+        ),
+        notes=tuple(filter(None, notes)),
+        noun="scenario",
+        named_by=2,
+    )
+
+
+def _heading(column: Column) -> str:
+    return one_line(column.name, 60).replace("_", " ") or "?"
+
+
+_THRESHOLD_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONCLUSIVE: "?"}
+
+
+def _score(cell: score_cells.Cell) -> str:
+    text = cell.text + ("ˢ" if cell.scripted else "")
+    text += f" {_THRESHOLD_MARKS[cell.verdict]}" if cell.verdict and is_scored(cell) else ""
+    text += f" !{cell.missing}" if cell.missing else ""
+    return f"{text} ~{cell.open}" if cell.open else text
+
+
+# ── dimensions ───────────────────────────────────────────────────────────────────────────────────
+
+
+_RATES = {"tool_calls": "tool calls as expected", "output": "output as expected"}
+
+
+def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
+    """What was measured in each category, the agents of a run below each other."""
+    several = report.has_several_agents
+    agents = ["agent"] if several else []
+    numbers = ("value", "median", "95th percentile", "n")
+    measures = [each for agent in report.dimensions for each in _measures(report, agent)]
+    order = list(dict.fromkeys(each[:2] for each in measures))
+    rows = [
+        (category.value, measure, *([one_line(agent, 60)] if several else []), *figures)
+        for category, measure, agent, figures in sorted(measures, key=lambda each: order.index(each[:2]))
+    ]
+    is_estimated = any(estimates_of(report, *place) for place in {(each[0], each[2]) for each in measures})
+    if rows:
+        yield Section(
+            "Results by category",
+            columns=("category", "measure", *agents, *numbers),
+            rows=tuple(rows),
+            notes=("≈ estimated: not every reply reported its usage",) if is_estimated else (),
+            named_by=2 + several,
+            numbers=numbers,
+        )
+
+
+def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, tuple[str, str, str, str]]]:
+    """Category, measure and agent, and the figures of each."""
+    for dimension in report.dimensions[agent]:
+        for name, rate in dimension.rates.items():
+            share = NOTHING if rate.value is None else percentage(rate.value)
+            measure = _RATES.get(name, name.replace("_", " "))
+            yield dimension.category, measure, agent, (share, "", "", f"{rate.n:,}")
+        for name, spread in dimension.spreads.items():
+            about = estimates_of(report, dimension.category, agent) if name.endswith("_tokens") else ""
+            most = f"{'max ' if p95_is_highest(spread.n) else ''}{shown(spread.p95)}"
+            figures = (f"{about}{shown(spread.mean)}", f"{about}{shown(spread.p50)}", f"{about}{most}")
+            yield dimension.category, f"{name.replace('_', ' ')} per task", agent, (*figures, f"{spread.n:,}")
+
+
+def estimates_of(report: Report, category: Category, agent: str) -> str:
+    """The sign of an estimate, if any tokens of the agent in that category were not reported."""
+    is_estimated = any(
+        sample.trajectory.usage.estimated
+        for scenario in report.scenarios
+        if scenario.agent == agent and scenario.scenario.category is category
+        for sample in scenario.samples
+    )
+    return "≈" if is_estimated else ""
