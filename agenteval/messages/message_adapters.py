@@ -21,7 +21,7 @@ from agenteval.messages.endings import refusal_in
 from agenteval.messages.json_fields import list_of, present, word
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, quoted
-from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
+from agenteval.messages.reported_usage import USAGE_KEYS, UsageOnce
 from agenteval.messages.said import PASSAGES, UNPLACED, Said
 from agenteval.messages.speakers import unwrapped
 from agenteval.messages.texts import is_silent
@@ -235,15 +235,12 @@ def phrases_in(messages: Iterable[Message]) -> tuple[str, ...]:
 
 def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages, those without their usage that tell what the one before them told of both."""
-    before: Message = {}
+    usages = UsageOnce()
     for message in messages:
         role = message.get("role")
-        if role == "user" and _has_text(message):
-            before = {}
-        elif role == "assistant":
-            is_again, before = is_told_again(message, before), message
-            message = {**message, "usage": {}} if is_again else message
-        yield message
+        is_spoken = role != "user" or _has_text(message)
+        is_again = is_spoken and usages.is_repeated(role, message)
+        yield {**message, "usage": {}} if is_again else message
 
 
 class Answer(NamedTuple):
