@@ -29,16 +29,12 @@ _LONGEST = 200
 def agent_of(message: Mapping[str, Any]) -> str:
     """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
     does not say."""
-    for key in _SAID:
-        if found := name_of(message.get(key)):
-            return found
-    if _is_call(message):  # its name is the tool's
-        return ""
-    for key in _OF_MESSAGES:
-        found = name_of(message.get(key))
-        if found and (key == "name" or found.lower() not in _ROLES):
-            return found
-    return ""
+    named = (name_of(message.get(key)) for key in _SAID)
+    if (found := next(filter(None, named), "")) or _is_call(message):  # its name is the tool's
+        return found
+    others = (name_of(message.get(key)) for key in _OF_MESSAGES[1:])
+    agents = (each for each in others if each and each.lower() not in _ROLES)
+    return name_of(message.get("name")) or next(agents, "")
 
 
 def name_of(value: Any) -> str:

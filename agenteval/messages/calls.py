@@ -128,23 +128,6 @@ def listed(value: Any) -> list[Any]:
 # ── one call ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def plain_calls(raw: Any) -> tuple[Call, ...]:
-    """Calls as OpenAI writes them, with a name, arguments and nothing else, as nearly all are; none if there
-    are none, or one is written otherwise."""
-    calls: list[Call] = []
-    for each in raw if isinstance(raw, list) else ():
-        if not isinstance(each, dict) or not each.keys() <= CALL_ALONE:
-            return ()
-        function = each.get("function")
-        if not isinstance(function, dict) or len(function) != 2 or each.get("type", "function") != "function":
-            return ()
-        name, given = function.get("name"), function.get("arguments")
-        if not name or not isinstance(name, str) or given is None:
-            return ()
-        calls.append(Call(name, *_arguments(given), str(each.get("id") or "")))
-    return tuple(calls)
-
-
 def call_in(raw: Any) -> Call | None:
     """A call in any form that is known; ``None``: it names no tool."""
     if not isinstance(raw, dict):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from agenteval.messages import chat
-from agenteval.messages.json_fields import is_json, list_of, object_at, objects_of, present
+from agenteval.messages.json_fields import filled, is_json, list_of, object_at, objects_of, present
 from agenteval.messages.placed import EVENTS, is_signal
 from agenteval.messages.sse import ends_stream, texts_of
 from agenteval.messages.texts import unplaced_in_part
@@ -248,7 +248,7 @@ class _Call:
         function = {**self._function, "name": self.name}
         if self._arguments:
             function["arguments"] = "".join(self._arguments)
-        return {**self._fields, **({"id": self.id} if self.id else {}), "function": function}
+        return {**self._fields, **filled({"id": self.id}), "function": function}
 
 
 class CallPieces:

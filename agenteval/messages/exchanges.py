@@ -63,8 +63,7 @@ class Logged(NamedTuple):
 def logged_in(record: Mapping[str, Any]) -> Logged | None:
     """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
     a response that cannot be read."""
-    lists = {key: found for key in MESSAGES if (found := _list_in(record.get(key))) is not None}
-    if lists:
+    if lists := {key: found for key in MESSAGES if (found := _list_in(record.get(key))) is not None}:
         # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
         return _with_reply(record, key, [*lists[key], *_asked_after(record, key, lists[key])])
@@ -209,10 +208,9 @@ def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
-    for key in MESSAGES:
-        found = _list_in(request.get(key))
-        if found is not None:
-            return found
+    listed = (_list_in(request.get(key)) for key in MESSAGES)
+    if (found := next((each for each in listed if each is not None), None)) is not None:
+        return found
     text = request.get("input")  # one message may be a plain text
     return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
 

@@ -64,14 +64,20 @@ def word(fields: Mapping[str, Any], *keys: str) -> str:
 
 def object_at(fields: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     """The first object below these keys; empty: there is none."""
-    found = (fields.get(key) for key in keys)
-    return next((each for each in found if isinstance(each, dict)), {})
+    for key in keys:
+        found = fields.get(key)
+        if isinstance(found, dict):
+            return found
+    return {}
 
 
 def list_at(fields: Mapping[str, Any], *keys: str) -> list[Any]:
     """The first list below these keys; empty: there is none."""
-    found = (fields.get(key) for key in keys)
-    return next((each for each in found if isinstance(each, list)), [])
+    for key in keys:
+        found = fields.get(key)
+        if isinstance(found, list):
+            return found
+    return []
 
 
 def first_of(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:

@@ -27,7 +27,7 @@ from agenteval.messages.calls import (
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
 from agenteval.messages.json_fields import given_of, object_at, object_of, word
 from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_calls, unplaced_fields
-from agenteval.messages.reported_usage import is_told_again, usage_in
+from agenteval.messages.reported_usage import UsageOnce, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import (
     PASSAGES,
@@ -92,15 +92,9 @@ def is_repeat(unplaced: Unplaced, read: Read) -> bool:
 
 
 def _with_usage_once(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
-    before: dict[str, Any] = {}
+    usages = UsageOnce()
     for message, said in _all_said(messages, tell):
-        if said.role == "user":
-            before = {}
-        elif said.role == "assistant":
-            if said.usage is not None and message is not before and is_told_again(message, before):
-                said = said._replace(usage=None)
-            before = message
-        yield said
+        yield said._replace(usage=None) if usages.is_repeated(said.role, message) else said
 
 
 def _all_said(messages: Iterable[Any], tell: Tell) -> Iterator[tuple[dict[str, Any], Said]]:
@@ -258,12 +252,16 @@ def _text_alone(
 
 def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
     """What of a message nobody read. ``key``: where its content stands."""
-    places = PLACES if role == "assistant" else ()
-    # LangChain keeps the pieces of the calls, too.
-    chunks = ("tool_call_chunks",) if role == "assistant" and calls_of(message) else ()
-    read = {key, *CONTENTS, "role", "type", *places, *chunks}
+    read = {key, *CONTENTS, "role", "type"}
+    if role == "assistant":
+        # LangChain keeps the pieces of the calls, too.
+        has_pieces = _CHUNKS in message and calls_of(message)
+        read.update(PLACES, (_CHUNKS,) if has_pieces else ())
     yield from unplaced_fields(message, read, of="a message")
     yield from _unread_contents(message, key)
+
+
+_CHUNKS = "tool_call_chunks"
 
 
 def _together(role: Role, said: list[Said], called: list[Said]) -> list[Said]:

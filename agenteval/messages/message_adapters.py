@@ -18,10 +18,10 @@ from agenteval.messages.agent_names import NAMED, name_of
 from agenteval.messages.calls import Call, Read, call_in
 from agenteval.messages.dialects import google_adk, pydantic_ai
 from agenteval.messages.endings import refusal_in
-from agenteval.messages.json_fields import list_of, present, word
+from agenteval.messages.json_fields import filled, list_of, present, word
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, quoted
-from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
+from agenteval.messages.reported_usage import USAGE_KEYS, UsageOnce
 from agenteval.messages.said import PASSAGES, UNPLACED, Said
 from agenteval.messages.speakers import unwrapped
 from agenteval.messages.texts import is_silent
@@ -81,8 +81,8 @@ def as_message(value: Any) -> Message:
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
         message["agent"] = name_of(message["agent"])
-    for key in ("content", "parts") if role != "tool" else ():
-        if isinstance(message.get(key), list | tuple):
+    for key in ("content", "parts"):
+        if role != "tool" and isinstance(message.get(key), list | tuple):
             message[key] = [_part(part) for part in message[key]]
     for key in message.keys() - _AS_THEY_ARE:
         message[key] = _with_fields(message[key])
@@ -96,15 +96,14 @@ def is_like_message(value: Any) -> bool:
 
 def message_remedy(value: Any) -> str:
     """What is accepted as a message, and what to write instead of ``value``."""
-    accepted = "a mapping or an object with role and content (or tool_calls) as its fields"
-    if isinstance(value, str):
-        return f"expected {accepted} — write {{'role': 'assistant', 'content': …}}, or return one text"
+    accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
-            f"expected {accepted}; this object has no fields (its attributes are slots, properties or of its"
+            f"{accepted}; this object has no fields (its attributes are slots, properties or of its"
             " class) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
         )
-    return f"expected {accepted} — write {{'role': 'assistant', 'content': …}}"
+    more = ", or return one text" if isinstance(value, str) else ""
+    return f"{accepted} — write {{'role': 'assistant', 'content': …}}{more}"
 
 
 def _with_fields(value: Any) -> Any:
@@ -235,15 +234,12 @@ def phrases_in(messages: Iterable[Message]) -> tuple[str, ...]:
 
 def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages, those without their usage that tell what the one before them told of both."""
-    before: Message = {}
+    usages = UsageOnce()
     for message in messages:
         role = message.get("role")
-        if role == "user" and _has_text(message):
-            before = {}
-        elif role == "assistant":
-            is_again, before = is_told_again(message, before), message
-            message = {**message, "usage": {}} if is_again else message
-        yield message
+        is_spoken = role != "user" or _has_text(message)
+        is_again = is_spoken and usages.is_repeated(role, message)
+        yield {**message, "usage": {}} if is_again else message
 
 
 class Answer(NamedTuple):
@@ -421,4 +417,4 @@ def _as_plain_call(call: Call) -> dict[str, Any]:
         chat.ATTEMPTED: call.is_attempt,
         chat.APPROVED: call.is_approved,
     }
-    return {**made, **{mark: True for mark, is_set in marks.items() if is_set}}
+    return made | filled(marks)

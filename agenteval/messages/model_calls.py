@@ -19,7 +19,7 @@ from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
-from agenteval.messages.json_fields import is_json, object_at, object_of, word
+from agenteval.messages.json_fields import filled, first_of, is_json, object_at, object_of, word
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.pairing import paired
 from agenteval.messages.reported_usage import read_usage, usage_in
@@ -94,9 +94,8 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> HeardTurn:
     )
     rounds: list[tuple[HeardCall, ...]] = []
     fetched_again = _fetched_again(exchanges, responses)
-    for at, response in enumerate(responses):
-        if at in fetched_again:
-            continue
+    once = [(at, response) for at, response in enumerate(responses) if at not in fetched_again]
+    for at, response in once:
         try:
             calls, unplaced = _calls(response, exchanges[at], brought[at + 1 :], f"asked_{at}")
         except (Unreadable, AuthorError, AgentError) as error:
@@ -104,11 +103,7 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> HeardTurn:
             continue
         rounds += [calls] if calls else []
         unread += unplaced
-    answered = [
-        response
-        for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
-        if not each.get("failed") and at not in fetched_again
-    ]
+    answered = [response for at, response in once if not exchanges[at].get("failed")]
     return HeardTurn(tuple(rounds), _usage(answered), tuple(dict.fromkeys(unread)), offered, forked)
 
 
@@ -377,7 +372,7 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
 
 def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Ollama's pieces as a completion."""
-    if error := next((piece["error"] for piece in pieces if piece.get("error")), None):
+    if error := first_of(("error",), *pieces):
         return {"error": error}
     messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
     if not messages:
@@ -385,10 +380,10 @@ def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     calls = [call for message in messages for call in message.get("tool_calls") or ()]
     last = pieces[-1]
     content = "".join(str(message.get("content") or "") for message in messages)
-    message = {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+    message = {"role": "assistant", "content": content, **filled({"tool_calls": calls})}
     counts = {name: last[name] for name in ("prompt_eval_count", "eval_count") if name in last}
     choice = {"message": message, "finish_reason": last.get("done_reason")}
-    return {"choices": [choice], **({"usage": counts} if counts else {})}
+    return {"choices": [choice], **filled({"usage": counts})}
 
 
 def _is_item(piece: Mapping[str, Any]) -> bool:

@@ -27,15 +27,11 @@ def find(record: Any, path: str) -> Any:
             further, dot, rest = rest.partition(".")
             head = f"{head}.{further}"
         return MISSING
-    if isinstance(record, list):
-        head, dot, rest = path.partition(".")
-        if not head.removeprefix("-").isdecimal() or len(head) > 9:
-            return MISSING
-        at = int(head)
-        if not -len(record) <= at < len(record):
-            return MISSING
-        return find(record[at], rest) if dot else record[at]
-    return MISSING
+    head, dot, rest = path.partition(".")
+    is_place = head.removeprefix("-").isdecimal() and len(head) < 10
+    if not isinstance(record, list) or not is_place or not -len(record) <= int(head) < len(record):
+        return MISSING
+    return find(record[int(head)], rest) if dot else record[int(head)]
 
 
 def suggestion(record: Any, path: str) -> str:

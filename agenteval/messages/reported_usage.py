@@ -165,11 +165,19 @@ def usage_in(message: Mapping[str, Any]) -> Any:
     return given_of(_ON_MESSAGES, *places)
 
 
-def is_told_again(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether a message tells the usage of the one ``before`` once more: Anthropic's blocks, as some log and
-    give them one by one, are of one message, by its ``id``, and each repeats what all of it took."""
-    is_same = bool(message.get("id")) and message["id"] == before.get("id")
-    return is_same and usage_in(message) == usage_in(before)
+class UsageOnce:
+    """Knows the messages of an agent that repeat the usage of the one before: Anthropic's blocks, as some log
+    and give them one by one, are of one message, by its ``id``, and each reports what all of it took."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, Any] = {}
+
+    def is_repeated(self, role: str | None, message: Mapping[str, Any]) -> bool:
+        if role not in ("user", "assistant"):
+            return False
+        before, self._before = self._before, message if role == "assistant" else {}
+        is_same = role == "assistant" and bool(message.get("id")) and message["id"] == before.get("id")
+        return is_same and message is not before and usage_in(message) == usage_in(before)
 
 
 def metered(step: Step, told: Any) -> Step:

@@ -30,20 +30,23 @@ class Row(NamedTuple):
 def row_in(record: Mapping[str, Any]) -> Row | None:
     """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
     response that cannot be put together."""
-    if (found := _row(record, record)) is not None:
+    if (found := _row(record)) is not None:
         return found
-    for asked, answered in _INSIDE:
-        inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
-        if isinstance(inputs, dict) and isinstance(outputs, dict | str):
-            outer = {key: value for key, value in record.items() if key not in (asked, answered)}
-            question = _question_in(inputs)
-            messages = _question(question)
-            if messages is not None:
-                within = {key: value for key, value in inputs.items() if value is not question}
-                answer, rest = _answer_in(messages, outputs)
-                around = (*_unread(outer), *_unread(within), *_unread(rest))
-                return Row(messages, _reply(messages, answer), around)
-    return None
+    rows = (_row_of_run(record, asked, answered) for asked, answered in _INSIDE)
+    return next((row for row in rows if row is not None), None)
+
+
+def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> Row | None:
+    inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
+    question = _question_in(inputs) if isinstance(inputs, dict) else None
+    messages = _question(question)
+    if messages is None or not isinstance(outputs, dict | str):
+        return None
+    outer = {key: value for key, value in record.items() if key not in (asked, answered)}
+    within = {key: value for key, value in inputs.items() if value is not question}
+    answer, rest = _answer_in(messages, outputs)
+    around = (*_unread(outer), *_unread(within), *_unread(rest))
+    return Row(messages, _reply(messages, answer), around)
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
@@ -55,13 +58,13 @@ def is_row(record: Mapping[str, Any]) -> bool:
     return is_run or (_question(asked) is not None and any(key in record for key in ANSWERED))
 
 
-def _row(record: Mapping[str, Any], outer: Mapping[str, Any]) -> Row | None:
+def _row(record: Mapping[str, Any]) -> Row | None:
     asked = _asked_at(record)
     answered = next((key for key in ANSWERED if key in record), "")
     messages = _question(record[asked]) if asked and answered else None
     if messages is None:
         return None
-    rest = {key: value for key, value in outer.items() if key not in (asked, answered)}
+    rest = {key: value for key, value in record.items() if key not in (asked, answered)}
     return Row(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agenteval.messages.agent_names import agent_of
-from agenteval.messages.calls import PLACES, Call, plain_calls
+from agenteval.messages.calls import PLACES, Call
 from agenteval.messages.json_fields import first_of
-from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_counts
-from agenteval.messages.reported_usage import usage_in
+from agenteval.messages.placed import ADDITIONAL, Unplaced
 from agenteval.messages.results import NO_FLAGS, outcome_of
-from agenteval.messages.without_calls import NUMBERS
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
@@ -60,53 +57,13 @@ def unplaced_in(message: Any) -> Unplaced | None:
 
 
 def plain_said(message: dict[str, Any]) -> Said | None:
-    """OpenAI's messages of one text, or of calls, which are nearly all that logs hold: without the detour
-    that the others take."""
+    """A message of one text, and a result of one, which are most of a log: without the detour of others."""
     role, content = message.get("role"), message.get("content")
-    if role == "assistant":
-        return _plain_reply(message, content)
-    if not isinstance(content, str) or not (len(message) == 2 or _is_plain(message)):
+    if not isinstance(content, str) or not content or not message.keys() <= NO_FLAGS or "type" in message:
         return None
-    if role == "user" or role == "system":
-        return Said(role, content)
-    if role != "tool" or "type" in message or not (content or message.keys() <= NO_FLAGS):
-        return None
-    return result_said(message, content)
-
-
-def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
-    if not (content is None or isinstance(content, str)):
-        return None
-    if content and len(message) == 2:
-        return Said("assistant", content)
-    if content and _is_plain(message):
-        return Said("assistant", content, usage=usage_in(message), agent=agent_of(message))
-    if message.keys() <= _WITH_CALLS and not any(map(message.get, _BESIDE_CALLS)):
-        calls = plain_calls(message.get("tool_calls"))
-        if calls and _is_plain(message, "tool_calls"):
-            return Said("assistant", content, calls, usage=message.get("usage"), agent=agent_of(message))
-    return None
-
-
-_TEXT_ALONE = frozenset(("role", "content", "id", "name", "refusal", "usage", "timestamp", "tool_call_id"))
-_BESIDE_CALLS = ("function_call", "refusal", "audio", "annotations")
-_WITH_CALLS = frozenset((*_TEXT_ALONE, "tool_calls", *_BESIDE_CALLS))
-
-
-def _is_plain(message: Mapping[str, Any], *calls: str) -> bool:
-    """Whether nothing but plain values and usage stands in a message beside its ``calls``."""
-    usage = message.get("usage")
-    if usage and (not NUMBERS.fits(usage) or any(unplaced_counts(usage))):
-        return False
-    return not any(
-        value and (key in _OF_MORE or not isinstance(value, str | int | float) or _may_be_json(key, value))
-        for key, value in message.items()
-        if key != "usage" and key not in calls
-    )
-
-
-def _may_be_json(key: str, value: Any) -> bool:
-    return key != "content" and isinstance(value, str) and value.lstrip()[:1] in ("[", "{")
+    if role == "tool":
+        return result_said(message, content)
+    return Said(role, content) if len(message) == 2 and role in ("user", "assistant", "system") else None
 
 
 def result_said(message: Mapping[str, Any], content: Any) -> Said:

@@ -58,23 +58,31 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     around = _around(holding, own, tree, reader)
     others = {span for span in holding if depth[span][0] == outermost[0] and depth[span] != outermost}
     conversation = _Conversation(tree, reader)
-    apart, request, error = [], dict[str, Any](), ""
+    heard: list[Span] = []
+    apart: list[Span] = []
     for span in (each for each in holding if each not in around):
         if span in own:
             conversation.hear(span)
-        elif span not in others or not conversation.hand_over(span):
-            apart.append(span)
-            continue
-        request, error = {**request, **tree.read(span).request}, span.error
+        is_heard = span in own or (span in others and conversation.hand_over(span))
+        (heard if is_heard else apart).append(span)
     for span in [each for each in apart if each in others]:
         if conversation.take_over(span):
             apart.remove(span)
-    request["tools"] = _tools_in(tree)
     conversation.put_in_turns()
-    for span in sorted(around, key=lambda each: -sum(1 for _ in tree.above(each))):
+    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.above(each)))
+    for span in outer:
         conversation.hear_again(span)
-        request = {**tree.read(span).request, **request}
+    request = _request_of([*reversed(outer), *heard], tree)
+    error = heard[-1].error if heard else ""
     return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+
+
+def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
+    """What else models were asked with, the last of these spans first."""
+    request: dict[str, Any] = {}
+    for span in spans:
+        request |= tree.read(span).request
+    return {**request, "tools": _tools_in(tree)}
 
 
 def _tools_in(tree: SpanTree) -> list[Any]:
@@ -389,6 +397,10 @@ class _Conversation:
                 known.append(self._nodes[place])
             node, at = self._nodes[place], place + 1
         self._ends[span] = node
+        self._close_gaps(known)
+
+    def _close_gaps(self, known: Sequence[_Node]) -> None:
+        """Nothing is missing where one span says all that users said."""
         if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
                 each.gap = None

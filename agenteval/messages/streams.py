@@ -13,7 +13,7 @@ from typing import Any
 
 from agenteval.core.errors import AgentError
 from agenteval.messages.completion import Unreadable, assemble
-from agenteval.messages.json_fields import list_at, object_at, object_of, parsed, present
+from agenteval.messages.json_fields import first_of, list_at, object_at, object_of, parsed, present
 from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.without_calls import SOURCES
@@ -55,9 +55,8 @@ def pieces_in(value: Any) -> list[dict[str, Any]] | None:
 def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response that the pieces amount to; an error, if they tell of one. Raises ``completion.Unreadable``
     where the stream ends too early, or is of no known kind."""
-    error = next((piece for piece in pieces if piece.get("error")), None)
-    if error is not None:
-        return {"error": error["error"]}
+    if error := first_of(("error",), *pieces):
+        return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
         return _completion(pieces)
     kinds = {str(piece.get("type")) for piece in pieces}

@@ -17,7 +17,7 @@ from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Read, Tell, handed_over
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.exchanges import Logged
-from agenteval.messages.json_fields import object_of
+from agenteval.messages.json_fields import filled, object_of
 from agenteval.messages.message import is_repeat, said_in
 from agenteval.messages.pairing import WaitingCalls
 from agenteval.messages.placed import NoCallsIn, Unplaced
@@ -134,8 +134,7 @@ class _Step:
 def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
     name, args, raw_args, identity, _, attempted, approved = call
     own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    marks = {"attempted": attempted, "approved": approved}
-    return changed(_CALL, own | {mark: True for mark, is_set in marks.items() if is_set})
+    return changed(_CALL, own | filled({"attempted": attempted, "approved": approved}))
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
@@ -163,13 +162,8 @@ class _Turn:
     @property
     def is_unread(self) -> bool:
         """Whether nothing that the agent said to the user could be read."""
-        is_unread = False
-        for step in self.steps:
-            if step.said.text and step.said.text.strip():
-                if not step.said.is_unread:
-                    return False
-                is_unread = True
-        return is_unread
+        spoken = [step.said for step in self.steps if (step.said.text or "").strip()]
+        return bool(spoken) and all(said.is_unread for said in spoken)
 
     @property
     def has_answer(self) -> bool:

@@ -154,12 +154,14 @@ def _of_observation(
         result = result_in(back)
         call = call_in(arguments_in(given), result)
         return as_span(step._replace(call=call, error=step.error or result.error))
-    if kind == "generation":
-        talk = talk_in(given, back)
-        model = word(value, "model", "provided_model_name", "providedModelName") or None
-        request = {**request_in(given), "gen_ai.request.model": model}
-        step = step._replace(asked=talk.asked, answered=talk.answered, request=request)
-    return as_span(step)
+    return as_span(_of_model(step, value, given, back) if kind == "generation" else step)
+
+
+def _of_model(step: Step, value: Mapping[str, Any], given: Any, back: Any) -> Step:
+    talk = talk_in(given, back)
+    model = word(value, "model", "provided_model_name", "providedModelName") or None
+    request = {**request_in(given), "gen_ai.request.model": model}
+    return step._replace(asked=talk.asked, answered=talk.answered, request=request)
 
 
 # ── what observations show of one another ────────────────────────────────────────────────────────
