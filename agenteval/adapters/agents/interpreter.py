@@ -34,6 +34,7 @@ from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import no_answer, reply_of, seen_by
 from agenteval.messages.model_calls import KnownCalls
 
+_USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(agentside.__file__).with_name("start.py")
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
 """How macOS says which environment *this* process is of."""
