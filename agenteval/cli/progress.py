@@ -245,6 +245,7 @@ class Display:
 
         text = Text(clean(line), no_wrap=True, overflow="ellipsis")
         text.stylize(_STYLES.get(verdict, ""), 0, 1)
+        self._live.refresh()  # what stands below the line counts it, too
         self._console.print(text, no_wrap=True, overflow="ellipsis")
 
     def see(self, event: Event) -> None:
