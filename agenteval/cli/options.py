@@ -41,9 +41,11 @@ def proposing(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
     """What a shell proposes at TAB."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
-        from agenteval.cli.completion import proposed_names  # imported when it is asked
+        from agenteval.core.registry import loaded
 
-        return proposed_names(kind, context.params, incomplete)
+        propose = loaded("agenteval.cli.completion:proposed_names")  # imported when it is asked
+        found: list[str] = propose(kind, context.params, incomplete)
+        return found
 
     return proposed
 
