@@ -20,7 +20,8 @@ from agenteval.cli.commands.validate import close_agents
 from agenteval.cli.editor_schemas import Kind
 from agenteval.cli.known import KNOWN
 from agenteval.cli.new_project import texts
-from agenteval.cli.new_project.choosing import Choice, Questions, choose
+from agenteval.cli.new_project.choice import Choice
+from agenteval.cli.new_project.choosing import Questions, choose
 from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
 from agenteval.cli.way_out import print_out, say
 from agenteval.core.config import Config

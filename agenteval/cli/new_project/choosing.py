@@ -8,11 +8,12 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 import typer
 
-from agenteval.cli.new_project.endpoints import Endpoint, endpoint_of, local_endpoints, local_ports
+from agenteval.cli.new_project.choice import Choice
+from agenteval.cli.new_project.endpoints import endpoint_of, local_endpoints, local_ports
 from agenteval.cli.new_project.programs import (
     FORMS,
     command_of,
@@ -97,34 +98,6 @@ def _yes_or_no(answer: str) -> bool:
     return answer.lower().startswith("y")
 
 
-class Choice(NamedTuple):
-    """The agent that is written."""
-
-    keys: dict[str, Any]
-    """Its own, in the configuration."""
-    label: str = ""
-    note: str = ""
-    """What its author has to look at."""
-    words: tuple[str, ...] = ()
-    """Those of a program of which nobody knows yet how it is asked."""
-    others: tuple[str, ...] = ()
-    """What else was found."""
-    is_starter: bool = False
-    is_object: bool = False
-    """One of a framework."""
-    is_open: bool = False
-    """Nothing says which keys request and reply have."""
-
-    def __str__(self) -> str:
-        return self.label
-
-    @property
-    def shows_calls(self) -> bool:
-        """Whether its calls are seen as it is written here (docs/agents.md, "Which calls are seen")."""
-        is_known = "endpoint" in self.keys and "messages" in self.keys.get("reply", ("messages",))
-        return self.is_object or is_known or isinstance(self.keys.get("command"), list)
-
-
 def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Choice:
     """The agent as its author wrote it; else what is found: of a service what answers, else what its files
     show; else one to begin with. Raises ``AuthorError``."""
@@ -140,7 +113,7 @@ def choose(agent: str | None, root: Path, top: Path, questions: Questions) -> Ch
     default = "1"
     if server := python.server or node_server(root):
         ports = local_ports(root)
-        answering = [_of_endpoint(each) for each in local_endpoints(ports)]
+        answering = list(local_endpoints(ports))
         found = (answering + found)[:_MOST_LISTED]
         if not (answering or any(each.is_object for each in found)):
             silent = _silent(server, ports, found)
@@ -175,7 +148,7 @@ def _named(agent: str, root: Path, top: Path) -> Choice:
     if _HOST_AND_PORT.fullmatch(agent):
         agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
-        return _of_endpoint(endpoint_of(agent))
+        return endpoint_of(agent)
     if _TARGET.fullmatch(agent) or (agent.endswith(".py") and (root / agent).is_file()):
         _check_target(agent, root)
         python, path = find_python_agents(root), os.path.normpath(agent).replace(os.sep, "/")
@@ -218,10 +191,6 @@ def _of_python(agent: PythonAgent, root: Path, top: Path, missing: Sequence[str]
         keys["interpreter"] = interpreter
     kind = f", {agent.kind}" if agent.kind else ""
     return Choice(keys, f"{agent.target}{kind}", is_object=agent.is_object)
-
-
-def _of_endpoint(endpoint: Endpoint) -> Choice:
-    return Choice(endpoint.keys, endpoint.url, endpoint.unknown, is_open=not endpoint.is_agent)
 
 
 def _of_words(words: list[str]) -> Choice:

@@ -9,10 +9,11 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agenteval.agentside.targets.deciding import LIST_NAMES, SESSION_NAMES, TEXT_NAMES
+from agenteval.cli.new_project.choice import Choice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.files.plain_files import read_file
 
@@ -42,19 +43,6 @@ _NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
 """What a route of chat completions says to a GET. (200 is a page, 401 and 403 are said of any address.)"""
 
 
-class Endpoint(NamedTuple):
-    """``keys``: of the agent, in the configuration. ``unknown``: what its author has to look at.
-    ``is_agent``: the description says where the message goes, and where the answer is."""
-
-    keys: dict[str, Any]
-    unknown: str = ""
-    is_agent: bool = True
-
-    @property
-    def url(self) -> str:
-        return str(self.keys["endpoint"])
-
-
 def local_ports(root: Path) -> list[int]:
     """Where a project's service listens, as its files at the top name it; else the usual places: something
     else may answer there."""
@@ -68,18 +56,18 @@ def local_ports(root: Path) -> list[int]:
     return [port for port in ports if port < 65_536 and port != _OLLAMA] or list(_USUAL_PORTS)
 
 
-def local_endpoints(ports: Iterable[int]) -> Iterator[Endpoint]:
+def local_endpoints(ports: Iterable[int]) -> Iterator[Choice]:
     """The services on this machine whose description fits an agent, or that have chat completions."""
     for port in ports:
         yield from _agents_at(f"http://localhost:{port}")
 
 
-def _agents_at(base: str) -> Iterator[Endpoint]:
-    found = [each for each in _described(base) if each.is_agent]
+def _agents_at(base: str) -> Iterator[Choice]:
+    found = [each for each in _described(base) if not each.is_open]
     yield from found
     url = f"{base}/v1/chat/completions"
     if not found and (_get(url)[0] in _NEEDS_NO_CHAT or _has_models(f"{base}/v1/models")):
-        yield Endpoint({"endpoint": url})
+        yield Choice({"endpoint": url}, url)
 
 
 def _has_models(url: str) -> bool:
@@ -90,7 +78,7 @@ def _has_models(url: str) -> bool:
         return False
 
 
-def endpoint_of(url: str) -> Endpoint:
+def endpoint_of(url: str) -> Choice:
     """The agent at an address: its description's, if it has one; else the plainest request and reply. Raises
     ``AuthorError`` where the address can be no agent's."""
     try:
@@ -105,24 +93,25 @@ def endpoint_of(url: str) -> Endpoint:
     if parts.hostname not in _LOCAL:
         own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
-        return Endpoint(own)
+        return Choice(own, url)
     is_top = parts.path.rstrip("/") in ("", *_TOPS)
     known = _described(base)
     if is_top:
         known = chain(_agents_at(base), known)
     else:
-        known = (each for each in known if urlsplit(each.url).path == parts.path)
+        known = (each for each in known if urlsplit(each.label).path == parts.path)
     if found := next(known, None):
-        return found._replace(keys={**own, **found.keys, "endpoint": found.url if is_top else url})
+        label = found.label if is_top else url
+        return found._replace(keys={**own, **found.keys, "endpoint": label}, label=label)
     if is_top and parts.path != "/":  # where an agent may take its messages
         what = f"nothing at {base} says where it takes a message"
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
-    return Endpoint({**own, **plain}, unknown, is_agent=False)
+    return Choice({**own, **plain}, url, unknown, is_open=True)
 
 
-def _described(base: str) -> Iterator[Endpoint]:
+def _described(base: str) -> Iterator[Choice]:
     """The routes of a description that take a message, those first of which everything is known."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
@@ -133,15 +122,15 @@ def _described(base: str) -> Iterator[Endpoint]:
         found = [route for route in routes if route is not None]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
-    yield from sorted(found, key=lambda each: (not each.is_agent, bool(each.unknown)))
+    yield from sorted(found, key=lambda each: (each.is_open, bool(each.note)))
 
 
-def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> Endpoint | None:
+def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> Choice | None:
     post = item.get("post")
     if not post or "{" in path:
         return None
     if path.endswith(_KNOWN_APIS):
-        return Endpoint({"endpoint": base + path})
+        return Choice({"endpoint": base + path}, base + path)
     takes = _schema(post.get("requestBody"), document)
     request, unknown = _request(takes, document)
     if not request:
@@ -158,7 +147,7 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
         keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
     note = f"the description of the API does not say what {', '.join(names)} should be" if names else ""
-    return Endpoint(keys, note, is_agent=bool(text))
+    return Choice(keys, base + path, note, is_open=not text)
 
 
 def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
