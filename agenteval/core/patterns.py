@@ -2,15 +2,15 @@
 
 Some expressions take for ever on some texts: ``(a|aa)+$`` on forty letters and another, ``a.*b.*c`` on a long
 answer. ``re`` cannot be bounded, so the ``regex`` package searches, for ``LIMIT_S`` of processor time: how
-busy the machine is decides nothing. It reads some of Python's syntax in another way and has another word
-character (``²`` is none), so Python reads the expression, and what it read is written for ``regex``.
+busy the machine is decides nothing. What Python refuses is a mistake; of the rest ``regex`` reads little in
+another way: ``[[:alpha:]]`` is a class of letters to it, and ``²`` no sign of a word.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
@@ -73,24 +73,31 @@ class _MayTakeLongError(Exception):
     """What is searched takes long, and who asks cannot wait."""
 
 
-# ── from Python's syntax to that of regex ────────────────────────────────────────────────────────
-
-
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str, flags: int) -> Any:
     """Raises ``re.error``, ``OverflowError`` and ``RecursionError``, as Python does."""
     import regex
 
-    parsed = _parsed(pattern, flags)
-    flags = parsed.state.flags
-    classes, only = (_ASCII, regex.ASCII) if flags & re.ASCII else (_UNICODE, 0)
-    return regex.compile(_written(parsed, classes), flags & sum(_FLAGS.values()) | only)
+    _parsed(pattern)
+    known = sum(bit for one, bit in ((re.I, regex.I), (re.M, regex.M), (re.S, regex.S)) if flags & one)
+    return regex.compile(_OTHER_BRACE.sub(_as_letter, pattern), known | regex.VERSION0)
 
 
-def _parsed(pattern: str, flags: int = 0) -> Any:
-    """What Python reads, if it can be searched."""
-    re.compile(pattern, flags)
-    parsed = import_module("re._parser").parse(pattern, flags)
+_OTHER_BRACE = re.compile(r"\\.|\{(?!\d*,?\d*\})", re.DOTALL)
+"""An escaped sign, or a brace that repeats nothing, by which ``regex`` means inexact matches (``{e<=1}``)."""
+
+
+def _as_letter(found: re.Match[str]) -> str:
+    return found[0] if found[0] != "{" else r"\{"
+
+
+def _parsed(pattern: str) -> Any:
+    """What Python reads, if it can be searched; ``None`` where an inner module of Python's has changed."""
+    re.compile(pattern)
+    try:
+        parsed = import_module("re._parser").parse(pattern)
+    except ImportError:
+        return None
     if _unrolled(parsed) > _MOST_PARTS:
         raise OverflowError("it repeats too much; write smaller numbers")
     return parsed
@@ -103,95 +110,10 @@ def _unrolled(parsed: Any) -> int:
     """Of how many parts an expression is when ``regex`` has written out what is repeated at least: it takes
     300 bytes for each, so that ``a{9999999}`` would need gigabytes."""
     return sum(
-        max(operand[0] if str(kind) in _REPEATS else 1, 1)
+        max(operand[0] if str(kind).endswith("REPEAT") else 1, 1)
         * max(sum(map(_unrolled, _inner(operand, type(parsed)))), 1)
         for kind, operand in parsed
     )
-
-
-_UNICODE = {"DIGIT": r"\d", "SPACE": r"\s\x1c-\x1f", "WORD": r"\p{L}\p{N}_"}
-_ASCII = {"DIGIT": "0-9", "SPACE": r"\x09-\x0d\x20", "WORD": "a-zA-Z0-9_"}
-_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
-_REPEATS = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}
-_GROUPS = {"ASSERT": "=", "ASSERT_NOT": "!", "ATOMIC_GROUP": ">"}
-_PLACES = {"BEGINNING": "^", "BEGINNING_STRING": r"\A", "END": "$", "END_STRING": r"\Z"}
-_Classes = Mapping[str, str]
-"""What Python's classes of letters hold, as the inside of a set."""
-
-
-def _written(parsed: Iterable[Any], classes: _Classes) -> str:
-    """An expression that Python has parsed, so that ``regex`` finds the same."""
-    return "".join(_part(str(kind), operand, classes) for kind, operand in parsed)
-
-
-def _part(kind: str, operand: Any, classes: _Classes) -> str:
-    match kind:
-        case "LITERAL":
-            return _letter(operand)
-        case "NOT_LITERAL":
-            return f"[^{_letter(operand)}]"
-        case "ANY":
-            return "."
-        case "IN":
-            return _set([(str(each), what) for each, what in operand], classes)
-        case "AT":
-            return _place(str(operand).removeprefix("AT_"), classes["WORD"])
-        case "BRANCH":
-            return f"(?:{'|'.join(_written(branch, classes) for branch in operand[1])})"
-        case "ASSERT" | "ASSERT_NOT":
-            behind = "<" if operand[0] < 0 else ""
-            return f"(?{behind}{_GROUPS[kind]}{_written(operand[1], classes)})"
-        case "ATOMIC_GROUP":
-            return f"(?{_GROUPS[kind]}{_written(operand, classes)})"
-        case "SUBPATTERN":
-            return _group(operand, classes)
-        case "GROUPREF":
-            return rf"(?:\{operand})"
-        case "GROUPREF_EXISTS":
-            group, present, absent = operand
-            return f"(?({group}){_written(present, classes)}|{_written(absent or (), classes)})"
-    least, most, repeated = operand
-    up_to = "" if most == import_module("re._constants").MAXREPEAT else most
-    return f"(?:{_written(repeated, classes)}){{{least},{up_to}}}{_REPEATS[kind]}"
-
-
-def _letter(code: int) -> str:
-    return rf"\U{code:08x}"
-
-
-def _group(operand: tuple[int | None, int, int, Any], classes: _Classes) -> str:
-    number, on, off, parsed = operand
-    if (on | off) & (re.ASCII | re.UNICODE):
-        classes = _ASCII if on & re.ASCII else _UNICODE
-    switched_on, switched_off = ("".join(f for f, bit in _FLAGS.items() if bit & bits) for bits in (on, off))
-    inner = f"(?{switched_on}{'-' * bool(switched_off)}{switched_off}:{_written(parsed, classes)})"
-    return inner if number is None else f"({inner})"
-
-
-def _place(name: str, word: str) -> str:
-    inside, outside = rf"(?<=[{word}])(?=[{word}])", rf"(?<![{word}])(?![{word}])"
-    if name == "BOUNDARY":
-        return rf"(?!{inside}|{outside})"
-    return rf"(?:{inside}|{outside})" if name == "NON_BOUNDARY" else _PLACES[name]
-
-
-def _set(items: list[tuple[str, Any]], classes: _Classes) -> str:
-    """A set, of which what is not of a class is a set of its own: ``[a\\W]``."""
-    inside, others = "", []
-    for kind, what in items:
-        if kind == "LITERAL":
-            inside += _letter(what)
-        elif kind == "RANGE":
-            inside += f"{_letter(what[0])}-{_letter(what[1])}"
-        elif kind == "CATEGORY" and (name := str(what).removeprefix("CATEGORY_")) in classes:
-            inside += classes[name]
-        elif kind == "CATEGORY":
-            others.append(f"[^{classes[name.removeprefix('NOT_')]}]")
-    is_negated = items[0][0] == "NEGATE"
-    if not others:
-        return f"[{'^' * is_negated}{inside}]"
-    either = "|".join([*others, f"[{inside}]"] if inside else others)
-    return f"(?:(?!{either})(?s:.))" if is_negated else f"(?:{either})"
 
 
 # ── expressions that check nothing ───────────────────────────────────────────────────────────────
@@ -204,7 +126,7 @@ def misuse(pattern: str) -> str:
         parsed = _parsed(nfc(pattern))
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
-    if _is_in_everything(parsed):
+    if parsed is not None and _is_in_everything(parsed):
         return f"/{pattern}/ matches every text, so it checks nothing; write what must be there"
     return ""
 
@@ -212,7 +134,7 @@ def misuse(pattern: str) -> str:
 def misuse_for_answers(pattern: str) -> str:
     """``misuse`` of what is searched in answers: an empty one fails anyway, so asking for a letter, whichever
     it is, checks nothing either."""
-    if (wrong := misuse(pattern)) or not _takes_any(_parsed(pattern)):
+    if (wrong := misuse(pattern)) or not _takes_any(_parsed(pattern) or ()):
         return wrong
     return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
 

@@ -34,14 +34,12 @@ def test_a_long_text_takes_no_longer_than_the_limit(length: int) -> None:
 
 
 ODD = {
-    r"\b5 m²\b": ["5 m²", "5 m² x", "5 m"],
-    r"\bCO₂\b": ["CO₂", "CO₂x"],
-    r"^\w+$": ["हिन्दी", "abc", "½", "a‿b"],
-    r"^\W\s$": ["-\x1c", "- ", "a "],
-    r"[a\W]{2}": ["a²", "a-", "bb"],
-    r"^[^\W\d]+$": ["é", "é1", "-", "²"],
-    r"[[:alpha:]]": ["a", "a]", ":]"],
+    r"^\w+$": ["abc", "über1", "a-b"],
+    r"^CO₂ \d+ g$": ["CO₂ 12 g", "CO2 12 g"],
     r"^colou?r{e<=1}$": ["colour", "colr{e<=1}", "color{e<=1}"],
+    r"Hello {e}, {i}\.": ["Hello {e}, {i}.", "Hello ab, x."],
+    r'\{"id": \d+}|{"a": \\{2}}': ['{"id": 7}', '{"a": \\\\}', "id: 7"],
+    r"[{]e}x{}": ["{e}x{}", "x"],
     r"[a&&b~~c]": ["&", "~", "d"],
     r"(?x) a  # [ no set \n b": ["ab", "a b"],
     r"(?a)^\w+\b": ["é", "e"],
