@@ -89,7 +89,7 @@ def test_the_report_the_score_of_the_journal_and_the_next_run_say_the_same(proje
     done = project.call("report", "latest", "--report", "json=results.json", "--report", "markdown=report.md")
     assert done.code == 3
     assert project.results()["summary"] == first["summary"]
-    assert "fault_tolerance (shaky · bot)" in (project.root / "report.md").read_text("utf-8")
+    assert "fault_tolerance · shaky · bot" in (project.root / "report.md").read_text("utf-8")
     journal = next(project.root.glob(".agenteval/runs/*/events.jsonl"))
     assert project.call("score", str(journal), "--report", "json=results.json").code == 3
     assert verdicts(project) == {"shaky": "inconclusive", "fine": "passed"}
