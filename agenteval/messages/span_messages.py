@@ -51,12 +51,9 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     holding = [span for span in tree.ordered if tree.holds_messages(span)]
     if not holding:
         return None
-    depth = {span: tree.depth(span) for span in holding}
-    outermost = min(depth.values())
+    own, others = _outermost(holding, tree)
     reader = _ItemReader()
-    own = {span for span in holding if depth[span] == outermost}
     around = _around(holding, own, tree, reader)
-    others = {span for span in holding if depth[span][0] == outermost[0] and depth[span] != outermost}
     conversation = _Conversation(tree, reader)
     heard: list[Span] = []
     apart: list[Span] = []
@@ -75,6 +72,15 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     request = _request_of([*reversed(outer), *heard], tree)
     error = heard[-1].error if heard else ""
     return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+
+
+def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
+    """The spans of the outermost agent, and those of other agents that no tool asked."""
+    depth = {span: tree.depth(span) for span in spans}
+    outermost = min(depth.values())
+    level = {span for span in spans if depth[span][0] == outermost[0]}
+    own = {span for span in level if depth[span] == outermost}
+    return own, level - own
 
 
 def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
@@ -385,10 +391,11 @@ class _Conversation:
         at = self._begin_of([each.unit for each in items if each.unit], last)
         if read.is_in_texts and not last.is_unanswered:
             items = items[: len(asked)]
-        for number, (unit, message, *_) in enumerate(items):
-            place = self._place_of(unit, at, ids) if unit else None
-            if unit is None or (place is None and unit.ids and unit.ids <= ids):
-                continue  # the latter is one of several messages that are one answer
+        spoken = [(number, each.unit, each.message) for number, each in enumerate(items) if each.unit]
+        for number, unit, message in spoken:
+            place = self._place_of(unit, at, ids)
+            if place is None and unit.ids and unit.ids <= ids:
+                continue  # one of several messages that are one answer
             if place is None:
                 is_end = number == len(items) - 1 and not unit.calls
                 place = self._place_of_answer(at, last, is_end=is_end) if number >= len(asked) else at
