@@ -108,6 +108,31 @@ def test_no_pattern_that_the_first_pythons_misread() -> None:
     assert not found
 
 
+MANY_ALTERNATIVES = {
+    "core.secrets._INSTRUCTS": "what orders the agent, in a policy: a judge would have to say it",
+    "core.secrets._FOR_INSTRUCTIONS": "a user who asks for the policy: the same",
+    "core.secrets._IDENTITY": "how a policy begins: the same",
+    "conversation.user_faults._ASSISTANT": "a simulated user who speaks as the agent: the same",
+    "core.call_outcomes._BROKE_OFF": "what clients say of a request whose answer did not come",
+    "adapters.transport.retry_after._IN_TEXT": "units of time",
+    "scoring.judges.quotations._SPEAKER": "whose words a quotation is said to be",
+}
+"""From before the rule: to be made tables, or asked of a judge. None comes to them."""
+_BAR = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\|)")
+
+
+def test_no_expression_has_more_than_20_alternatives() -> None:
+    found = {
+        f"{module}.{name}"
+        for module in modules()
+        if module not in ("__init__", "__main__", "agentside.start")
+        for name, value in vars(import_module(f"agenteval.{module}")).items()
+        if isinstance(value, re.Pattern) and isinstance(value.pattern, str)
+        if sum(bool(bar) for bar in _BAR.findall(value.pattern)) >= 20
+    }
+    assert found == set(MANY_ALTERNATIVES)
+
+
 WRITERS = {
     "__main__": "a fixed word, before anything is loaded",
     "cli.way_out": "the one way out",
