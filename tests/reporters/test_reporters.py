@@ -552,7 +552,7 @@ def test_markdown_has_all_that_a_reader_needs():
         "### ❌ book-morning · epoch 2: failed",
         "\nactual: get_weather(city=Paris)\n  at scenarios/booking.yaml:12\n",
         "```sh\nagenteval run scenarios/booking.yaml -s book-morning\n```",
-        "| capability | tool accuracy | 100.0 % |  |  | 1 |",
+        "| Capability | Tool call accuracy | 100.0 % |  |  | 1 |",
         "| agent | 7 | ≈ 840 | ≈ 0 | ≈ 210 | price unknown |",
         "- warning: temperature is not supported and was dropped",
     ):

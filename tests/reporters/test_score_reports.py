@@ -195,7 +195,7 @@ def test_nothing_is_wider_than_the_terminal_but_lines_to_copy(told: Told, verbos
 @pytest.mark.parametrize("width", WIDTHS)
 def test_twelve_custom_metrics_all_have_a_column_that_can_be_told_from_the_others(width: int) -> None:
     text = shown(custom(12), width=width)
-    lines = text[text.index("Scores") : text.index("Results by category")].splitlines()
+    lines = text[text.index("Scores") : text.index("Summary")].splitlines()
     heads = [re.split(r"  +", line.strip()) for line in lines if line.split()[:1] == ["scenario"]]
     titles = [title for head in heads for title in head[1:]]
     assert len(titles) == len(set(titles)) == 20

@@ -104,14 +104,14 @@ def test_the_essentials_are_there_at_every_width(width: int) -> None:
     text = shown(mixed(), width=width)
     flat = " ".join(text.split())
     for words in (
-        "Capability", "Robustness", "Results by category", "tool_calls: missing: create_booking(time=09:00)",
+        "Capability", "Robustness", "Summary", "tool_calls: missing: create_booking(time=09:00)",
         "scenarios/booking.yaml:12", "repeat: agenteval run scenarios/booking.yaml -s book-morning",
         "A cut on Tuesday morning?", 'get_weather(city="Paris")', "not the agent's fault",
         "What gated this run", "helpfulness · book-morning", "agenteval.yaml:8", "gates nothing",
         "agent_behavior_failure", "temperature is not supported", "≈840 tokens in",
     ):  # fmt: skip
         assert words in flat
-    order = ["Did not pass", "Capability", "Robustness", "Results by category", "What gated this run"]
+    order = ["Did not pass", "Capability", "Robustness", "Summary", "What gated this run"]
     places = [text.splitlines().index(title) for title in order]
     assert places == sorted(places)
 
@@ -149,7 +149,7 @@ def test_robustness_row_shows_the_answer_or_the_first_reason() -> None:
     text = shown((told, decide(told)))
     assert row(text, "Robustness", "✓") == "✓ R-1 yes Sorry, no such plan"
     assert row(text, "Robustness", "✗") == "✗ R-2 no empty"
-    assert row(text, "Results by category", "robustness robustness pass").endswith("50.0 % 2")
+    assert row(text, "Summary", "Robustness Pass rate").endswith("50.0 % 2")
 
 
 def test_a_broken_sample_has_a_cross_and_no_cost() -> None:
@@ -185,14 +185,14 @@ def test_agents_stand_side_by_side_and_below_each_other_where_there_is_no_room()
     wide = shown(pair)
     assert row(wide, "Capability", "✓").startswith("✓ C-1 first")
     assert row(wide, "Capability", "✗").startswith("✗ C-1 second")
-    checks = [line for line in section(wide, "Results by category") if "checks passed" in line]
+    checks = [line for line in section(wide, "Summary") if "All checks passed" in line]
     assert [" ".join(line.split()) for line in checks] == [
-        "capability checks passed first 100.0 % 1",
-        "capability checks passed second 0.0 % 1",
+        "Capability All checks passed first 100.0 % 1",
+        "Capability All checks passed second 0.0 % 1",
     ]
     assert "-s C-1 --agent second" in wide
     narrow = shown(pair, width=40)
-    assert narrow.index("checks passed first") < narrow.index("checks passed second")
+    assert narrow.index("All checks passed first") < narrow.index("All checks passed second")
     last = "FAILED: 1 of 2 results failed, 1 passed, over 1 scenario and 2 agents (exit 1)"
     assert wide.splitlines()[-1] == narrow.splitlines()[-1] == last
 
@@ -201,7 +201,7 @@ def test_usage_that_nobody_told_is_no_zero() -> None:
     told = run((scenario("E-1", Category.EFFICIENCY),), *sample("E-1", costing(Usage())))
     text = shown((told, decide(told)))
     assert row(text, "Efficiency", "✓") == "✓ E-1 – 1 0 – – 1,000"
-    assert "tokens per task" not in text
+    assert "Avg tokens" not in text
     assert "usage:" not in text
     assert "≈" not in text
 
@@ -221,9 +221,9 @@ def test_each_category_has_what_it_took() -> None:
         *sample("E-1", turn("hi", "25")),
     )
     text = shown((told, decide(told)))
-    for category in ("capability", "efficiency"):
-        took = row(text, "Results by category", f"{category} latency ms")
-        assert took == f"{category} latency ms per task 1,500 1,500 max 1,500 1"
+    for category in ("Capability", "Efficiency"):
+        took = row(text, "Summary", f"{category} Avg latency ms")
+        assert took == f"{category} Avg latency ms 1,500 1,500 max 1,500 1"
 
 
 # Many

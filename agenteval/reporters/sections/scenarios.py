@@ -114,25 +114,39 @@ def _score(cell: score_cells.Cell) -> str:
 # ── dimensions ───────────────────────────────────────────────────────────────────────────────────
 
 
-_RATES = {"tool_calls": "tool calls as expected", "output": "output as expected"}
+_RATES = {
+    "robustness_pass": "Pass rate",
+    "tool_accuracy": "Tool call accuracy",
+    "task_completion": "Task completion rate",
+    "checks_passed": "All checks passed",
+    "tool_calls": "Tool calls as expected",
+    "output": "Output as expected",
+}
+_SPREADS = {
+    "steps": "Avg steps per task",
+    "tool_calls": "Avg tool calls per task",
+    "input_tokens": "Avg tokens in per task",
+    "output_tokens": "Avg tokens out per task",
+    "latency_ms": "Avg latency ms",
+}
 
 
 def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
-    """What was measured in each category, the agents of a run below each other."""
+    """What was measured in each dimension, the agents of a run below each other."""
     several = report.has_several_agents
-    agents = ["agent"] if several else []
-    numbers = ("value", "median", "95th percentile", "n")
+    agents = ["Agent"] if several else []
+    numbers = ("Value", "Median", "p95", "n")
     measures = [each for agent in report.dimensions for each in _measures(report, agent)]
     order = list(dict.fromkeys(each[:2] for each in measures))
     rows = [
-        (category.value, measure, *([one_line(agent, 60)] if several else []), *figures)
+        (category.value.capitalize(), measure, *([one_line(agent, 60)] if several else []), *figures)
         for category, measure, agent, figures in sorted(measures, key=lambda each: order.index(each[:2]))
     ]
     is_estimated = any(estimates_of(report, *place) for place in {(each[0], each[2]) for each in measures})
     if rows:
         yield Section(
-            "Results by category",
-            columns=("category", "measure", *agents, *numbers),
+            "Summary",
+            columns=("Dimension", "Metric", *agents, *numbers),
             rows=tuple(rows),
             notes=("≈ estimated: not every reply reported its usage",) if is_estimated else (),
             named_by=2 + several,
@@ -143,15 +157,20 @@ def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
 def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, tuple[str, str, str, str]]]:
     """Category, measure and agent, and the figures of each."""
     for dimension in report.dimensions[agent]:
-        for name, rate in dimension.rates.items():
-            share = NOTHING if rate.value is None else percentage(rate.value)
-            measure = _RATES.get(name, name.replace("_", " "))
-            yield dimension.category, measure, agent, (share, "", "", f"{rate.n:,}")
-        for name, spread in dimension.spreads.items():
+        for name, metric in _RATES.items():
+            if name in dimension.rates and (
+                name != "robustness_pass" or dimension.category is Category.ROBUSTNESS
+            ):
+                rate = dimension.rates[name]
+                share = NOTHING if rate.value is None else percentage(rate.value)
+                yield dimension.category, metric, agent, (share, "", "", f"{rate.n:,}")
+        for name, metric in _SPREADS.items():
+            if (spread := dimension.spreads.get(name)) is None:
+                continue
             about = estimates_of(report, dimension.category, agent) if name.endswith("_tokens") else ""
             most = f"{'max ' if p95_is_highest(spread.n) else ''}{shown(spread.p95)}"
             figures = (f"{about}{shown(spread.mean)}", f"{about}{shown(spread.p50)}", f"{about}{most}")
-            yield dimension.category, f"{name.replace('_', ' ')} per task", agent, (*figures, f"{spread.n:,}")
+            yield dimension.category, metric, agent, (*figures, f"{spread.n:,}")
 
 
 def estimates_of(report: Report, category: Category, agent: str) -> str:
