@@ -20,6 +20,7 @@ def parsed(text: str, otherwise: Any = None) -> Any:
 
 
 def is_json(text: str) -> bool:
+    """Whether a text is JSON, of any kind."""
     return parsed(text, _NO_JSON) is not _NO_JSON
 
 

@@ -128,8 +128,8 @@ def read_usage(value: Any) -> Usage | None:
         each = [read_usage(one) for one in value]
         return sum(filter(None, each), Usage()) if each and None not in each else None
     told = _told(value)
-    levels = (told, *(_told(told.get(key)) for key in _NESTED))
-    counts = next(filter(None, map(_counts, levels)), None)
+    nested = (_told(told.get(key)) for key in _NESTED)
+    counts = _counts(told) or next(filter(None, map(_counts, nested)), None)
     total = None if counts or _has_parts(told) else _total(told)
     counts = _Counts(0, total) if total else counts
     if counts is None:
@@ -182,6 +182,8 @@ class UsageOnce:
 
 def metered(step: Step, told: Any) -> Step:
     """A step with what was told of its own tokens."""
+    if told is None:
+        return step
     usage, unread = read_usage(told), unread_usage(told)
     known = filled({"usage": usage, "unread_usage": unread})
     return step.model_copy(update=known) if known else step

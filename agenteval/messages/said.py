@@ -61,9 +61,14 @@ def plain_said(message: dict[str, Any]) -> Said | None:
     role, content = message.get("role"), message.get("content")
     if not isinstance(content, str) or not content or not message.keys() <= NO_FLAGS or "type" in message:
         return None
-    if role == "tool":
+    if role == "tool" and all(key == "content" or _is_word(each) for key, each in message.items()):
         return result_said(message, content)
     return Said(role, content) if len(message) == 2 and role in ("user", "assistant", "system") else None
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a value is a text, and no JSON in which a call may be."""
+    return isinstance(value, str) and not value.lstrip().startswith(("[", "{"))
 
 
 def result_said(message: Mapping[str, Any], content: Any) -> Said:

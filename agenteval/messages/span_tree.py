@@ -36,6 +36,7 @@ class SpanTree:
             self.ordered.sort(key=lambda span: span.start or 0)
         self._read: dict[Span, SpanContents] = {}
         self._meanwhile: dict[Span, bool] = {}
+        self._agents = [span for span in self.ordered if is_agent(span.kind)]
         self._conversations: dict[str, set[str]] = {}
         for span in self.ordered:
             self._conversations.setdefault(span.trace, set()).update(conversations_in(span.attributes))
@@ -148,9 +149,10 @@ class SpanTree:
         """Whether another agent's run went on around it, although it does not stand in that."""
         if own not in self._meanwhile:
             above, name = {*self.above(own)}, self._own_agent(own)
-            agents = [each for each in self.ordered if each.trace == own.trace and is_agent(each.kind)]
             self._meanwhile[own] = any(
-                own.is_during(each) and each not in above and self._own_agent(each) != name for each in agents
+                own.is_during(each) and each not in above and self._own_agent(each) != name
+                for each in self._agents
+                if each.trace == own.trace
             )
         return self._meanwhile[own]
 

@@ -128,7 +128,7 @@ class _Step:
         if said.calls:
             calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
         step = by(changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent)
-        return metered(step, said.usage) if said.usage is not None else step
+        return metered(step, said.usage)
 
 
 def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:

@@ -153,3 +153,13 @@ def test_a_result_beside_an_empty_content_is_the_result(beside: dict[str, Any], 
 def test_an_empty_result_stays_empty() -> None:
     given = {"role": "tool", "tool_call_id": "a", "content": "", "duration_ms": 5}
     assert results(CALLED, given)[0] == ("measure_a", "", False)
+
+
+@pytest.mark.parametrize("odd", [{"name": "cancel", "arguments": "{}"}, '[{"name": "cancel", "args": {}}]'])
+def test_a_call_in_place_of_an_id_is_not_known_to_be_none(odd: Any) -> None:
+    result = {"role": "tool", "tool_call_id": odd, "content": "14 m"}
+    (turn,) = read(ASKED, CALLED, result, DONE).talk.trajectory.turns
+    assert any("'tool_call_id' of a message of a tool" in each for each in turn.unplaced)
+    called = {**CALLED, "tool_calls": [{**CALLS[0], "id": odd}]}
+    (turn,) = read(ASKED, called, {**result, "tool_call_id": "a"}, DONE).talk.trajectory.turns
+    assert any("'id' of a call of 'measure_a'" in each for each in turn.unplaced)
