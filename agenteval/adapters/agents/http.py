@@ -178,7 +178,6 @@ class Known:
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.tell = tell
         self._warn = warn
-        self._told: set[str] = set()
         limits, key = transport.limits, _key(self.headers)
         self.throttle = Throttle(
             limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
@@ -190,15 +189,13 @@ class Known:
         options = self.options
         form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
         if form == "template":
-            return TemplateApi(options.template, self.warn_once)
+            return TemplateApi(options.template, self.warn)
         if form == "responses":
             return ResponsesApi(options.body, **given)
         return MessagesApi(options.body, self.headers, **given) if form == "messages" else ChatApi(options)
 
-    def warn_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._warn(f"agent '{self.config.name}': {text}")
+    def warn(self, text: str) -> None:
+        self._warn(f"agent '{self.config.name}': {text}")
 
     def rules(self, key: SampleKey) -> CallRules:
         def told(retry: Retry) -> None:
