@@ -2,8 +2,8 @@
 
 Some expressions take for ever on some texts: ``(a|aa)+$`` on forty letters and another, ``a.*b.*c`` on a long
 answer. ``re`` cannot be bounded, so the ``regex`` package searches, for ``LIMIT_S`` of processor time: how
-busy the machine is decides nothing. What Python refuses is a mistake; of the rest ``regex`` reads little in
-another way: ``[[:alpha:]]`` is a class of letters to it, and ``²`` no sign of a word.
+busy the machine is decides nothing. What Python refuses is a mistake; what ``regex`` reads in another way is
+written for it as Python means it.
 """
 
 from __future__ import annotations
@@ -80,15 +80,36 @@ def _compiled(pattern: str, flags: int) -> Any:
 
     _parsed(pattern)
     known = sum(bit for one, bit in ((re.I, regex.I), (re.M, regex.M), (re.S, regex.S)) if flags & one)
-    return regex.compile(_OTHER_BRACE.sub(_as_letter, pattern), known | regex.VERSION0)
+    try:
+        return regex.compile(_TOKEN.sub(_as_python_means, pattern), known | regex.VERSION0)
+    except regex.error as error:
+        raise re.error(str(error)) from None
 
 
-_OTHER_BRACE = re.compile(r"\\.|\{(?!\d*,?\d*\})", re.DOTALL)
-"""An escaped sign, or a brace that repeats nothing, by which ``regex`` means inexact matches (``{e<=1}``)."""
+_TOKEN = re.compile(
+    r"\\N\{[^}]*\}|\\.|(?P<head>\[\^?\]?)(?P<set>(?:\\.|[^\]\\])*)\]|(?P<brace>\{)(?!\d*,?\d*\})", re.DOTALL
+)
+"""What is escaped, a set, and a brace that repeats nothing."""
+_OTHER_IN_SETS = re.compile(r"\\N\{[^}]*\}|\\.|\[", re.DOTALL)
+_WORD = r"\w\p{N}"
+"""To Python ``²``, ``½`` and ``①`` are signs of words, too."""
+_MEANT = {
+    r"\w": f"[{_WORD}]",
+    r"\W": f"[^{_WORD}]",
+    r"\b": f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))",
+    r"\B": f"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))",
+}
+_MEANT_IN_SETS = {r"\w": _WORD, "[": r"\["}
 
 
-def _as_letter(found: re.Match[str]) -> str:
-    return found[0] if found[0] != "{" else r"\{"
+def _as_python_means(found: re.Match[str]) -> str:
+    """What ``regex`` would read otherwise: inexact matches (``{e<=1}``), classes (``[[:alpha:]]``)."""
+    if found["brace"]:
+        return r"\{"
+    if found["head"]:
+        inside = _OTHER_IN_SETS.sub(lambda each: _MEANT_IN_SETS.get(each[0], each[0]), found["set"])
+        return f"{found['head']}{inside}]"
+    return _MEANT.get(found[0], found[0])
 
 
 def _parsed(pattern: str) -> Any:
@@ -123,6 +144,7 @@ def misuse(pattern: str) -> str:
     """What is wrong with an expression that an author wrote, as the rest of a sentence about it, and a remedy
     behind a semicolon; empty if nothing is."""
     try:
+        _compiled(nfc(pattern), 0)
         parsed = _parsed(nfc(pattern))
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"

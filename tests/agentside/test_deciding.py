@@ -52,6 +52,8 @@ TAKES = {
     "def f(messages=None): ...": "messages",
     "def f(*args): ...": "messages ctx",
     "def f(message: str, **options): ...": "text",
+    "def f(message: str, history: int = 5): ...": "text",
+    "def make_reply(user: str = '', style: str = 'x'): ...\nf = make_reply": "text",
     "async def f(message): yield ''": "text",
     # other kinds of things
     "f = functools.partial(lambda lang, question: '', 'de')": "text",
@@ -89,8 +91,14 @@ REFUSED = {
     "class Q: ...\ndef f(query: Q): ...": "query: Q is neither",
     "def f(x: 'no.such | None'): ...": "cannot be read by this Python",
     "class Q: ...\ndef f(messages: list[Q]): ...": "is neither",
-    "def f(message, history: list[list]): ...": "nothing to pass as history",
-    "def f(history: 'list[tuple[str, str]]'): ...": "is neither",
+    "def f(message, history: list[list]): ...": "history: list[list] is no list of messages, which are dicts",
+    "def f(history: 'list[tuple[str, str]]'): ...": "is no list of messages",
+    "def f(message: str, history: list[list[str]] = []): ...": "is no list of messages",
+    "def f(message: str, history: 'list[tuple] | None' = None): ...": "is no list of messages",
+    "def f(messages: list, history: list[tuple] = ()): ...": "is no list of messages",
+    "class B:\n    def chat(self, m: str, history: list[list] = []): ...\nf = Method(B, 'chat')": (
+        "is no list of messages"
+    ),
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (
         "the agent is a f, which has no __call__, and has chat, run — name a method that takes a message,"
         " such as target: ….chat"

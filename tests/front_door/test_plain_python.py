@@ -267,7 +267,7 @@ def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, p
             "x = 1\ndef agent(message, user): ...",
             "(agent.py:2): there is nothing to pass as user — write it as (mess",
         ),
-        ("def agent(message, history: 'list[list[str]]'): ...", "there is nothing to pass as history"),
+        ("def agent(message, history: 'list[list[str]]'): ...", "is no list of messages, which are dicts"),
     ],
 )
 def test_validate_refuses_what_cannot_be_called_at_its_place(code: str, says: str, project: Project) -> None:
@@ -302,11 +302,6 @@ def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> 
             "make_agent() is called without arguments to make the agent; the agent is a dict",
         ),
         (
-            "class Bot:\n    def ask(self, q): ...\ndef agent() -> Bot: return Bot()",
-            "agent() is called without arguments to make the agent; the agent is a Bot, which has no"
-            " __call__, and has ask",
-        ),
-        (
             "def agent(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}",
             "asked for tool calls, and gets the text of a message alone: let it take `messages`",
         ),
@@ -317,6 +312,20 @@ def test_an_agent_that_breaks_on_what_it_gets_or_makes_fails(code: str, says: st
     sample = run(project, code, SUITE + "tools: {t: {returns: 1}}\n")
     assert sample["stop"] == "agent_error"
     assert says in sample["turns"][0]["error"]
+
+
+def test_what_makes_an_object_that_is_not_called_is_the_authors_mistake(project: Project) -> None:
+    project.agent("class Bot:\n    def ask(self, q): return 'Hi'\ndef agent() -> Bot: return Bot()")
+    project.config()
+    project.scenarios(SUITE)
+    done = project.run()
+    assert done.code == 2
+    assert (
+        "agent() is called without arguments to make the agent; the agent is a Bot, which has no" in done.err
+    )
+    assert "return the method that takes a message: return Bot(…).chat" in " ".join(done.err.split())
+    project.agent("class Bot:\n    def ask(self, q): return 'Hi'\ndef agent() -> Bot: return Bot().ask")
+    assert project.run().code != 2
 
 
 FORGETS = "agent gets the latest user message alone, and is called for several turns"

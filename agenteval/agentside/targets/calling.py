@@ -132,7 +132,12 @@ class Played:
             raise RefusedError(" — ".join(filter(None, decided)))
         if isinstance(decided, Refusal) or decided.made == "factory":
             what = decided.what if isinstance(decided, Refusal) else "it made a function without parameters"
-            raise NotAnAgentError(f"{name}() is called without arguments to make the agent; {what}")
+            what = f"{name}() is called without arguments to make the agent; {what}"
+            if type(made).__module__ == "builtins" or callable(made):
+                raise NotAnAgentError(what)
+            raise RefusedError(
+                f"{what} — return the method that takes a message: return {type(made).__name__}(…).chat"
+            )
         self._agent = decided
         if decided.made == "framework":
             self._called = self._open()

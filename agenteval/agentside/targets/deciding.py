@@ -292,13 +292,13 @@ def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
     """Whether a function needs nothing, has no place for what the user said, and says that it makes
-    something."""
+    something: by its name or annotation; where it has parameters, by both."""
     parameters = parameters_of(function)
     if parameters is None or any(p.default is p.empty or _is_for_the_user(p) for p in parameters):
         return False
     makes = getattr(function, "__annotations__", {}).get("return", "")
-    is_annotated = not parameters and makes not in ("", None, "None")
-    return makes not in (str, "str") and (is_annotated or is_named_as_maker(name))
+    signs = [makes not in ("", None, "None"), is_named_as_maker(name)]
+    return makes not in (str, "str") and (all(signs) if parameters else any(signs))
 
 
 def is_named_as_maker(name: str) -> bool:
@@ -367,6 +367,10 @@ def takes_of(function: Callable[..., Any]) -> Takes | Refusal:
     every = parameters_of(function)
     takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
     parameters = [p for p in every or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    for each in parameters:
+        if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
+            shown = f"{each.name}: {_shown(each.annotation)}"
+            return _refused(function, f"{shown} is no list of messages, which are dicts")
     kinds = {p.name: kind for p in parameters if (kind := _kind_beside(p, function))}
     main = _main(parameters, kinds)
     if main is None:
@@ -506,6 +510,16 @@ def _admits(annotation: Any) -> frozenset[str] | None:
     if issubclass(cls, str):
         return frozenset([TEXT])
     return frozenset([MESSAGES] if cls in _LISTS and all(map(_are_messages, args)) else [])
+
+
+def _is_other_list(annotation: Any) -> bool:
+    """Whether an annotation, or a part of a union, asks for a list of what no message is."""
+    origin, args = getattr(annotation, "__origin__", None), getattr(annotation, "__args__", ())
+    if origin is typing.Union or type(annotation).__name__ == "UnionType":
+        admitted = _admits(annotation)
+        return any(map(_is_other_list, args)) and admitted is not None and MESSAGES not in admitted
+    is_list = isinstance(origin or annotation, type) and (origin or annotation) in _LISTS
+    return is_list and not all(map(_are_messages, args))
 
 
 def _are_messages(items: Any) -> bool:

@@ -163,7 +163,7 @@ def _chances(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
     if wrong is not None and wrong > COIN:
         which = f"{1 - worth.bad:.0%} of a scenario is green"
         if is_red:
-            which = f"{1 - worth.good:.0%} of all is red"
+            which = f"{1 - worth.good:.0%} of all conversations is red"
         yield f"an agent that fails {which} in {wrong:.0%} of such runs", worth.advice
 
 
