@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
@@ -114,11 +115,12 @@ def _as_python_means(found: re.Match[str]) -> str:
 
 def _parsed(pattern: str) -> Any:
     """What Python reads, if it can be searched; ``None`` where an inner module of Python's has changed."""
-    re.compile(pattern)
-    try:
-        parsed = import_module("re._parser").parse(pattern)
-    except ImportError:
-        return None
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of syntax that may come: [[a]]
+        re.compile(pattern)
+        try:
+            parsed = import_module("re._parser").parse(pattern)
+        except (ImportError, AttributeError):
+            return None
     if _unrolled(parsed) > _MOST_PARTS:
         raise OverflowError("it repeats too much; write smaller numbers")
     return parsed

@@ -134,6 +134,12 @@ def test_what_may_be_missing_is_not(pattern: str) -> None:
     assert not misuse(pattern)
 
 
+@pytest.mark.filterwarnings("error")
+def test_syntax_that_may_come_is_no_warning_of_ours() -> None:
+    assert misuse("[[:foo:]]") == ""
+    assert not is_in("[[:foo:]]", "x")
+
+
 def test_texts_and_expressions_are_composed() -> None:
     assert is_in("Zu\u0308r.ch", "Z\u00fcrich")
     assert is_in("Z\u00fcr.ch", "Zu\u0308rich")
