@@ -34,9 +34,9 @@ from agenteval.core.errors import UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
-from agenteval.messages.records import ToolSets, read_conversation
-from agenteval.scoring import judging
-from agenteval.scoring.resolve import applies_of, suite_of
+from agenteval.importers.records import ToolSets, read_conversation
+from agenteval.planning import judging
+from agenteval.planning.resolve import applies_of, suite_of
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")

@@ -17,7 +17,6 @@ import yaml
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.models.scripted import ROLES
-from agenteval.cli import preflight
 from agenteval.cli.known import KNOWN
 from agenteval.cli.main import app
 from agenteval.core import errors
@@ -41,9 +40,9 @@ from agenteval.files.environment import _VARIABLES
 from agenteval.files.loading import load
 from agenteval.files.validation import known_keys
 from agenteval.messages.chat import jsonable
+from agenteval.planning import judging, preflight
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
-from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in

@@ -122,12 +122,14 @@ def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
 
 
 def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
-    from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+    from agenteval.cli.known import KNOWN
     from agenteval.core.selection import file_of
     from agenteval.files.loading import PartlyReadError
+    from agenteval.planning.prepare import load_config, load_scenarios
+    from agenteval.planning.request import Request
 
     request = Request(config=config_file, profile=profile)
-    config = load_config(request).config
+    config = load_config(request, KNOWN).config
     try:
         found, is_whole = load_scenarios(request, config).loaded, config_file is profile is None
     except PartlyReadError as error:
@@ -147,7 +149,7 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
 
 
 def _metrics(config: Any) -> list[str]:
-    from agenteval.scoring.judging import metrics_of
+    from agenteval.planning.judging import metrics_of
 
     with suppress(Exception):  # of one broken rubric, ids are proposed all the same
         return list(metrics_of(config).known)

@@ -26,8 +26,8 @@ from agenteval.files.loading import CaseKeys
 from agenteval.files.profiles import KEY as PROFILES
 from agenteval.files.prompts import PROMPT_FILES
 from agenteval.files.validation import NEVER_EMPTY
+from agenteval.planning.judging import labels_of
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.judging import labels_of
 from agenteval.scoring.metrics import built_in
 from agenteval.verdict.run_gates import RUN_GATES
 from agenteval.verdict.run_gates.gate import RunGate

@@ -34,6 +34,7 @@ from agenteval.cli.options import (
     given_options,
     grouped,
     proposing,
+    request_of,
 )
 from agenteval.cli.way_out import UnwritableError, print_out, say, say_mistake
 from agenteval.conversation import exits
@@ -164,7 +165,6 @@ def _run(
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import recording_of
-    from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.run import run
 
     request = replace(
@@ -184,7 +184,6 @@ def _run(
 @grouped
 def _validate(*, selecting: Selecting) -> None:
     """Load and check everything; call nothing."""
-    from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.validate import validate
 
     raise typer.Exit(validate(request_of(selecting)))
@@ -204,7 +203,6 @@ def _plan(
 ) -> None:
     """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
     from agenteval.cli.commands.plan import plan
-    from agenteval.cli.commands.prepare import request_of
 
     request = replace(request_of(selecting, judging), epochs=epochs)
     raise typer.Exit(plan(request, reports=report or ()))
@@ -244,9 +242,9 @@ def _report(
     reports = chosen_reporters(report or ())
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
-        from agenteval.cli.commands.score_prepare import ScoreRequest
+        from agenteval.planning.score_prepare import ScoreRequest
 
-        request = ScoreRequest(config=config, judging=Judging(model=model, metric=metric))
+        request = ScoreRequest(config=config, judging=Judging(model=model, metric=metric).choice)
         detail = detail_of(verbose=verbose, quiet=quiet)
         raise typer.Exit(judge_anew(run, request, dry=dry_run, reports=reports, detail=detail))
     from agenteval.cli.commands.report import report as again
@@ -269,7 +267,6 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
 def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
     """The scenarios, as FILE::ID that run takes back; call nothing."""
     from agenteval.cli.commands.list_scenarios import list_scenarios
-    from agenteval.cli.commands.prepare import request_of
 
     raise typer.Exit(list_scenarios(request_of(selecting), as_json=as_json))
 
@@ -416,14 +413,14 @@ def _score(
 ) -> None:
     """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
     from agenteval.cli.commands.score import score
-    from agenteval.cli.commands.score_prepare import ScoreRequest
     from agenteval.cli.max_rates import max_rates_of
-    from agenteval.files.recorded.identity import Paths
+    from agenteval.importers.logs import Paths
+    from agenteval.planning.score_prepare import ScoreRequest
 
     request = ScoreRequest(
         files=tuple(files),
         config=config,
-        judging=judging,
+        judging=judging.choice,
         paths=Paths(scenario_from, epoch_from, outcome_from),
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
@@ -481,7 +478,6 @@ def _serve(
         command = tuple(selecting.paths or ())
         others = replace(selecting, paths=None) != Selecting() or http is not None
         raise typer.Exit(bridge(command, is_bridge=stdio_bridge, only=only, has_real=real, has_others=others))
-    from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.tools import serve
 
     raise typer.Exit(serve(request_of(selecting), http=http))
@@ -522,7 +518,7 @@ def _doctor(
             DoctorRequest(
                 config,
                 agent,
-                Judging(model=model).flags,
+                Judging(model=model).choice.flags,
                 asks_agents=not no_agent,
                 fetches_vocabulary=fetch_vocabulary,
             )

@@ -6,7 +6,7 @@ one more option, add a field to the group; commands hand groups on as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -19,6 +19,7 @@ from agenteval.reporters import REPORTERS
 if TYPE_CHECKING:
     from agenteval.core.config import ReporterChoice
     from agenteval.core.selection import Filters
+    from agenteval.planning.request import JudgeChoice, Request
     from agenteval.reporters.options import Detail
 
 
@@ -265,10 +266,10 @@ class Judging:
     metric: MetricOption = None
 
     @property
-    def flags(self) -> dict[str, Any]:
-        """The keys of the configuration that these options set."""
-        model = {"default": self.model} if self.model else None
-        return given_keys(models=model, metrics=self.metric or None)
+    def choice(self) -> JudgeChoice:
+        from agenteval.planning.request import JudgeChoice
+
+        return JudgeChoice(self.model, self.no_judge, tuple(self.metric or ()))
 
 
 @dataclass(frozen=True)
@@ -297,6 +298,25 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
     if verbose and quiet:
         raise AuthorError(Problem("-v and -q: more and less at once", "leave one of them out"))
     return "verbose" if verbose else "quiet" if quiet else "usual"
+
+
+def request_of(
+    selecting: Selecting, judging: Judging | None = None, flags: Mapping[str, Any] | None = None
+) -> Request:
+    """What every command that loads scenarios asks for. ``flags``: keys of the configuration that options of
+    the command set. Raises ``AuthorError``."""
+    from agenteval.planning.request import Request
+
+    return Request(
+        paths=tuple(selecting.paths or ()),
+        config=selecting.config,
+        profile=selecting.profile,
+        filters=selecting.filters,
+        judging=(judging or Judging()).choice,
+        flags={**(flags or {}), **given_keys(seed=selecting.seed)},
+        last_failed=selecting.last_failed,
+        failed_in=selecting.failed_in,
+    )
 
 
 def given_keys(**keys: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.core.event import SampleFinished, SampleStarted, Scored
 from agenteval.core.plan import Applies
 from agenteval.core.protocols import Emit, Reviewer, Scorer
+from agenteval.core.recorded import Recorded
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
-from agenteval.files.recorded.recorded import Recorded
 
 _BREATH = 20
 """After so many conversations that nothing had to be waited for, signals are heard."""

@@ -20,7 +20,6 @@ import pytest
 from agenteval.adapters.agents import dialogue, process
 from agenteval.adapters.agents.command import ADAPTER
 from agenteval.adapters.agents.process_agents import ProcessAgents
-from agenteval.cli.wiring import Resources
 from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import (
     AfterAnswerError,
@@ -32,6 +31,7 @@ from agenteval.core.errors import (
 from agenteval.core.protocols import AgentReply, TurnTools, finish, settle
 from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
 from agenteval.core.trajectory import ToolResult
+from agenteval.planning.wiring import Resources
 from tests.support.patience import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")

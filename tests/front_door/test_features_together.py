@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agenteval.files import journal
-from agenteval.files.recorded.journals import replay
-from agenteval.files.recorded.sources import Source
+from agenteval.importers.journals import replay
+from agenteval.importers.sources import Source
 from tests.support.kit import Project
 
 SUITE = """

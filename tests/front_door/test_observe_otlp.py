@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.otlp import spans_of_protobuf
+from agenteval.importers.otlp import spans_of_protobuf
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Wire, respond_json
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.forecast import Range
+from agenteval.planning.forecast import Range
 from tests.support.judged_projects import (
     KEY,
     MODEL,

@@ -19,15 +19,15 @@ from jsonschema import Draft7Validator, ValidationError
 
 from agenteval.cli.editor_schemas import KINDS, Kind, schema_of
 from agenteval.cli.known import KNOWN
-from agenteval.cli.preflight import detector_problems
 from agenteval.core.errors import AuthorError
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.files.config_file import load_config
 from agenteval.files.loading import load
 from agenteval.files.scenario_files import find_files
 from agenteval.files.yaml_source import parse
+from agenteval.planning.judging import metrics_of
+from agenteval.planning.preflight import detector_problems
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.judging import metrics_of
 from tests.support.kit import Project
 
 ROOT = Path(__file__).parents[2]

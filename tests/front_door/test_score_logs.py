@@ -13,10 +13,10 @@ from hypothesis import given, settings
 
 from agenteval.core.config import GatesConfig
 from agenteval.core.trajectory import Step, Turn, Usage
-from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.sources import parse, sources_of
+from agenteval.importers.entries import entries_of
+from agenteval.importers.records import Conversation, ToolSets
+from agenteval.importers.sources import parse, sources_of
 from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.records import Conversation, ToolSets
 from agenteval.reporters.results.document import readable
 from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON

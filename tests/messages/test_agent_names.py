@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from agenteval.adapters.agents.command import read_answer
 from agenteval.core.trajectory import Step, Turn
+from agenteval.importers.exchanges import Logged
+from agenteval.importers.turns import talk_of
 from agenteval.messages.agent_messages import read_turn
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.agent_reply import reply_of
-from agenteval.messages.exchanges import Logged
-from agenteval.messages.turns import talk_of
 from tests.support.message_shapes import asks, result, says
 from tests.support.recorded import read
 

@@ -10,10 +10,10 @@ import pytest
 
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolCall
-from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.identity import Naming, Paths
-from agenteval.files.recorded.repeated import repeated_key
-from agenteval.files.recorded.sources import Source
+from agenteval.importers.entries import entries_of
+from agenteval.importers.identity import Naming, Paths
+from agenteval.importers.repeated import repeated_key
+from agenteval.importers.sources import Source
 from agenteval.messages.calls import call_in
 from agenteval.messages.entry import Record, Unreadable
 from tests.support.kit import Project

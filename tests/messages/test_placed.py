@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.reader import conversation_of
-from agenteval.files.recorded.sources import Source
+from agenteval.importers.entries import entries_of
+from agenteval.importers.reader import conversation_of
+from agenteval.importers.records import Conversation, ToolSets
+from agenteval.importers.sources import Source
 from agenteval.messages.entry import Record
 from agenteval.messages.placed import holds_entries, quoted
-from agenteval.messages.records import Conversation, ToolSets
 from agenteval.messages.without_calls import holds_objects, public_fields
 
 SAMPLES = sorted((Path(__file__).parent.parent / "data" / "dialects").iterdir())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from agenteval.core.errors import AuthorError
 from agenteval.core.trajectory import StopReason
-from agenteval.files.recorded.identity import Naming
-from agenteval.messages.records import Conversation
+from agenteval.importers.identity import Naming
+from agenteval.importers.records import Conversation
 from tests.support.kit import Project
 from tests.support.recorded import read
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.records import ToolSets, read_conversation
+from agenteval.importers.records import ToolSets, read_conversation
 
 USER = {"role": "user", "content": "Hi"}
 ANSWER = {"role": "assistant", "content": "Ok."}

@@ -18,10 +18,10 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
+from agenteval.planning.resolve import applies_of
 from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.resolve import applies_of
 from tests.support.kit import Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in

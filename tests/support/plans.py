@@ -10,7 +10,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.score import MetricSpec
 from agenteval.core.tool_visibility import declared_visibility
-from agenteval.scoring.resolve import plan_of, suite_of
+from agenteval.planning.resolve import plan_of, suite_of
 
 
 def plan_for(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.files.recorded.importers import imported
-from agenteval.files.recorded.reader import conversation_of
+from agenteval.importers.custom_importer import imported
+from agenteval.importers.reader import conversation_of
+from agenteval.importers.records import Conversation, ToolSets
 from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.records import Conversation, ToolSets
 
 
 def conversations(record: Any) -> list[Conversation]:

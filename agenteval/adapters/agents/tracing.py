@@ -25,11 +25,17 @@ from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
+from agenteval.importers.live_traces import (
+    NotOtlpError,
+    has_served,
+    is_complete,
+    spans_of_json,
+    spans_of_protobuf,
+    trace_of,
+    turn_of,
+)
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.otlp import NotOtlpError, spans_of_json, spans_of_protobuf
-from agenteval.messages.span_calls import has_served, is_complete, turn_of
-from agenteval.messages.spans import trace_of
 
 MAX_BODY = 64 * 2**20
 """Of one export, counted while it is decompressed."""

@@ -19,7 +19,6 @@ from pydantic import BaseModel
 
 from agenteval import __version__
 from agenteval.adapters.agents.http import HttpOptions
-from agenteval.cli import wiring
 from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import print_out
 from agenteval.core import selection, tokens
@@ -36,7 +35,7 @@ from agenteval.files.redact import know
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage, usage_in
-from agenteval.scoring import judging
+from agenteval.planning import judging, wiring
 
 _WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
 _GREETING = "Hello"

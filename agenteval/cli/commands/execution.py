@@ -18,16 +18,13 @@ from typing import Any
 import anyio
 
 from agenteval import __version__
-from agenteval.cli import wiring
 from agenteval.cli.commands.baseline import reached_before
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import bounded, interruptible
-from agenteval.cli.commands.prepare import Prepared, Request, Setup
 from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
-from agenteval.cli.run_files import file_hashes, stand_in_files
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
 from agenteval.core.decision import Decision
@@ -39,7 +36,10 @@ from agenteval.files import runs
 from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
-from agenteval.scoring import judging, resolve
+from agenteval.planning import judging, resolve, wiring
+from agenteval.planning.prepare import Prepared, Setup
+from agenteval.planning.request import Request
+from agenteval.planning.run_files import file_hashes, stand_in_files
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.excused_goals import ExcusedGoals
 from agenteval.verdict import gates, report

@@ -15,7 +15,6 @@ from typing import Literal
 import anyio
 
 from agenteval.cli.commands import schema
-from agenteval.cli.commands.prepare import Request, prepare
 from agenteval.cli.commands.validate import close_agents
 from agenteval.cli.editor_schemas import Kind
 from agenteval.cli.known import KNOWN
@@ -29,6 +28,8 @@ from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem
 from agenteval.files import config_file, named_scenarios
 from agenteval.files.plain_files import read_file
 from agenteval.files.runs import home_of
+from agenteval.planning.prepare import prepare
+from agenteval.planning.request import Request
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
@@ -217,7 +218,7 @@ def _mock_tools(config: Path, choice: Choice) -> None:
     first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
-            prepared = prepare(Request(config=str(config), paths=(str(first),)))
+            prepared = prepare(Request(config=str(config), paths=(str(first),)), KNOWN)
             anyio.run(close_agents, prepared.runtime.agents.values())
     except AgentevalError:  # the trial shows it
         return

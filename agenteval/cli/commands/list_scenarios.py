@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval.cli.commands.last_failed import gone_text, last_failed
 from agenteval.cli.commands.output import deliver
-from agenteval.cli.commands.prepare import Request, gone_of, load_config, load_scenarios, with_profile
+from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import say
 from agenteval.core import selection
 from agenteval.core.safe_text import clean
 from agenteval.core.scenario import Scenario
+from agenteval.planning.last_failed import gone_text, last_failed
+from agenteval.planning.prepare import gone_of, load_config, load_scenarios, with_profile
+from agenteval.planning.request import Request
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:
@@ -28,7 +30,7 @@ def list_scenarios(request: Request, *, as_json: bool = False) -> int:
 
 
 def _chosen(request: Request) -> Sequence[Scenario]:
-    config = load_config(request).config
+    config = load_config(request, KNOWN).config
     request = with_profile(request, config)
     loaded, found = load_scenarios(request, config)
     if request.asks_what_failed:

@@ -14,15 +14,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.adapters.traffic.middleware import Recording
-from agenteval.cli import wiring
 from agenteval.cli.commands.output import deliver, options_of
-from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.forecast import Forecast, Range, Row, forecast
+from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.selection import Filters, agents_of
+from agenteval.planning import wiring
+from agenteval.planning.forecast import Forecast, Range, Row, forecast
+from agenteval.planning.prepare import Prepared, prepare
+from agenteval.planning.request import Request
 from agenteval.reporters.terminal.cells import NOTHING, free, heading, indented
 from agenteval.reporters.terminal.fitting import FittingTable
 from agenteval.reporters.terminal.screen import painted
@@ -37,7 +39,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
     """Prints the forecast, and writes it as JSON where ``reports`` says so."""
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
-        prepared = prepare(replace(request, recording=Recording(asks=False)))
+        prepared = prepare(replace(request, recording=Recording(asks=False)), KNOWN)
         for text in prepared.remarks:
             say(f"warning: {text}")
         made = forecast_of(prepared)

@@ -18,15 +18,8 @@ from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.report import runs_root
 from agenteval.cli.commands.score import score
-from agenteval.cli.commands.score_prepare import (
-    ScoreRequest,
-    conversations_of,
-    files_of,
-    prepare,
-    reader_of,
-    with_sources,
-)
-from agenteval.cli.forecast import REPLY_TOKENS
+from agenteval.cli.known import KNOWN
+from agenteval.cli.way_out import say
 from agenteval.conversation.pipeline import Control
 from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import Config, ReporterChoice
@@ -38,7 +31,16 @@ from agenteval.core.protocols import Scorer
 from agenteval.core.trajectory import Usage
 from agenteval.files import runs
 from agenteval.files.prompts import CRITERIA
-from agenteval.files.recorded.reader import Remarks
+from agenteval.importers.logs import Remarks
+from agenteval.planning.forecast import REPLY_TOKENS
+from agenteval.planning.score_prepare import (
+    ScoreRequest,
+    conversations_of,
+    files_of,
+    prepare,
+    reader_of,
+    with_sources,
+)
 from agenteval.reporters.options import Detail
 from agenteval.reporters.terminal.cells import free, plain_table
 from agenteval.reporters.terminal.screen import painted
@@ -77,9 +79,9 @@ def rejudge(
 def _forecast(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
     """Every question of the judges is made as it would be sent, and none is."""
     with ExitStack() as stack:
-        prepared = prepare(request)
+        prepared = prepare(request, KNOWN)
         remarks = Remarks()
-        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
+        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add, tell_waiting=say)
         prepared = with_sources(prepared, request, sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import anyio
 
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
-from agenteval.cli.run_files import files_read
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import Event, IssuesFound, RunResumed
 from agenteval.files import config_file, runs
+from agenteval.planning.run_files import files_read
 from agenteval.reporters.options import Detail
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates

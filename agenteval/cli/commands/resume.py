@@ -13,9 +13,8 @@ from agenteval import __version__
 from agenteval.cli.commands.execution import as_written, execute, now, started_of
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
-from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
-from agenteval.cli.run_files import files_read
+from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
@@ -24,6 +23,9 @@ from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
 from agenteval.files.journal import Journal, locked
 from agenteval.files.runs import JOURNAL
+from agenteval.planning.prepare import Prepared, prepare
+from agenteval.planning.request import Request, kept_request
+from agenteval.planning.run_files import files_read
 from agenteval.reporters.options import Detail
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
@@ -115,7 +117,7 @@ def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Pre
     _return_to(run)
     wanted = kept_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
-    prepared = prepare(wanted)
+    prepared = prepare(wanted, KNOWN)
     # The journal knows no secret, and here they must not make a difference.
     reasons = changes(run, as_written(prepared, started_of(prepared, prepared.request)))
     if reasons:

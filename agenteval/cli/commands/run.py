@@ -12,15 +12,17 @@ from agenteval.cli.commands.execution import as_written, execute, new_folder, st
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
-from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.commands.resume import resume
-from agenteval.cli.run_files import files_read
+from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import say
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import RunStarted
 from agenteval.files.journal import Journal, locked
 from agenteval.files.runs import JOURNAL
+from agenteval.planning.prepare import Prepared, prepare
+from agenteval.planning.request import Request
+from agenteval.planning.run_files import files_read
 from agenteval.reporters.options import Detail
 from agenteval.verdict.report import Report
 
@@ -30,7 +32,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
-        prepared = prepare(request)
+        prepared = prepare(request, KNOWN)
         targets = targets_of(prepared.config, reports)
         require_apart(targets, files_read(prepared.config, prepared.scenarios))
         request = prepared.request

@@ -14,7 +14,25 @@ from agenteval.cli.commands.execution import Playing, begun, emitting, ended, ne
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
-from agenteval.cli.commands.score_prepare import (
+from agenteval.cli.commands.second_look import SecondLook, goal_judges
+from agenteval.cli.known import KNOWN
+from agenteval.cli.way_out import say
+from agenteval.conversation.pipeline import Control
+from agenteval.conversation.rescoring import Rescoring, rescore
+from agenteval.core.config import ReporterChoice
+from agenteval.core.errors import did_you_mean
+from agenteval.core.event import Event, Notice, SampleFinished
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import Reviewer, Scorer
+from agenteval.core.recorded import Recorded
+from agenteval.core.score import ScoreFailure
+from agenteval.core.trajectory import StopReason
+from agenteval.files.journal import Journal
+from agenteval.importers.logs import JOURNAL, ExpectedScenarios, Reader, Remarks
+from agenteval.messages.placed import NoCallsIn
+from agenteval.planning import judging
+from agenteval.planning.resolve import AppliesInTurn
+from agenteval.planning.score_prepare import (
     PreparedScore,
     ScoreRequest,
     conversations_of,
@@ -24,29 +42,10 @@ from agenteval.cli.commands.score_prepare import (
     reader_of,
     with_sources,
 )
-from agenteval.cli.commands.second_look import SecondLook, goal_judges
-from agenteval.cli.way_out import say
-from agenteval.cli.wiring import user_reviews
-from agenteval.conversation.pipeline import Control
-from agenteval.conversation.rescoring import Rescoring, rescore
-from agenteval.core.config import ReporterChoice
-from agenteval.core.errors import did_you_mean
-from agenteval.core.event import Event, Notice, SampleFinished
-from agenteval.core.plurals import plural
-from agenteval.core.protocols import Reviewer, Scorer
-from agenteval.core.score import ScoreFailure
-from agenteval.core.trajectory import StopReason
-from agenteval.files.journal import Journal
-from agenteval.files.recorded.reader import Reader, Remarks
-from agenteval.files.recorded.recorded import Recorded
-from agenteval.files.recorded.sources import JOURNAL
-from agenteval.files.recorded.suite import Suite
-from agenteval.messages.placed import NoCallsIn
+from agenteval.planning.wiring import user_reviews
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
-from agenteval.scoring import judging
 from agenteval.scoring.judges.excused_goals import ExcusedGoals
-from agenteval.scoring.resolve import AppliesInTurn
 from agenteval.verdict import gates
 from agenteval.verdict.report import fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
@@ -59,10 +58,10 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
     """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
     with few_collections(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
-            prepared = prepare(request)
+            prepared = prepare(request, KNOWN)
             targets = targets_of(prepared.config, reports)
             remarks = Remarks()
-            sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
+            sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add, tell_waiting=say)
             require_apart(targets, read_by(request, prepared, sources))
             prepared = with_sources(prepared, request, sources)
             reader = reader_of(request, prepared, sources, remarks)
@@ -186,7 +185,7 @@ def _run_of(recorded: Recorded) -> tuple[str, str | None] | None:
     return run.plan.unmocked_tools, run.plan.now
 
 
-def _unmet(suite: Suite, reader: Reader) -> Iterator[ScoreFailure]:
+def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
     """Expectations that hold for nothing, and conversations that are not there, would leave everything
     green."""
     for text in reader.unmet:

@@ -67,7 +67,7 @@ _PARTS = {
 def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
     """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
     from agenteval.files import config_file
-    from agenteval.scoring import judging
+    from agenteval.planning import judging
 
     path = Path(config) if config else config_file.find_config(Path.cwd())
     if path is None:

@@ -15,7 +15,7 @@ import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
 from agenteval.agentside.targets.context import Answered
-from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import outgoing, print_out, say
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulate import ToolWorld
@@ -25,6 +25,8 @@ from agenteval.core.errors import AgentevalError, AuthorError, Problem
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
+from agenteval.planning.prepare import load_config, load_scenarios
+from agenteval.planning.request import Request
 
 _MOCK_S = 60.0
 _SHOWN = 8
@@ -35,7 +37,7 @@ def serve(request: Request, *, http: str | None) -> int:
     ``HOST:PORT``; ``None``: standard input and output. Raises ``AuthorError``."""
     require_sdk("agenteval tools serve")
     with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
-        config = load_config(request).config
+        config = load_config(request, KNOWN).config
         scenario = _only(load_scenarios(request, config).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)
         mocks.check(scenario)

@@ -8,26 +8,28 @@ from contextlib import redirect_stdout
 
 import anyio
 
-from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.preflight import (
+from agenteval.cli.known import KNOWN
+from agenteval.cli.way_out import print_out, say
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import AgentFactory, AgentTool
+from agenteval.planning.preflight import (
     attackers_without_outcome,
     empty_lists,
     impossible_expectations,
     unmocked_tools,
     without_twin,
 )
-from agenteval.cli.way_out import print_out, say
-from agenteval.cli.wiring import agents_of
-from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.plurals import plural
-from agenteval.core.protocols import AgentFactory, AgentTool
+from agenteval.planning.prepare import Prepared, prepare
+from agenteval.planning.request import Request
+from agenteval.planning.wiring import agents_of
 from agenteval.reporters.words.calls_seen import before_a_run
 from agenteval.verdict.gate_chances import chances_asked_for, sentences
 
 
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
-        prepared = prepare(request)
+        prepared = prepare(request, KNOWN)
         unused = tuple(_unused(prepared))
         anyio.run(close_agents, (*prepared.runtime.agents.values(), *unused))
         goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))

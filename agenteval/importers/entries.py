@@ -1,0 +1,335 @@
+"""The records of a file: JSON Lines, or JSON over many lines: one document, or objects one after another.
+
+A record that cannot be read is told with its line, and the others go on. Of values over many lines one at a
+time is in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agenteval.importers.custom_importer import imported, matching
+from agenteval.importers.exchanges import MESSAGES, is_exchange
+from agenteval.importers.growing import INTERACTIONS, is_cassette, latest_in
+from agenteval.importers.repeated import repeated_key
+from agenteval.importers.rows import is_row
+from agenteval.importers.sources import (
+    BYTE_ORDER_MARK,
+    NumberedLine,
+    Source,
+    lines_of,
+    no_constant,
+    parse,
+    raw_lines_of,
+)
+from agenteval.importers.tables import is_table, rows_of
+from agenteval.importers.traces import TracePlaces, is_of_a_trace, whole_traces
+from agenteval.messages.chat import whole_json
+from agenteval.messages.entry import IMPORT_IT, Entry, Record, Unreadable
+from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.speakers import is_message
+
+_LOOK_AHEAD = 5
+"""Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
+_OF_MESSAGES = tuple(key for key in MESSAGES if key not in ("contents", "items"))
+"""Without what some libraries have as the parts of one message."""
+_LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
+"""Where a document may keep several conversations."""
+_GOES_ON = (b",", b"[", b"{", b":")
+"""How a line ends before the rest of its value."""
+
+
+def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[Entry]:
+    """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
+    those of the files before, to which its own are added."""
+    read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
+    yield from whole_traces(imported(read(source)), traces)
+
+
+def _lines_read(source: Source) -> Iterator[Entry]:
+    for line in lines_of(source):
+        entry = line if isinstance(line, Unreadable) else _parsed_line(line, source)
+        if isinstance(entry, Record) and is_cassette(entry.value):
+            yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _kept(entry.value))
+        else:
+            yield entry
+
+
+def _document_read(source: Source) -> Iterator[Entry]:
+    broken = False
+    for piece in _pieces(raw_lines_of(source)):
+        if isinstance(piece, Unreadable):
+            yield piece
+        elif not (broken and _is_debris(piece)):
+            entry: Entry | None = None
+            for entry in _entries_in(piece, source):
+                yield entry
+            broken = isinstance(entry, Unreadable)
+
+
+def is_document(source: Source) -> bool:
+    """Whether the values of a file are written over many lines: its brackets stand in lines of their own, or
+    none of its first lines is a record. So is an only line that holds several."""
+    ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
+    lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
+    if not lines or lines[0][:1] not in (b"[", b"{"):
+        return False
+    first = _value(lines[0])
+    if len(lines) == 1:
+        return first is None or conversations_in(first) is not None or is_cassette(first)
+    if lines[0] in (b"[", b"{"):
+        return True
+    # Lines that all begin like objects, and do not go on, are a log of broken lines.
+    is_log = all(line.startswith(b"{") for line in lines)
+    if isinstance(first, list | dict) or (is_log and not all(line.endswith(_GOES_ON) for line in lines[:-1])):
+        return False
+    return not any(_is_record(_value(line)) for line in lines)
+
+
+def _is_record(value: Any) -> bool:
+    """Also of a shape that is not known: no message that stands in a line of its conversation."""
+    return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
+
+
+def _value(data: bytes) -> Any:
+    try:
+        return parse(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parsed_line(line: NumberedLine, source: Source) -> Entry:
+    where = f"{source.shown}:{line.number}"
+    try:
+        value = parse(line.data)
+        if key := repeated_key(value, line.data):
+            return Unreadable(where, _REPEATED.format(key=key))
+        return Record(value, where)
+    except UnicodeDecodeError as error:
+        return Unreadable(where, f"not UTF-8 at byte {error.start + 1} of the line")
+    except RecursionError:
+        return Unreadable(where, "nested too deeply")
+    except ValueError as error:
+        return Unreadable(where, f"not JSON: {_told(error)}")
+
+
+_REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
+
+
+def _told(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        column = (
+            f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+        )
+        return f"{error.msg.removesuffix(' at')} at {column}{_remedy(error.doc)}"
+    return str(error).partition(";")[0]
+
+
+def _remedy(text: str) -> str:
+    """What to do about a text that does not even begin as a record."""
+    return "" if _BEGINS.match(text) else f"; {IMPORT_IT}"
+
+
+_BEGINS = re.compile(r"\s*(?:\{|\[\s*[\[{\"]|\[\s*\Z)")
+
+
+# ── values over many lines ───────────────────────────────────────────────────────────────────────
+
+_BRACKET = re.compile(rb"[\[\]{}]")
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_GAP = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder(parse_constant=no_constant)
+
+
+def _pieces(lines: Iterable[NumberedLine | Unreadable]) -> Iterator[NumberedLine | Unreadable]:
+    """Lines put together until all their brackets are closed, each piece with the number of its first line.
+    A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
+    after a line that is a closing bracket alone."""
+    held, number, depth, last = bytearray(), 0, 0, b""
+    for line in lines:
+        if isinstance(line, Unreadable):
+            yield line
+            return
+        stripped = line.data.strip()
+        if held and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
+            yield NumberedLine(number, bytes(held))
+            held, depth = bytearray(), 0
+        if not stripped and not held:
+            continue
+        number = number if held else line.number
+        held += line.data
+        last = stripped or last
+        depth += _opened_in(line.data)
+        if depth <= 0:
+            yield NumberedLine(number, bytes(held))
+            held, depth = bytearray(), 0
+    if held:
+        yield NumberedLine(number, bytes(held))
+
+
+def _is_debris(piece: NumberedLine) -> bool:
+    """Whether what follows a value that cannot be read is the rest of it."""
+    return not piece.data.lstrip().startswith((b"{", b"["))
+
+
+def _opened_in(line: bytes) -> int:
+    """How many brackets a line opens more than it closes. No text of JSON goes over the end of a line."""
+    if not _BRACKET.search(line):
+        return 0
+    bare = _TEXT.sub(b"", line) if b'"' in line else line
+    return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
+
+
+def _entries_in(piece: NumberedLine, source: Source) -> Iterator[Entry]:
+    """The records of a piece: mostly one."""
+    data = piece.data.removeprefix(BYTE_ORDER_MARK)
+    try:
+        value = parse(data)
+    except (ValueError, RecursionError):
+        yield from _one_by_one(piece._replace(data=data), source)
+    else:
+        if key := repeated_key(value, data):
+            yield Unreadable(f"{source.shown}:{piece.number}", _REPEATED.format(key=key))
+            return
+        yield from _records_of(value, data, piece.number, source)
+
+
+def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
+    """The records up to the first that cannot be read, which is reported at its place."""
+    try:
+        text = whole_json(piece.data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = piece.number + piece.data.count(b"\n", 0, error.start)
+        yield Unreadable(f"{source.shown}:{line}", "not UTF-8")
+        return
+    at = 0
+    while (at := _past_gap(text, at)) < len(text):
+        line = piece.number + text.count("\n", 0, at)
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            before = list(_before(error, text, at, piece.number, source))
+            yield from before
+            line = piece.number + error.lineno - 1
+            told = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
+            hides_rest = bool(at or before)
+            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {told}", hides_rest)
+            return
+        except (ValueError, RecursionError) as error:
+            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {str(error).partition(';')[0]}")
+            return
+        yield from _records_of(value, text[at:end].encode("utf-8", "surrogatepass"), line, source)
+        at = end
+
+
+def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source: Source) -> Iterator[Record]:
+    """The conversations of a list that come before what cannot be read in it."""
+    if text[at] != "[":
+        return
+    at = _past_gap(text, at + 1)
+    while at < error.pos:
+        line = number + text.count("\n", 0, at)
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return
+        if not _is_conversation(value) or _has_role(value):
+            return
+        yield Record(value, f"{source.shown}:{line}")
+        at = _past_gap(text, at)
+
+
+def _past_gap(text: str, at: int) -> int:
+    found = _GAP.match(text, at)
+    return found.end() if found else at
+
+
+def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[Record]:
+    """A value that begins on ``line`` as its conversations, or as the one that it is."""
+    if is_cassette(value):
+        yield from _interactions_in(value, data.decode("utf-8", "surrogatepass"), line, source)
+        return
+    inside = conversations_in(value)
+    if inside is None:
+        yield Record(value, f"{source.shown}:{line}")
+        return
+    around: tuple[Unplaced, ...] = ()
+    if isinstance(value, dict):
+        around = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
+    below = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
+    for index, item in enumerate(inside):
+        further = below[index] if index < len(below) else 0
+        yield Record(item, f"{source.shown}:{line + further}", around=around)
+
+
+def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:
+    start = text.index(f'"{INTERACTIONS}"')
+    try:
+        below = _lines_of_items(text[start:])
+    except ValueError:  # another key of that name comes first
+        start, below = 0, []
+    line += text.count("\n", 0, start)
+    for at in _kept(value):
+        yield Record(
+            value[INTERACTIONS][at], f"{source.shown}:{line + (below[at] if at < len(below) else 0)}"
+        )
+
+
+def _kept(cassette: Any) -> Iterator[int]:
+    return latest_in(cassette[INTERACTIONS])
+
+
+def conversations_in(value: Any) -> list[Any] | None:
+    """The conversations of a document that holds several; ``None`` if it is one itself."""
+    if matching(value) or (isinstance(value, dict) and is_of_a_trace(value)):
+        return None
+    if isinstance(value, list):
+        return value if not value or _are_conversations(value) else None
+    if isinstance(value, dict) and not is_exchange(value):
+        for key in (*_LISTS, *MESSAGES):
+            inner = value.get(key)
+            if isinstance(inner, list) and inner and _are_conversations(inner):
+                return inner
+    return None
+
+
+def _are_conversations(values: list[Any]) -> bool:
+    """Whether a list holds conversations, and no messages of one. Entries that are neither were to be
+    conversations, and are reported as such."""
+    found = sum(map(_is_conversation, values))
+    if found == len(values):
+        return True
+    bare = sum(is_message(each) and "messages" not in each and not _is_conversation(each) for each in values)
+    return found > bare and not any(map(_has_role, filter(_is_conversation, values)))
+
+
+def _has_role(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("role"), str)
+
+
+def _is_conversation(value: Any) -> bool:
+    if isinstance(value, dict):
+        places = _OF_MESSAGES if "role" in value else MESSAGES
+        if any(isinstance(value.get(key), list) for key in places) or is_exchange(value) or is_row(value):
+            return True
+    elif isinstance(value, list) and any(map(is_message, value)):
+        return True
+    return matching(value) is not None or is_of_a_trace(value)
+
+
+def _lines_of_items(text: str) -> list[int]:
+    """How many lines below the beginning each item of a list begins."""
+    at = text.index("[") + 1
+    lines: list[int] = []
+    counted, line = 0, 0
+    while True:
+        at = _past_gap(text, at)
+        if at >= len(text) or text[at] == "]":
+            return lines
+        line += text.count("\n", counted, at)
+        counted = at
+        lines.append(line)
+        _, at = _DECODER.raw_decode(text, at)

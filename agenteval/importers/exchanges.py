@@ -1,0 +1,245 @@
+"""Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
+
+Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, as
+proxies and tracers log them: as objects or as JSON text, in a body or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.importers.rows import ASKED, row_in
+from agenteval.messages.entry import IMPORT_IT
+from agenteval.messages.json_fields import object_of, read_json, word
+from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.responses import (
+    BODIES,
+    Reply,
+    error_in,
+    is_answer_in,
+    reply_to,
+)
+from agenteval.messages.speakers import role_of, unwrapped
+
+MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
+            "transcript", "items", "contents", "input")  # fmt: skip
+"""Where the messages of a record may be; the first that holds a list counts."""
+_PAIRS = (
+    ("request", "response"),
+    ("request_body", "response_body"),
+    ("body", "response"),
+    ("input", "output"),
+    ("inputs", "outputs"),
+    ("inputs", "output"),
+    ("kwargs", "response_obj"),
+)
+"""Names of a request beside those of its response."""
+_ANSWERS = ("response", "output", "completion", "answer")
+"""Where an answer may stand beside the messages of a record."""
+_BESIDE = frozenset((*_ANSWERS, "choices", "error"))
+_SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
+"""Where a tracer keeps what else a request said, its tools among it."""
+_FURTHER = _BESIDE.union(_SETTINGS)
+
+
+class Logged(NamedTuple):
+    """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
+    more: the request, its settings. ``response``: the body that came back, empty where none is known.
+    ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
+    it stands; ``unplaced``: what around the messages nobody could place. ``of_unknown_turn``: the ids of
+    calls that may have been made in another turn than the one that they stand in."""
+
+    messages: list[Any]
+    requests: tuple[Mapping[str, Any], ...] = ()
+    response: Mapping[str, Any] = {}
+    lost: str = ""
+    notes: tuple[str, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+    of_unknown_turn: frozenset[str] = frozenset()
+
+
+def logged_in(record: Mapping[str, Any]) -> Logged | None:
+    """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
+    a response that cannot be read."""
+    if lists := {key: found for key in MESSAGES if (found := _list_in(record.get(key))) is not None}:
+        # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
+        key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
+        return _with_reply(record, key, [*lists[key], *_asked_after(record, key, lists[key])])
+    return _exchange_in(record) or _row_in(record)
+
+
+def _has_role(message: Any) -> bool:
+    return isinstance(message, dict) and role_of(unwrapped(message)) is not None
+
+
+def _asked_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
+    """The question that stands beside the history of a row."""
+    asked = word(record, *ASKED)
+    if key != "history" or not asked or (history and _is_asked(history[-1], asked)):
+        return []
+    return [{"role": "user", "content": asked}]
+
+
+def _is_asked(message: Any, text: str) -> bool:
+    return isinstance(message, dict) and role_of(message) == "user" and message.get("content") == text
+
+
+def asked_in(inputs: Mapping[str, Any]) -> list[Any] | None:
+    """The messages of a request, in its body or not; ``None``: there are none."""
+    return _asked_in(_body(inputs))
+
+
+def _around(logged: Logged, record: Mapping[str, Any], *read: str) -> Logged:
+    """With what of the record nobody read."""
+    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
+
+
+def is_exchange(record: Mapping[str, Any]) -> bool:
+    """Whether an object is a request with its response, and not a container of such."""
+    return any(_asked_in(_body(record.get(asked))) is not None for asked, _ in _PAIRS)
+
+
+# ── an answer beside the messages ────────────────────────────────────────────────────────────────
+
+
+def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
+    """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
+    if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
+        return _around(Logged(messages), record, key)
+    inner = _object(record[key])
+    requests = tuple(filter(None, (inner, *_settings(record))))
+    logged = _around(Logged(messages, requests), inner, _list_key(inner))
+    if record.keys().isdisjoint(_BESIDE):
+        return _around(logged, record, key)
+    lost, read = "", [key]
+    for name, response in _apart(record, key):
+        is_response = name in ("choices", "response") or (key == "input" and name == "output")
+        reply = _beside(messages, response, is_response=is_response)
+        logged = logged._replace(notes=(*logged.notes, *reply.notes))
+        if reply.messages:
+            logged = logged._replace(messages=messages + reply.messages, response=reply.body)
+            return _around(logged, record, *read, name)
+        lost = lost or reply.lost
+        read += [name] if reply.is_known else []
+        if not reply.is_known:
+            left_out = f"'{name}' beside the messages is not an answer to them and was left out"
+            logged = logged._replace(notes=(*logged.notes, left_out))
+    if not lost and record.get("error") and not is_answer_in(messages):
+        lost = f"the record reports an error: {error_in(record)}"
+    return _around(logged._replace(lost=lost), record, *read)
+
+
+def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    if key == "input" and "output" in record:
+        yield "output", record["output"]
+    if "choices" in record:
+        yield "choices", record
+    for name in _ANSWERS:
+        if name in record and not (key == "input" and name == "output"):
+            yield name, record[name]
+
+
+def _beside(messages: list[Any], response: Any, *, is_response: bool) -> Reply:
+    """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
+    answer only where one is missing."""
+    if not response and not is_response:
+        return Reply([])
+    if is_answer_in(messages) and (isinstance(response, str) or not is_response):
+        return Reply([], is_known=not _differs(response, messages))
+    return reply_to(messages, response)
+
+
+def _differs(response: Any, messages: list[Any]) -> bool:
+    said = messages[-1].get("content")
+    return bool(response) and response not in (said, messages[-1])
+
+
+# ── a request and its response ───────────────────────────────────────────────────────────────────
+
+
+def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
+    for asked, answered in sorted(_PAIRS, key=lambda pair: pair[1] not in record):
+        request = _body(record.get(asked))
+        messages = _asked_in(request)
+        if messages is not None:
+            requests = (request, *_settings(request), *_settings(record))
+            logged = _around(_exchange(record, messages, requests, answered), record, asked, answered)
+            return _around(logged, request, *MESSAGES)
+    return None
+
+
+def _exchange(
+    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
+) -> Logged:
+    is_answered = is_answer_in(messages)
+    error = "" if is_answered else error_in(record)
+    lost = f"the record reports an error: {error}" if error else ""
+    response = record.get(answered)
+    if lost and not isinstance(response, dict | list):
+        return Logged(messages, requests, lost=lost)
+    if answered not in record:
+        notes = () if is_answered else ("a request without a response: the conversation ends with it",)
+        return Logged(messages, requests, notes=notes)
+    reply = reply_to(messages, response)
+    if not (reply.is_known or is_answered or lost):
+        keys = ", ".join(map(str, list(_object(response))[:8]))
+        what = f"the response holds no known message{keys and f' (it has {keys})'}"
+        raise AuthorError(Problem(what, f"log the complete response; else {IMPORT_IT}"))
+    lost = reply.lost or ("" if reply.messages else lost)
+    return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
+
+
+def _row_in(record: Mapping[str, Any]) -> Logged | None:
+    row = row_in(record)
+    if row is None:
+        return None
+    error = error_in(record) if not row.reply.messages else ""
+    lost = f"the record reports an error: {error}" if error else row.reply.lost
+    settings = tuple(_settings(record))
+    return Logged(
+        [*row.messages, *row.reply.messages], settings, row.reply.body, lost, row.reply.notes, row.unplaced
+    )
+
+
+def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return filter(None, (_object(fields.get(key)) for key in _SETTINGS))
+
+
+def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
+    listed = (_list_in(request.get(key)) for key in MESSAGES)
+    if (found := next((each for each in listed if each is not None), None)) is not None:
+        return found
+    text = request.get("input")  # one message may be a plain text
+    return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
+
+
+def _list_in(value: Any) -> list[Any] | None:
+    """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
+    value = read_json(value)
+    if isinstance(value, dict):
+        value = value.get(_list_key(value))
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+    return None
+
+
+def _list_key(fields: Mapping[str, Any]) -> str:
+    """The key of the first list that may be of messages; empty: there is none."""
+    return next((key for key in MESSAGES if isinstance(fields.get(key), list)), "")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return object_of(read_json(value))
+
+
+def _body(value: Any) -> Mapping[str, Any]:
+    """A request or a response without what stands around it: a body, and what is in that."""
+    found = _object(value)
+    for _ in range(2):
+        if any(key in found for key in MESSAGES):
+            break
+        apart = (*BODIES, "content") if found.get("type") == "json" else BODIES
+        found = next(filter(None, (_object(found.get(key)) for key in apart)), found)
+    return found

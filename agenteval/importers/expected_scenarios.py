@@ -1,0 +1,145 @@
+"""What an author expects of recorded conversations: the scenarios of a file, joined to them by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from agenteval.core.plurals import few
+from agenteval.core.recorded import Recorded
+from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
+from agenteval.core.score import UNSAID, Check
+from agenteval.core.trajectory import Trajectory, Turn
+
+_MOST_NAMED = 5
+
+
+class ExpectedScenarios:
+    """Scenarios by id. It remembers which of them were met."""
+
+    def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
+        self._scenarios = {scenario.id: scenario for scenario in scenarios}
+        self._met: set[str] = set()
+        self._strangers: dict[str, None] = {}
+        self._tools: tuple[Mapping[str, Tool], str, dict[str, Tool]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._scenarios)
+
+    def joined(self, recorded: Recorded) -> Recorded:
+        """The conversation with the expectations, the facts and the marks of tools of its scenario."""
+        if not self._scenarios or not recorded.is_readable:
+            return recorded
+        expected = self._scenarios.get(recorded.key.scenario)
+        if expected is None:
+            if len(self._strangers) < 10_000:
+                self._strangers[recorded.key.scenario] = None
+            return recorded
+        self._met.add(expected.id)
+        own = recorded.scenario
+        expect = expected.expect
+        if own.expect.allow_empty and expect.allow_empty is None:
+            expect = expect.model_copy(update={"allow_empty": True})
+        scenario = expected.model_copy(
+            update={
+                "tools": self._joined_tools(own.tools, expected),
+                "facts": expected.facts + own.facts,
+                "policy": own.policy,
+                "expect": expect,
+            }
+        )
+        trajectory, unsaid = _with_script(recorded.trajectory, expected)
+        checks = recorded.checks + tuple(_unsaid(expected, index) for index in unsaid)
+        return replace(recorded, scenario=scenario, trajectory=trajectory, checks=checks)
+
+    @property
+    def is_unmet(self) -> bool:
+        """Whether there are scenarios, and none of the conversations is one of them."""
+        return bool(self._scenarios) and not self._met
+
+    @property
+    def unmet(self) -> dict[str, str]:
+        """The scenarios that no conversation has: where each stands, by id."""
+        return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
+
+    @property
+    def source(self) -> str:
+        """Where the first scenario stands."""
+        return next((scenario.source for scenario in self._scenarios.values()), "")
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(self._scenarios)
+
+    def remarks(self) -> Iterable[str]:
+        """The scenarios that no conversation has, and the other way round."""
+        if self.unmet:
+            yield f"{_named(list(self.unmet), 'scenario')} of --scenarios matched no conversation"
+        if self._strangers:
+            yield (
+                f"{_named(list(self._strangers), 'scenario')} of the conversations are not in --scenarios:"
+                " nothing is expected of them"
+            )
+
+    def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
+        known = self._tools
+        if known is None or known[0] is not recorded or known[1] != expected.id:
+            self._tools = known = (recorded, expected.id, _tools(recorded, expected.tools))
+        return known[2]
+
+
+def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
+    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written,
+    else as the tools themselves hint. Nothing answers here: mocks have no part in it."""
+    joined = {}
+    for name in dict.fromkeys((*recorded, *expected)):
+        own, wanted = recorded.get(name, Tool()), expected.get(name, Tool())
+        marked = wanted if wanted.is_marked else own
+        joined[name] = Tool(
+            description=own.description or wanted.description,
+            parameters=own.parameters or wanted.parameters,
+            reads=marked.reads,
+            writes=marked.writes,
+            destructive=marked.destructive,
+        )
+    return joined
+
+
+def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, list[int]]:
+    """Each turn with the entry of ``turns`` that its message comes from, in their order; and the places of
+    those entries that expect something and were not said, or not answered."""
+    entries = [
+        (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)
+    ]
+    if not entries or any(turn.script is not None for turn in trajectory.all_turns):
+        return trajectory, []
+    turns: list[Turn] = []
+    unsaid: list[tuple[int, ScriptedTurn]] = []
+    for turn in trajectory.turns:
+        at = next((n for n, (_, e) in enumerate(entries) if _words(e.user) == _words(turn.user)), None)
+        if at is not None:
+            unsaid += entries[:at]
+            turn = turn.model_copy(update={"script": entries[at][0]})
+            entries = entries[at + 1 :]
+        turns.append(turn)
+    unsaid += entries
+    missed = [index for index, entry in unsaid if not entry.expect.is_vacuous]
+    return trajectory.model_copy(update={"turns": tuple(turns)}), missed
+
+
+def _words(message: str) -> list[str]:
+    return message.casefold().split()
+
+
+def _unsaid(expected: Scenario, index: int) -> Check:
+    said = f"turn {index + 1} of the scenario was not said, or not answered"
+    return Check(
+        name=UNSAID,
+        passed=None,
+        detail=f"{said}: what is expected of it was not checked",
+        where=expected.where(f"turns.{index}"),
+    )
+
+
+def _named(names: list[str], noun: str) -> str:
+    return f"{noun}{'s' if len(names) > 1 else ''} {few(names, _MOST_NAMED)}"

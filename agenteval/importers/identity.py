@@ -1,0 +1,173 @@
+"""What a recorded conversation is called: its scenario, its epoch, its outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agenteval.core.recorded import Recorded
+from agenteval.core.scenario import Expectation, SampleKey, Scenario
+from agenteval.core.score import OUTCOME, Check
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
+from agenteval.core.value import changed
+from agenteval.importers.records import Conversation
+from agenteval.messages.entry import Unreadable
+from agenteval.messages.record_paths import MISSING, find, is_success
+
+AGENT = "recorded"
+"""The agent's name where the record does not tell it."""
+
+
+_SCENARIO = Scenario(id="", name="", tools={}, facts=(), policy="", source="")
+_PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)})
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where in a record the rest is found, as dotted paths; ``None``: nowhere."""
+
+    scenario: str | None = None
+    epoch: str | None = None
+    outcome: str | None = None
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Those that were given, by the option that gave them."""
+        given = {
+            "--scenario-from": self.scenario,
+            "--epoch-from": self.epoch,
+            "--outcome-from": self.outcome,
+        }
+        return {option: path for option, path in given.items() if path is not None}
+
+
+@dataclass
+class Naming:
+    """Gives each conversation a key that no other has. It remembers names, and nothing else."""
+
+    paths: Paths = field(default_factory=Paths)
+    policy: str = ""
+    """What the agent was told, where a record does not say."""
+    scenarios: frozenset[str] = frozenset()
+    """Ids that several conversations may have: epochs of one scenario."""
+    _ids: dict[tuple[str, str], int] = field(default_factory=dict)
+    _epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
+    _agent: str = AGENT
+
+    def named(self, read: Conversation, where: str) -> Recorded:
+        notes = list(read.notes)
+        self._agent = read.agent or AGENT
+        name = self._unique(read.id or where, notes)
+        scenario_id = self._scenario_id(read.record, notes)
+        if not scenario_id:
+            scenario_id = read.id if read.id in self.scenarios else name
+        variant = name if scenario_id != name else ""
+        epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
+        talk = read.talk.trajectory
+        stop = Stop(reason=StopReason.RECORDED, detail=where)
+        if read.lost:
+            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
+        return Recorded(
+            key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
+            scenario=self._scenario(read, scenario_id, where),
+            trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
+            where=where,
+            checks=self._outcome(read, where, notes),
+            notes=tuple(notes),
+        )
+
+    def unreadable(self, entry: Unreadable) -> Recorded:
+        """What could not be read has a place in the report, too."""
+        key = SampleKey(scenario=self._unique(entry.where, []), agent=self._agent)
+        stop = Stop(
+            reason=StopReason.UNREADABLE,
+            detail=f"{entry.where}: {entry.why}",
+            hides_rest=entry.hides_rest,
+        )
+        scenario = Scenario(id=key.scenario, name=key.scenario, source=entry.where)
+        return Recorded(key, scenario, Trajectory(stop=stop), entry.where)
+
+    def replayed(self, recorded: Recorded) -> Recorded:
+        """A sample keeps its key; one that another run has already is told apart by its run."""
+        key = recorded.key
+        if _identity(key) in self._keys and recorded.run:
+            variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
+            key = key.model_copy(update={"variant": self._unique(variant, [])})
+        self._keys.add(_identity(key))
+        return replace(recorded, key=key)
+
+    def _scenario(self, read: Conversation, scenario_id: str, where: str) -> Scenario:
+        fields = {
+            "id": scenario_id,
+            "name": scenario_id,
+            "tools": read.tools,
+            "facts": read.talk.orphans,
+            "policy": read.policy or self.policy,
+            "source": where,
+        }
+        return changed(_PARTIAL if read.talk.is_partial else _SCENARIO, fields)
+
+    def _unique(self, name: str, notes: list[str]) -> str:
+        key = (self._agent, name)
+        times = self._ids[key] = self._ids.get(key, 0) + 1
+        if times == 1:
+            return name
+        notes.append("an id is used twice; a number was added to distinguish the conversations")
+        return self._unique(f"{name}#{times}", [])
+
+    def _scenario_id(self, record: Any, notes: list[str]) -> str:
+        if self.paths.scenario is None:
+            return ""
+        value = find(record, self.paths.scenario)
+        if value is MISSING or value is None or isinstance(value, dict | list) or value == "":
+            notes.append(f"no scenario at {self.paths.scenario}: the conversation is a scenario of its own")
+            return ""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def _epoch(self, record: Any, scenario: tuple[str, str], notes: list[str]) -> int:
+        following = self._epochs.get(scenario, 0)
+        epoch = following
+        if self.paths.epoch is not None:
+            there = find(record, self.paths.epoch)
+            found = _count(there)
+            if found is None:
+                path = self.paths.epoch
+                is_there = there is not MISSING and there is not None
+                what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
+                notes.append(f"{what}: counted in the order of the file")
+            else:
+                epoch = found
+        self._epochs[scenario] = max(following, epoch + 1)
+        return epoch
+
+    def _outcome(self, read: Conversation, where: str, notes: list[str]) -> tuple[Check, ...]:
+        """At the path that was given, else what an importer says."""
+        path, value = self.paths.outcome, read.outcome
+        if path is not None:
+            value = find(read.record, path)
+        elif value is MISSING:
+            return ()
+        path = path or "outcome"
+        if value is MISSING or value is None:
+            notes.append(f"no outcome at {path}: whether it succeeded is unknown")
+            return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)
+        shown = json.dumps(value, ensure_ascii=False)[:80]
+        return (Check(name=OUTCOME, passed=is_success(value), detail=f"{path} is {shown}", where=where),)
+
+
+def _identity(key: SampleKey) -> tuple[str, str, int, str]:
+    return key.scenario, key.agent, key.epoch, key.variant
+
+
+def _count(value: Any) -> int | None:
+    """A number from 0, also where it is written as text."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:
+        return None
+    return int(value)

@@ -1,0 +1,256 @@
+"""Conversations from a journal of ours: what a run did, to be scored anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TypeAlias
+
+from pydantic import ValidationError
+
+from agenteval.core.event import (
+    CallsSeen,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.plan import Plan
+from agenteval.core.recorded import Recorded
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
+from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
+from agenteval.files import journal
+from agenteval.importers.sources import Source, lines_of, parse
+from agenteval.messages.entry import Unreadable
+
+PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
+"""The policy of a named agent under a configuration."""
+
+
+class _Order:
+    """Hands out samples in the order in which they were planned, whichever ended first. One that waits for
+    another is held in memory; those that were not planned (further epochs) follow at the end. Where nothing
+    was planned (recorded conversations), the order is that of the journal."""
+
+    def __init__(self, planned: Sequence[SampleKey]) -> None:
+        self._planned = planned
+        self._places = {key: place for place, key in enumerate(planned)}
+        self._groups: dict[tuple[str, str], int] = {}
+        for place, key in enumerate(planned):
+            self._groups.setdefault((key.scenario, key.agent), place)
+        self._next = 0
+        self._waiting: dict[SampleKey, Recorded] = {}
+
+    def ready(self, recorded: Recorded) -> Iterator[Recorded]:
+        """What can be handed out now that this sample is whole."""
+        if not self._planned:
+            yield recorded
+            return
+        self._waiting[recorded.key] = recorded
+        while self._next < len(self._planned) and self._planned[self._next] in self._waiting:
+            yield self._waiting.pop(self._planned[self._next])
+            self._next += 1
+
+    def rest(self, lost: Iterable[Recorded]) -> Iterator[Recorded]:
+        """All that are left, and those that were never whole."""
+        left = {**self._waiting, **{recorded.key: recorded for recorded in lost}}
+        yield from (left[key] for key in sorted(left, key=self._place))
+
+    def _place(self, key: SampleKey) -> tuple[int, int, str, int]:
+        end = len(self._planned)
+        group = self._groups.get((key.scenario, key.agent), end)
+        return self._places.get(key, end), group, key.variant, key.epoch
+
+
+class _Run:
+    """What has been read of a journal so far."""
+
+    def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
+        self.started = started
+        self._scenarios = {scenario.id: scenario for scenario in started.scenarios}
+        self._policy_of = policy_of
+        self._policies: dict[str, str] = {}
+        self._turns: dict[SampleKey, dict[int, Turn]] = {}
+        self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
+        self._known: dict[SampleKey, tuple[Check, ...]] = {}
+        self._reviews: dict[SampleKey, UserReview] = {}
+        self._cut_short: dict[SampleKey, Recorded] = {}
+        self._never_ran = dict.fromkeys(started.plan.samples)
+        self._order = _Order(started.plan.samples)
+        self.has_ended = False
+
+    def begin(self, event: SampleStarted, where: str) -> bool:
+        scenario = event.scenario or self._scenarios.get(event.key.scenario)
+        if scenario is None:
+            return False
+        self._turns[event.key] = {}
+        self._known.pop(event.key, None)
+        self._reviews.pop(event.key, None)
+        self._cut_short.pop(event.key, None)
+        self._never_ran.pop(event.key, None)
+        # Whose journal it is nobody knows: no code that it names is run.
+        self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
+        return True
+
+    def add(self, event: TurnFinished) -> None:
+        self._turns.setdefault(event.key, {})[event.index] = event.turn
+
+    def note(self, event: Scored) -> None:
+        known = [item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, UNSAID)]
+        if known:
+            self._known[event.key] = (*self._known.get(event.key, ()), *known)
+        for review in (item for item in event.items if isinstance(item, UserReview)):
+            self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
+
+    def finish(self, event: SampleFinished) -> Iterator[Recorded]:
+        if event.key in self._begun:
+            recorded = self._recorded(event.key, event.stop, event.unfinished, event.names)
+            if event.is_over:
+                yield from self._order.ready(recorded)
+            else:
+                self._cut_short[event.key] = recorded
+
+    def rest(self, end: str) -> Iterator[Recorded | Unreadable]:
+        """Samples that were cut short and never held anew, those that the end of the journal cut off, and
+        those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
+        it is not known what else it would have found."""
+        # Not lost, but one of which a judge was not asked:
+        unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
+        lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
+        lost += [self._recorded(key, stop) for key in list(self._begun)]
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
+        for key in self._never_ran:
+            if key.scenario in self._scenarios:
+                self._begun[key] = (self._scenarios[key.scenario], end)
+                lost.append(self._recorded(key, stop))
+        yield from self._order.rest((*unasked, *lost))
+        if not lost and not self.has_ended:
+            yield Unreadable(end, "the journal has no end: its run was cut off", hides_rest=True)
+
+    def _recorded(
+        self,
+        key: SampleKey,
+        stop: Stop,
+        unfinished: Turn | None = None,
+        names: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> Recorded:
+        scenario, where = self._begun.pop(key)
+        turns = self._turns.pop(key, {})
+        trajectory = Trajectory(
+            turns=tuple(turns[index] for index in sorted(turns)), stop=stop, unfinished=unfinished
+        )
+        if key.agent not in self._policies:
+            self._policies[key.agent] = self._policy_of(self.started, key.agent)
+        if not scenario.policy and self._policies[key.agent]:
+            scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
+        checks, review = self._known.pop(key, ()), self._reviews.pop(key, None)
+        return Recorded(
+            key, scenario, trajectory, where, checks, run=self.started, review=review, names=names
+        )
+
+
+def _is_cut_short(recorded: Recorded) -> bool:
+    stop = recorded.trajectory.stop
+    return stop is None or stop.is_cut_short
+
+
+_OF_CALLS = (b'"type":"run_started"', b'"type":"calls_seen"')
+
+
+def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
+    """Return what a run knew, or found out, of how the calls of its agents are seen. ``lines``: of its
+    journal."""
+    started: RunStarted | None = None
+    evidence: dict[str, set[CallEvidence]] = {}
+    for line in lines:
+        if not any(mark in line for mark in _OF_CALLS):
+            continue
+        try:
+            event = journal.from_json(line)
+        except ValidationError:
+            continue
+        if isinstance(event, RunStarted):
+            started = event
+        elif isinstance(event, CallsSeen):
+            evidence.setdefault(event.agent, set()).add(event.evidence)
+    return _found(started.plan, evidence) if started else {}
+
+
+def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
+    """Return, by agent, what stands for its secrets in a run. ``lines``: of its journal."""
+    for line in lines:
+        if _OF_CALLS[0] in line:
+            with suppress(ValidationError):
+                event = journal.from_json(line)
+                if isinstance(event, RunStarted):
+                    return event.plan.secrets
+    return {}
+
+
+def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:
+    """Return what is known of each agent of a run that is over; what the author declared stays his word."""
+    known = {name: each for name, each in plan.visibility.items() if each.is_authors}
+    passthrough = plan.unmocked_tools == "passthrough"
+    for agent in {*evidence, *(agent for agents in plan.scenarios.values() for agent in agents)} - {*known}:
+        before = plan.known_visibility(agent)
+        calls = visibility_of(before, evidence.get(agent, ()), passthrough=passthrough)
+        why = before.why if before else ""
+        known[agent] = KnownVisibility(calls=calls, source=VisibilitySource.EARLIER_RUN, why=why)
+    return known
+
+
+def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadable]:
+    """The samples of a journal, in the order in which they were planned. A torn last line is left out, if the
+    run had not ended by then."""
+    run: _Run | None = None
+    torn: Unreadable | None = None
+    where = source.shown
+    for line in lines_of(source):
+        if torn is not None:
+            yield torn
+            torn = None
+        if isinstance(line, Unreadable):
+            yield line
+            continue
+        where = f"{source.shown}:{line.number}"
+        try:
+            event = journal.from_json(line.data)
+        except ValidationError as error:
+            torn = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            if _is_whole(line.data) or (run and run.has_ended):
+                yield torn
+                torn = None
+            continue
+        match event:
+            case RunStarted():
+                if run:
+                    yield from run.rest(where)
+                run = _Run(event, policy_of)
+            case SampleStarted() if run is None or not run.begin(event, where):
+                yield Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
+            case TurnFinished() if run:
+                run.add(event)
+            case Scored() if run:
+                run.note(event)
+            case SampleFinished() if run:
+                yield from run.finish(event)
+            case RunFinished() | RunResumed() if run:
+                run.has_ended = isinstance(event, RunFinished)
+    if run:
+        yield from run.rest(where)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a line is JSON, so that nothing tore it off."""
+    try:
+        parse(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

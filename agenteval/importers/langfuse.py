@@ -1,0 +1,206 @@
+"""The traces and observations of Langfuse, as its API and its exports write them, as spans. Pure.
+
+A trace is a span around its observations: its input and output are what was asked and answered. Older clients
+have no word for a tool: a ``SPAN`` or ``EVENT`` is one if it has the name of a call that a model asked for, a
+step if others are within it, and of no known kind else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.importers.span_kinds import WHOLE
+from agenteval.importers.spans import id_of, parent_of, trace_of
+from agenteval.importers.steps import (
+    ANSWERED,
+    ASKED,
+    Step,
+    arguments_in,
+    as_span,
+    call_in,
+    missing,
+    objects_in,
+    request_in,
+    result_in,
+    talk_in,
+)
+from agenteval.messages.json_fields import filled, read_json, word
+from agenteval.messages.message import said_in
+
+_PLACE = "observations"
+_KIND = "langfuse.observation.type"
+_GIVEN, _BACK = "langfuse.observation.input", "langfuse.observation.output"
+_UNKNOWN = ("span", "event")
+_AROUND = ("agent", "chain")
+_KINDS = frozenset(
+    (
+        *("generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator"),
+        "guardrail",
+    )
+)
+_OF_TRACES = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
+_OF_LISTED = frozenset(("htmlPath", "bookmarked"))
+"""Fields that nothing but a trace of Langfuse has."""
+_OF_OBSERVATIONS = frozenset(
+    (
+        *("input", "output", "modelParameters", "model_parameters", "usage", "usageDetails"),
+        *("usage_details", "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails"),
+        *("provided_usage_details", "provided_cost_details", "tags"),
+    )
+)
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a value is a trace, an observation, or a list of observations."""
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_observation, value))
+    return is_trace(value) or _is_observation(value)
+
+
+def spans_in(value: Any) -> list[dict[str, Any]]:
+    """The spans of what is ours."""
+    if is_trace(value):
+        return [*_of_trace(value)]
+    return [_of_observation(each) for each in (value if isinstance(value, list) else [value])]
+
+
+def is_trace(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    inside = value.get(_PLACE)
+    if isinstance(inside, list) and inside and all(isinstance(each, dict) for each in inside):
+        return all(_kind(each) in _KINDS for each in inside)
+    return _is_listed(value)
+
+
+def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trace says of itself."""
+    return {key: value for key, value in trace.items() if key not in _OF_TRACES}
+
+
+def _is_listed(trace: Mapping[str, Any]) -> bool:
+    """Whether a trace is as lists of traces have it: without its observations, and the calls in them."""
+    if not {"input", "output"} <= trace.keys() or _OF_LISTED.isdisjoint(trace) or "messages" in trace:
+        return False
+    inside = trace.get(_PLACE, [])
+    return isinstance(inside, list) and all(isinstance(each, str) for each in inside)
+
+
+def _is_observation(value: Any) -> bool:
+    return isinstance(value, dict) and bool(_trace_of(value)) and _kind(value) in _KINDS
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    return word(value, "type").lower()
+
+
+def _trace_of(value: Mapping[str, Any]) -> str:
+    return word(value, "traceId", "trace_id")
+
+
+def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    inside = trace.get(_PLACE) or ()
+    listed = [each for each in inside if isinstance(each, dict)]
+    identity = word(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
+    starts = [start for each in listed if (start := word(each, "startTime", "start_time"))]
+    talk = talk_in(trace.get("input"), trace.get("output")).of_a_request()
+    what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
+    unseen = [] if listed else [missing(what, [str(each) for each in inside] or None)]
+    yield as_span(
+        Step(
+            identity, _root_of(identity), "", word(trace, "name"), "chain", _KIND,
+            min([*filter(None, [word(trace, "timestamp")]), *starts], default=None), None,
+            session=word(trace, "sessionId", "session_id"),
+            asked=talk.asked, answered=talk.answered, whole=talk.whole,
+            unread={
+                _GIVEN: trace.get("input"), _BACK: trace.get("output"),
+                "langfuse.trace.metadata": trace.get("metadata"),
+            },
+            unseen=unseen,
+        )
+    )  # fmt: skip
+    ids = {word(each, "id") for each in listed}
+    for each in listed:
+        yield _of_observation(each, identity, ids)
+
+
+def _root_of(trace: str) -> str:
+    return f"trace {trace}"
+
+
+def _of_observation(
+    value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
+) -> dict[str, Any]:
+    """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
+    trace, kind = _trace_of(value) or trace, _kind(value)
+    inside = word(value, "parentObservationId", "parent_observation_id")
+    if others is not None and inside not in others:
+        inside = ""
+    error = word(value, "statusMessage", "status_message") or "error"
+    given, back = read_json(value.get("input")), read_json(value.get("output"))
+    name, own = word(value, "name"), {_GIVEN: given, _BACK: back}
+    what = f"the observation that '{name[:40]}' stands in, which is not there"
+    step = Step(
+        trace, word(value, "id") or f"{trace}.{word(value, 'startTime', 'start_time')}.{name}",
+        inside or _root_of(trace), name, kind, _KIND,
+        word(value, "startTime", "start_time") or None, word(value, "endTime", "end_time") or None,
+        error if word(value, "level").upper() == "ERROR" else "",
+        word(value, "sessionId", "session_id"),
+        unread={**objects_in(value, _OF_OBSERVATIONS, "langfuse"), **own},
+        unseen=[missing(what, [inside])] if inside and others is None else (),
+    )  # fmt: skip
+    if kind == "tool":
+        result = result_in(back)
+        call = call_in(arguments_in(given), result)
+        return as_span(step._replace(call=call, error=step.error or result.error))
+    return as_span(_of_model(step, value, given, back) if kind == "generation" else step)
+
+
+def _of_model(step: Step, value: Mapping[str, Any], given: Any, back: Any) -> Step:
+    talk = talk_in(given, back)
+    model = word(value, "model", "provided_model_name", "providedModelName") or None
+    request = {**request_in(given), "gen_ai.request.model": model}
+    return step._replace(asked=talk.asked, answered=talk.answered, request=request)
+
+
+# ── what observations show of one another ────────────────────────────────────────────────────────
+
+
+def settled(spans: Sequence[Any]) -> list[Any]:
+    """The spans of a record, those of Langfuse with what the others of their trace show of them: the kinds of
+    those that name none, and what the one around all others was asked and answered."""
+    traces: dict[str, list[Mapping[str, Any]]] = {}
+    for span in filter(_is_ours, spans):
+        traces.setdefault(trace_of(span), []).append(span)
+    more = {at: shown for trace, inside in traces.items() for at, shown in _shown_in(trace, inside)}
+    return [more.get(id(span), span) for span in spans]
+
+
+def _is_ours(span: Mapping[str, Any]) -> bool:
+    attributes = span.get("attributes")
+    return isinstance(attributes, dict) and _KIND in attributes and "spanId" not in span
+
+
+def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The spans of a trace with what others show of them, by the identities of those they are made of."""
+    ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
+    named, root = {*_names_of_calls(spans)}, _root_of(trace)
+    is_said = any(id_of(span) == root and ASKED in span["attributes"] for span in spans)
+    tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
+    for span in spans:
+        attributes, more = span["attributes"], dict[str, Any]()
+        is_step = id_of(span) in around
+        if attributes[_KIND] in _UNKNOWN and (is_step or span.get("name") in named):
+            attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
+        if [span] == tops and not is_said and is_step and attributes[_KIND] in _AROUND:
+            talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
+            own = {ASKED: talk.asked, ANSWERED: talk.answered} if talk.whole else {}
+            attributes, more = {**attributes, **own}, filled({WHOLE: talk.whole})
+        yield id(span), {**span, "attributes": attributes, **more}
+
+
+def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for span in spans:
+        for said in said_in(span["attributes"].get(ANSWERED) or ()):
+            yield from (call.name for call in said.calls)

@@ -1,0 +1,154 @@
+"""The runs of LangSmith, as its API and its tracers write them, as the spans of a trace. Pure.
+
+Known are its runs one by one, in lists, and in one another (``child_runs``). What a chain says is read of the
+outermost alone: those within it pass on what models and tools said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.importers.steps import (
+    Step,
+    Talk,
+    arguments_in,
+    as_span,
+    call_in,
+    missing,
+    objects_in,
+    request_in,
+    result_in,
+    talk_in,
+)
+from agenteval.messages.json_fields import first_of, list_at, list_of, object_at, object_of, word
+
+_KIND = "run_type"
+_NESTED = "child_runs"
+_PLACES = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
+"""By which a run is known to be one of a trace; a row of a data set may have all else of it."""
+_THREADS = ("thread_id", "session_id", "conversation_id")
+"""What the metadata of a run name its thread by."""
+_WITHIN = ("child_run_ids", "direct_child_run_ids")
+_EVENTS = frozenset(("start", "end", "new_token", "error"))
+_READ = frozenset(
+    (
+        *("inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED),
+        *("parent_run_ids", *_WITHIN, "feedback_stats"),
+    )
+)
+_NOWHERE = ""
+"""The id of no run."""
+_TRACEBACK = "Traceback (most recent call last)"
+
+
+def is_ours(value: Any) -> bool:
+    """Whether a value is a run, or a list of runs."""
+    return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
+
+
+def spans_in(value: Any) -> list[dict[str, Any]]:
+    """The spans of what is ours."""
+    return [span for run in (value if isinstance(value, list) else [value]) for span in _spans(run, {})]
+
+
+def outermost_in(value: Any) -> dict[str, Any]:
+    """The outermost runs among those that are there, by the ids of their traces."""
+    runs = value if isinstance(value, list) else [value]
+    return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
+
+
+def _is_run(value: Any) -> bool:
+    if not isinstance(value, dict) or not word(value, _KIND) or not word(value, "id"):
+        return False
+    return bool(value.get(_NESTED)) or any(value.get(key) for key in _PLACES)
+
+
+def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
+    """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
+    trace = word(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
+    span = _span(run, trace, str(outer.get("span_id") or ""), at)
+    yield span
+    nested = run.get(_NESTED)
+    for number, each in enumerate(list_of(nested)):
+        if isinstance(each, dict):
+            yield from _spans(each, span, number)
+
+
+def _trace_of(run: Mapping[str, Any]) -> str:
+    """The id of its trace, which is that of the outermost run."""
+    above = next(iter(list_at(run, "parent_run_ids")), "")
+    known = word(run, "trace_id") or _ids_of(run)[0]
+    return known or str(above or first_of(("parent_run_id", "id"), run) or "")
+
+
+def _ids_of(run: Mapping[str, Any]) -> list[str]:
+    """The ids of the runs that one stands in, and its own, as its order has them: a time and an id each."""
+    return [each.rpartition("Z")[2] for each in word(run, "dotted_order").split(".")]
+
+
+def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
+    kind, name = word(run, _KIND).lower(), word(run, "name")
+    identity = word(run, "id") or f"{outer}.{at}"
+    parent = word(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
+    error = word(run, "error").partition(_TRACEBACK)[0].strip() or ("error" if run.get("error") else "")
+    extra = object_at(run, "extra")
+    step = Step(
+        trace, identity, parent, name, kind, "langsmith.span.kind",
+        run.get("start_time"), run.get("end_time"), error, _thread_of(extra),
+        events=_events(run), unread=objects_in(run, _READ, "langsmith"),
+        unseen=_unseen_around(run, parent),
+    )  # fmt: skip
+    if kind == "tool":
+        return as_span(_tool(step, run, word(extra, "tool_call_id")))
+    given, back = run.get("inputs"), run.get("outputs")
+    step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
+    if kind == "llm":
+        talk = talk_in(given, back).of_a_model()
+        what = f"the messages of the run '{name[:40]}', which are in no known form"
+        is_lost = (given and not talk.asked) or (back and not talk.answered)
+        lost = [missing(what, [_NOWHERE])] if is_lost else []
+        request = request_in(given, extra.get("invocation_params"))
+        step = step._replace(request=request, unseen=[*step.unseen, *lost])
+    elif not parent:
+        talk = talk_in(given, back).of_a_request()
+        step = step._replace(whole=talk.whole, unseen=[*step.unseen, *_unseen_within(run, talk)])
+    else:
+        return as_span(step)
+    return as_span(step._replace(asked=talk.asked, answered=talk.answered))
+
+
+def _tool(step: Step, run: Mapping[str, Any], call_id: str) -> Step:
+    back = run.get("outputs")
+    if isinstance(back, dict) and back.keys() == {"output"}:
+        back = back["output"]
+    result = result_in(None if back == {} else back)
+    call = call_in(arguments_in(run.get("inputs")), result, call_id)
+    return step._replace(call=call, error=step.error or result.error)
+
+
+def _thread_of(extra: Mapping[str, Any]) -> str:
+    """Beside the metadata, ``session_id`` is of a project."""
+    found = map(object_at(extra, "metadata").get, _THREADS)
+    return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")
+
+
+def _events(run: Mapping[str, Any]) -> list[Any]:
+    """The events that say something else than when a run began, went on or ended."""
+    return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
+
+
+def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
+    """The run that one stands in, and those that it names within it, if they are not there."""
+    name = word(run, "name")[:40]
+    within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
+    around = [missing(f"the run that '{name}' stands in, which is not there", [parent])] if parent else []
+    return [*around, missing(f"a run within '{name}' that is not there", within)] if within else around
+
+
+def _unseen_within(run: Mapping[str, Any], talk: Talk) -> list[dict[str, Any]]:
+    """Lists of runs may hold the outermost alone, in whose messages its calls may be."""
+    is_alone = any(run.get(key) == [] for key in _WITHIN)
+    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.answered)
+    what = f"the runs within '{word(run, 'name')[:40]}', which are not there"
+    return [] if is_alone or has_calls else [missing(what, None)]

@@ -1,0 +1,166 @@
+"""A request of OpenTelemetry's protocol as spans: JSON or protobuf, which most exporters send. Pure.
+
+Of protobuf only what spans are made of is read, field by field (opentelemetry/proto/trace/v1/trace.proto);
+what is not known is skipped, as protobuf demands. Spans come out as they stand in the protocol's JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from agenteval.importers.traces import spans_in
+
+_DEEPEST = 50
+
+
+class NotOtlpError(ValueError):
+    """The body is no export of spans."""
+
+
+def spans_of_json(data: bytes) -> list[dict[str, Any]]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotOtlpError("it is not JSON") from error
+    return spans_in(value) or []
+
+
+def spans_of_protobuf(data: bytes) -> list[dict[str, Any]]:
+    try:
+        return [
+            _span(span)
+            for resource in _all(data, 1)
+            for scope in _all(resource, 2)
+            for span in _all(scope, 2)
+        ]
+    except (IndexError, struct.error, RecursionError) as error:
+        raise NotOtlpError("it is not a protobuf message") from error
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _span(data: bytes) -> dict[str, Any]:
+    span: dict[str, Any] = {"attributes": {}, "events": [], **_read(data, _OF_SPANS)}
+    for pair in _all(data, 9):
+        _put(span["attributes"], pair)
+    span["events"] += map(_event, _all(data, 11))
+    return span
+
+
+def _event(data: bytes) -> dict[str, Any]:
+    event: dict[str, Any] = {"attributes": {}, **_read(data, {2: ("name", _text)})}
+    for pair in _all(data, 3):
+        _put(event["attributes"], pair)
+    return event
+
+
+def _status(data: bytes) -> dict[str, Any]:
+    return _read(data, {2: ("message", _text), 3: ("code", int)})
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _time(data: bytes) -> int:
+    return int(struct.unpack("<Q", data)[0])
+
+
+_Reader: TypeAlias = tuple[str, Callable[[Any], Any]]
+_OF_SPANS: Mapping[int, _Reader] = {
+    1: ("traceId", bytes.hex),
+    2: ("spanId", bytes.hex),
+    4: ("parentSpanId", bytes.hex),
+    5: ("name", _text),
+    6: ("kind", int),
+    7: ("startTimeUnixNano", _time),
+    8: ("endTimeUnixNano", _time),
+    15: ("status", _status),
+}
+
+
+def _read(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
+    """The fields of a message, by the names and the readers of those that are known. A value of another kind
+    than a reader takes is skipped."""
+    found = {}
+    for field, value in _fields(data):
+        name, read = known.get(field, ("", int))
+        if name and isinstance(value, int) == (read is int):
+            found[name] = read(value)
+    return found
+
+
+def _put(attributes: dict[str, Any], data: bytes, depth: int = 0) -> None:
+    key, value = "", None
+    for field, part in _fields(data):
+        if field == 1 and isinstance(part, bytes):
+            key = _text(part)
+        elif field == 2 and isinstance(part, bytes):
+            value = _any(part, depth)
+    attributes[key] = value
+
+
+def _any(data: bytes, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise RecursionError
+    found: Any = None
+    for field, value in _fields(data):
+        if isinstance(value, int):
+            found = bool(value) if field == 2 else value - (1 << 64) if value >> 63 else value
+        elif field == 1:
+            found = _text(value)
+        elif field == 4:
+            found = struct.unpack("<d", value)[0]
+        elif field == 5:
+            found = [_any(each, depth + 1) for each in _all(value, 1)]
+        elif field == 6:
+            found = {}
+            for each in _all(value, 1):
+                _put(found, each, depth + 1)
+        elif field == 7:
+            found = value.hex()
+    return found
+
+
+# ── the wire ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _all(data: bytes, wanted: int) -> Iterator[bytes]:
+    return (value for field, value in _fields(data) if field == wanted and isinstance(value, bytes))
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers of fields with what they hold: integers, and bytes of what has a length."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = _varint(data, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            length, at = _varint(data, at)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise IndexError
+        if at + length > len(data):
+            raise IndexError
+        yield key >> 3, data[at : at + length]
+        at += length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise IndexError

@@ -1,0 +1,203 @@
+"""From files to conversations, one after the other: nothing that was handed out is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.recorded import Recorded
+from agenteval.core.selection import is_part
+from agenteval.importers.entries import entries_of
+from agenteval.importers.expected_scenarios import ExpectedScenarios
+from agenteval.importers.identity import Naming
+from agenteval.importers.journals import PolicyOf, replay
+from agenteval.importers.records import Conversation, ToolSets, read_conversation
+from agenteval.importers.sources import Source, is_journal
+from agenteval.importers.traces import TracePlaces
+from agenteval.importers.turns import Coverage
+from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.placed import NoCallsIn
+from agenteval.messages.record_paths import MISSING, find, suggestion
+
+
+@dataclass
+class Remarks:
+    """What was not read as it stands: each sentence once, with how often and where first."""
+
+    _told: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, text: str, where: str = "") -> None:
+        times, first = self._told.get(text, (0, where))
+        self._told[text] = (times + 1, first)
+
+    def texts(self) -> Iterator[str]:
+        for text, (times, first) in self._told.items():
+            others = f", and in {times - 1:,} more" if times > 1 else ""
+            yield f"{text} ({first}{others})" if first else text
+
+
+_WORST = 3
+
+
+@dataclass
+class CoverageTally:
+    """How many messages of the records that could be read were read."""
+
+    _messages: int = 0
+    _read: int = 0
+    _partly: list[tuple[float, str]] = field(default_factory=list)
+    """The share of those of which not all was read, with their places; the worst of them."""
+
+    def add(self, coverage: Coverage, where: str) -> None:
+        self._messages += coverage.messages
+        self._read += coverage.read
+        if coverage.read < coverage.messages:
+            self._partly = sorted([*self._partly, (coverage.read / coverage.messages, where)])[:_WORST]
+
+    @property
+    def is_whole(self) -> bool:
+        return self._read == self._messages
+
+    @property
+    def text(self) -> str:
+        """The share that was read, as a sentence; empty where there was nothing to read."""
+        if self.is_whole:
+            return f"all {self._messages:,} messages were read" if self._messages else ""
+        share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
+        worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
+        return f"{share}; the fewest of {worst}"
+
+
+@dataclass
+class Reader:
+    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming
+    is new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one
+    that is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.talk_of``."""
+
+    sources: Sequence[Source]
+    naming: Naming
+    policy_of: PolicyOf
+    suite: ExpectedScenarios = field(default_factory=ExpectedScenarios)
+    texts: tuple[str, ...] = ()
+    exact: frozenset[str] = frozenset()
+    remarks: Remarks = field(default_factory=Remarks)
+    no_calls_in: NoCallsIn = field(default_factory=NoCallsIn)
+    coverage: CoverageTally = field(default_factory=CoverageTally)
+    _met: set[str] = field(default_factory=set)
+
+    def __iter__(self) -> Iterator[Recorded]:
+        for recorded in self._all():
+            if self.texts and not self._is_wanted(recorded):
+                continue
+            joined = self.suite.joined(recorded)
+            for note in joined.notes:
+                self.remarks.add(note, joined.where)
+            yield joined
+
+    def _all(self) -> Iterator[Recorded]:
+        traces: TracePlaces = {}
+        for source in self.sources:
+            is_empty = True
+            for recorded in self._of_journal(source) if is_journal(source) else self._of_file(source, traces):
+                is_empty = False
+                yield recorded
+            if is_empty:
+                self.remarks.add(f"{source.shown} is empty: there was nothing in it to check")
+
+    def _of_journal(self, source: Source) -> Iterator[Recorded]:
+        for sample in replay(source, self.policy_of):
+            if isinstance(sample, Unreadable):
+                yield self.naming.unreadable(sample)
+            else:
+                yield self.naming.replayed(sample)
+
+    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[Recorded]:
+        tool_sets = ToolSets()
+        for entry in entries_of(source, traces):
+            if isinstance(entry, Record):
+                try:
+                    read = conversation_of(entry, tool_sets, self.no_calls_in)
+                except AuthorError as error:
+                    entry = Unreadable(entry.where, str(error))
+                else:
+                    self.coverage.add(read.talk.coverage, entry.where)
+                    yield self.naming.named(read, entry.where)
+                    continue
+            yield self.naming.unreadable(entry)
+
+    def _is_wanted(self, recorded: Recorded) -> bool:
+        names = (recorded.key.scenario, recorded.key.variant)
+        found = {t for t in self.texts if (t in names if t in self.exact else is_part(t, names))}
+        self._met |= found
+        return bool(found)
+
+    def with_exact(self, naming: Naming) -> Reader:
+        """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
+        first = replace(self, naming=naming, remarks=Remarks(), coverage=CoverageTally())
+        found: set[str] = set()
+        for recorded in first._all():
+            found |= {recorded.key.scenario, recorded.key.variant} & set(self.texts)
+            if len(found) == len(set(self.texts)):
+                break
+        return replace(self, exact=frozenset(found))
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The texts that no conversation has had so far."""
+        return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
+
+
+def conversation_of(entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None) -> Conversation:
+    """Raises ``AuthorError`` (without a place)."""
+    read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
+    if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
+        return read
+    notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))
+    return replace(read, record=entry.as_logged, notes=notes, outcome=entry.outcome)
+
+
+def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
+    """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
+    before anything is scored, since a slip there would make every figure wrong. Mostly the first record
+    answers it."""
+    open_options = dict(options)
+    first: Record | None = None
+    for source in sources if options else ():
+        if is_journal(source):
+            continue
+        for entry in entries_of(source):
+            if isinstance(entry, Unreadable):
+                continue
+            first = first or entry
+            for option, path in list(open_options.items()):
+                found = find(entry.as_logged, path)
+                if found is not MISSING and found is not None:
+                    _require_plain(option, path, found, entry.where)
+                    del open_options[option]
+            if not open_options:
+                return
+    if open_options and first is not None:
+        raise AuthorError(*(_nowhere(option, path, first) for option, path in open_options.items()))
+    if open_options and any(map(is_journal, sources)):
+        names = ", ".join(open_options)
+        raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
+
+
+def _require_plain(option: str, path: str, found: Any, where: str) -> None:
+    if isinstance(found, dict | list):
+        kind = "an object" if isinstance(found, dict) else "a list"
+        near = suggestion(found, "")
+        what = f"{option} {path}: there is {kind}, expected a plain value"
+        raise AuthorError(Problem(what, near, _place(where)))
+
+
+def _nowhere(option: str, path: str, record: Record) -> Problem:
+    what = f"{option} {path}: no record has that"
+    return Problem(what, suggestion(record.as_logged, path), _place(record.where))
+
+
+def _place(where: str) -> Place:
+    path, _, line = where.rpartition(":")
+    return Place(path, int(line))

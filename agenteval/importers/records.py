@@ -1,0 +1,259 @@
+"""One record of a log as a conversation: its messages, its tools, its name. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.scenario import Tool
+from agenteval.core.tool_effects import marks_hinted
+from agenteval.importers.exchanges import MESSAGES, Logged, logged_in
+from agenteval.importers.one_conversation import require_one_conversation, users_in
+from agenteval.importers.traces import logged_in_trace
+from agenteval.importers.turns import Talk, talk_of
+from agenteval.messages.calls import Tell
+from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.entry import IMPORT_IT
+from agenteval.messages.json_fields import first_of, list_of, object_at, object_of, objects_of, parsed, word
+from agenteval.messages.message import kind_of
+from agenteval.messages.placed import NoCallsIn, Unplaced
+from agenteval.messages.record_paths import MISSING
+from agenteval.messages.speakers import is_message
+
+_IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
+_TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
+_POLICIES = (
+    "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
+)  # fmt: skip
+_WITHIN = ("config", "toolConfig", "tool_config")
+"""Where requests of Google's client and of Bedrock keep their instructions and tools."""
+_DEEPEST_TEXT = 4
+_ID_LIMIT = 200
+_MOST_SETS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
+    whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
+    request got no answer, which is nothing that the agent did; empty if it got one. ``outcome``: what an
+    importer says of its success."""
+
+    id: str
+    agent: str
+    talk: Talk
+    tools: Mapping[str, Tool]
+    policy: str
+    record: Any
+    notes: tuple[str, ...] = ()
+    lost: str = ""
+    outcome: Any = MISSING
+
+
+class ToolSets:
+    """Tools by their declarations: a log repeats them with each conversation, and they are read once. Those
+    of a few agents are remembered, the latest first."""
+
+    def __init__(self) -> None:
+        self._read: list[_ToolSet] = []
+
+    def tools_of(self, declared: Any, tell: Tell) -> dict[str, Tool]:
+        at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
+        known = self._read.pop(at) if at is not None else _tool_set(declared)
+        self._read = [known, *self._read[: _MOST_SETS - 1]]
+        for text in known.told:
+            tell(text)
+        return known.tools
+
+
+class _ToolSet(NamedTuple):
+    declared: Any
+    tools: dict[str, Tool]
+    told: tuple[str, ...]
+
+
+def _tool_set(declared: Any) -> _ToolSet:
+    told: dict[str, None] = {}
+    tools = _tools(declared, lambda text: told.setdefault(text))
+    return _ToolSet(declared, tools, tuple(told))
+
+
+def read_conversation(
+    record: Any,
+    tool_sets: ToolSets,
+    *,
+    around: Sequence[Unplaced] = (),
+    no_calls_in: NoCallsIn | None = None,
+) -> Conversation:
+    """A record in a form that is built in as a conversation: an object with messages, or a bare array of
+    messages; a logged request with its response; a trace. ``around``: what stands around the record and
+    nobody could place; ``no_calls_in``: see ``talk_of``.
+
+    Raises ``AuthorError`` (without a place) for a record that is neither.
+    """
+    notes: dict[str, None] = {}
+
+    def tell(text: str) -> None:
+        notes.setdefault(text)
+
+    logged = _logged(record)
+    require_one_conversation(logged.messages)
+    if len(users := users_in(logged.messages)) > 1:
+        names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
+        tell(f"{len(users)} people write as the user ({names}): they are read as one")
+    for note in logged.notes:
+        tell(note)
+    fields = object_of(record)
+    outer = (fields, *logged.requests)
+    places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
+    tools = tool_sets.tools_of(first_of(_TOOLS, *places), tell)
+    logged = logged._replace(unplaced=(*logged.unplaced, *around))
+    talk = talk_of(logged, tell, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
+    if tools and talk.served - tools.keys():
+        tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
+    policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
+    return Conversation(
+        id=_id(fields) or _id(logged.response),
+        agent=next(filter(None, map(_agent, places)), ""),
+        talk=talk,
+        tools=tools,
+        policy="\n\n".join(filter(None, policies)),
+        record=record,
+        notes=tuple(notes),
+        lost=logged.lost,
+    )
+
+
+def _logged(record: Any) -> Logged:
+    """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
+    if isinstance(record, list):
+        if record and not any(map(is_message, record)):
+            keys = ", ".join(_keys_of(next(iter(objects_of(record)), {})))
+            what = f"a list without any message{keys and f' (its first object has {keys})'}"
+            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORT_IT}"))
+        return Logged(record)
+    if not isinstance(record, dict):
+        what = f"expected a conversation, got {json.dumps(record)[:60]}"
+        raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
+    logged = logged_in(record) or logged_in_trace(record)
+    if logged is None:
+        raise AuthorError(Problem("no messages", _remedy(record)))
+    return logged
+
+
+def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
+    """A text, or the blocks, parts or contents that it is written in."""
+    if isinstance(value, str) or not depth:
+        return value if isinstance(value, str) else ""
+    if isinstance(value, list):
+        return "\n\n".join(filter(None, (_text(each, depth - 1) for each in value)))
+    if isinstance(value, dict):
+        return next(filter(None, (_text(value.get(key), depth - 1) for key in _TEXTS)), "")
+    return ""
+
+
+_TEXTS = ("text", "content", "parts")
+
+
+def _remedy(record: Mapping[str, Any]) -> str:
+    if is_message(record) and not _OF_MESSAGES.isdisjoint(record):
+        return 'it is one message: write all of a conversation in one record, {"messages": […]}'
+    if found := next((key for key in MESSAGES if key in record), None):
+        others = ", ".join(key for key in _keys_of(record) if key != found)
+        beside = f" beside {others}" if others else ""
+        there = f"there is {kind_of(record[found])}{beside}"
+        return f"expected a list of them in '{found}', {there}; else {IMPORT_IT}"
+    keys = _keys_of(record)
+    lists = [key for key in keys if isinstance(record.get(key), list)]
+    near = next((near for key in lists if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
+    there = f"there is {', '.join(keys)}" if keys else "the object is empty"
+    return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORT_IT}"
+
+
+def _keys_of(record: Mapping[str, Any]) -> list[str]:
+    return [str(key)[:40] for key in record][:_MOST_KEYS]
+
+
+_MOST_KEYS = 12
+
+
+_OF_MESSAGES = frozenset(("role", "content"))
+
+
+def _id(fields: Mapping[str, Any]) -> str:
+    for key in _IDS:
+        value = fields.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()[:_ID_LIMIT]
+    return ""
+
+
+def _agent(fields: Mapping[str, Any]) -> str:
+    named = (word(fields, key) or word(object_at(fields, key), "name") for key in ("agent", "model"))
+    return next(filter(None, map(str.strip, named)), "")[:_ID_LIMIT]
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
+    if isinstance(declared, str):
+        declared = parsed(declared, MISSING)
+        if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
+            tell(_UNREAD_TOOL)
+    if isinstance(declared, dict):
+        declared = [{"name": name, **object_of(each)} for name, each in declared.items()]
+    tools: dict[str, Tool] = {}
+    for schema in (schema for each in list_of(declared) for schema in _schemas(each)):
+        name, tool = _tool(schema)
+        if name and tool:
+            tools[name] = tool
+        else:
+            tell(_UNREAD_TOOL)
+    return tools
+
+
+_UNREAD_TOOL = "a declaration of a tool could not be read and is left out"
+
+
+def _schemas(declared: Any) -> list[Any]:
+    """OpenAI nests a declaration below ``function`` or ``custom``, Google a list below a key of its own."""
+    if isinstance(declared, dict):
+        for key in ("functionDeclarations", "function_declarations"):
+            if isinstance(declared.get(key), list):
+                return list(declared[key])
+        for key in ("function", "custom", "toolSpec"):
+            if isinstance(declared.get(key), dict):
+                return [declared[key]]
+    return [declared]
+
+
+def _tool(schema: Any) -> tuple[str, Tool | None]:
+    if isinstance(schema, str):
+        return schema, Tool()
+    if not isinstance(schema, dict):
+        return "", None
+    kind = schema.get("type") if "parameters" not in schema else ""
+    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
+    if not isinstance(name, str) or not name:
+        return "", None
+    text = schema.get("description")
+    description = text if isinstance(text, str) else None
+    marks = marks_hinted(object_at(schema, "annotations"))  # of a server of MCP
+    fields = {"description": description, "parameters": _parameters(schema), **marks}
+    return name, Tool.model_validate(fields)
+
+
+def _parameters(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    found = next((schema[key] for key in _PARAMETERS if isinstance(schema.get(key), dict)), None)
+    if found is None:
+        return None
+    found = found["json"] if isinstance(found.get("json"), dict) else found
+    return found if depth_of(found) <= MAX_DEPTH else None
+
+
+_KINDS = ("function", "custom", "tool", "object")
+_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")

@@ -1,0 +1,335 @@
+"""What the spans of one turn tell of it: the calls of tools, the tokens, the agents. Pure.
+
+A call is told of by the span of the tool that ran, by the model's answer that asked for it, or by both; and
+spans of a framework and of the client below it tell of the same. Each call counts once: it is known again by
+its id, else by tool and arguments. Of models, the innermost spans count.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+from agenteval.core.call_outcomes import key_of
+from agenteval.core.trajectory import Message, ToolCall, Usage
+from agenteval.importers.span_contents import SpanContents
+from agenteval.importers.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
+from agenteval.importers.span_tree import INPUT_TOKENS, SpanTree
+from agenteval.importers.spans import RawSpan, Span, id_of, parent_of
+from agenteval.importers.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
+from agenteval.messages import chat
+from agenteval.messages.json_fields import parsed
+from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
+from agenteval.messages.pairing import paired
+from agenteval.messages.placed import Unplaced
+from agenteval.messages.reported_usage import read_usage
+
+_USAGE = {
+    "input_tokens": INPUT_TOKENS,
+    "output_tokens": (
+        "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
+    ),
+    "total_tokens": (
+        "gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total",
+        "ai.usage.totalTokens",
+    ),
+    "cache_read_tokens": (
+        "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens", "llm.token_count.completion_details.reasoning",
+        "ai.usage.reasoningTokens",
+    ),
+}  # fmt: skip
+"""Counts as ``read_usage`` knows them, and the attributes that hold them."""
+
+
+@dataclass
+class _Call:
+    span: Span
+    name: str
+    args: dict[str, Any] | None
+    id: str
+    agent: str
+    has_result: bool = False
+    result: Any = None
+    failed: bool = False
+    ran: bool = False
+    merged: bool = False
+
+    @property
+    def start(self) -> float:
+        """When it was made; 0 where that is not known."""
+        return self.span.start or 0
+
+
+@dataclass(frozen=True)
+class TracedTurn:
+    """``messages``: the calls with their results, as an agent would list them. ``usage``: of all models;
+    ``None``: one of their spans does not report it. ``unclear``: tools that were called with arguments that
+    no span tells; ``unplaced``: what of the spans nobody knows."""
+
+    messages: tuple[Message, ...]
+    usage: Usage | None
+    unclear: tuple[str, ...]
+    unplaced: tuple[str, ...] = ()
+
+
+def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
+    """Whether every span hangs together with ``root``, the span that the trace began with: an exporter sends
+    a span after those that ended before it, so none of them is missing."""
+    known = {id_of(span) for span in spans} | {root}
+    return bool(spans) and all(not parent_of(span) or parent_of(span) in known for span in spans)
+
+
+def has_served(spans: Iterable[RawSpan], root: str) -> bool:
+    """Whether the span of the server that got the request is there: all that it waited for has ended."""
+    return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
+
+
+def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> TracedTurn:
+    """``without``: calls that are known otherwise, each of which is left out once."""
+    tree, without = SpanTree(spans), list(without)
+    calls, unread = _calls_in(tree)
+    for span in tree.models():
+        _answer(tree.read(span), calls)
+    rest = _matched(calls, without).rest
+    rest.sort(key=lambda call: call.start)
+    unclear = dict.fromkeys(call.name for call in rest if call.args is None)
+    if unseen := _unread(tree, [*calls, *without]):
+        unseen = _unread(tree, [*calls, *without, *_calls_asked_with(tree, tree.ordered)])
+    unread += [(span, call.unplaced(span)) for span, call in unseen if not call.is_earlier]
+    unplaced = (each.phrase for _, each in (*unread, *tree.unplaced()))
+    messages = [message for number, call in enumerate(rest) for message in _messages_of(call, number)]
+    return TracedTurn(tuple(messages), _usage(tree), tuple(unclear), tuple(dict.fromkeys(unplaced)))
+
+
+class SpanCall(NamedTuple):
+    """A call that a ``span`` shows and the messages do not hold. ``later``: the places of those calls of the
+    messages that were made after it."""
+
+    span: Span
+    name: str
+    id: str
+    messages: tuple[Message, ...]
+    later: tuple[int, ...]
+
+
+class FromSpans(NamedTuple):
+    """What spans alone show: ``calls``; ``results``, by the places of the calls in the messages that they are
+    of; and what of the spans nobody could place, with its span. ``earlier``: the same of turns before that of
+    the span."""
+
+    calls: list[SpanCall]
+    results: dict[int, Message]
+    unplaced: list[tuple[Span, Unplaced]]
+    earlier: list[tuple[Span, Unplaced]]
+
+
+def shown_by_spans_alone(
+    tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[Span]
+) -> FromSpans:
+    """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
+    ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
+    among those of the trace."""
+    calls, unread = _calls_in(tree)
+    matched = _matched(calls, known)
+    results = {
+        at: _result_of(call, known[at].id or call.id)
+        for at, call in matched.places.items()
+        if call.has_result
+    }
+    found = []
+    for number, call in enumerate(sorted(matched.rest, key=lambda call: call.start)):
+        later = tuple(at for at, each in matched.places.items() if each.start > call.start)
+        identity = call.id or f"span_{number}"
+        found.append(SpanCall(call.span, call.name, identity, tuple(_messages_of(call, number)), later))
+    now = [*tree.unplaced(), *unread]
+    earlier: list[tuple[Span, Unplaced]] = []
+    for span, unseen in _unread(tree, [*calls, *known, *before], apart):
+        (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
+    return FromSpans(found, results, now, earlier)
+
+
+def _unread(
+    tree: SpanTree, known: Iterable[IsCall], apart: Sequence[Span] = ()
+) -> list[tuple[Span, UnreadCall]]:
+    """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
+    what a span ``apart`` was asked with, and are not among those that are known."""
+    known = list(known)
+    read, ids = ReadCalls(known), {call.id for call in known if call.id}
+    found = []
+    for span in tree.ordered:
+        calls = unread_calls(span, tree.read(span))
+        if span in apart:
+            # What is said again may have other ids.
+            asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
+            calls = chain(calls, (UnreadCall(call.name, call.args, "", within="its input") for call in asked))
+        first: dict[bool, UnreadCall] = {}
+        for call in calls:
+            if len(first) < 2 and not read.holds(call):
+                first.setdefault(call.is_earlier, call)
+        found += [(span, call) for call in first.values()]
+    return found
+
+
+def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
+    """The calls in what models were sent."""
+    for span in spans:
+        for step in chat.steps_of(plain_as_far_as_read(tree.read(span).asked or ())):
+            yield from step.tool_calls
+
+
+def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Span, Unplaced]]]:
+    """The calls of the spans, and what of the models' answers nobody could place."""
+    calls: list[_Call] = []
+    unread: list[tuple[Span, Unplaced]] = []
+    for span in tree.ordered:
+        if span.tool and not tree.is_within_tool(span, span.tool):
+            _take(_tool_call(span, tree), calls)
+    for span in tree.answers():
+        answered = plain_as_far_as_read(tree.read(span).answered)
+        unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(phrases_in(answered))]
+        for step in chat.steps_of(answered):
+            for call in step.tool_calls:
+                _merge(_Call(span, call.name, call.args, call.id, tree.agent(span)), calls)
+    return calls, unread
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tool_call(span: Span, tree: SpanTree) -> _Call:
+    result = span.first(RESULTS)
+    return _Call(
+        span,
+        span.tool,
+        _arguments(span.first(ARGUMENTS)),
+        str(span.first(CALL_IDS) or ""),
+        tree.agent(span),
+        has_result=result is not None or bool(span.error),
+        result=_json(result) if result is not None else {"error": span.error},
+        failed=bool(span.error),
+        ran=True,
+    )
+
+
+def _take(call: _Call, calls: list[_Call]) -> None:
+    if not call.id or all(call.id != each.id for each in calls):
+        calls.append(call)
+
+
+def _merge(call: _Call, calls: list[_Call]) -> None:
+    """A call that a model asked for: one that ran, or one more."""
+    ran = next((each for each in calls if call.id and each.id == call.id), None) or _free(call, calls)
+    if ran is None:
+        calls.append(call)
+        return
+    ran.merged, ran.id = True, ran.id or call.id
+    ran.args = call.args if ran.args is None else ran.args
+    ran.agent = ran.agent or call.agent
+
+
+def _free(call: _Call, calls: Iterable[_Call]) -> _Call | None:
+    """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
+    free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
+    free = [each for each in free if not (each.id and call.id)]
+    same = (each for each in free if each.args is not None and key_of(each.args) == key_of(call.args))
+    return next(chain(same, (each for each in free if each.args is None)), None)
+
+
+def _answer(read: SpanContents, calls: Iterable[_Call]) -> None:
+    """Results that the model was sent, by the ids of their calls."""
+    waiting = {call.id: call for call in calls if call.id and not call.has_result}
+    if not waiting:
+        return
+    results = (each for each in plain_as_far_as_read(read.asked or ()) if each.get("role") == "tool")
+    for message in results:
+        if call := waiting.get(str(message.get("tool_call_id") or "")):
+            call.has_result, call.result = True, message.get("content")
+
+
+class _Matched(NamedTuple):
+    """Which calls of spans are known, by their places among these; the ``rest`` are not."""
+
+    places: Mapping[int, _Call]
+    rest: list[_Call]
+
+
+def _matched(calls: Iterable[_Call], known: Sequence[ToolCall]) -> _Matched:
+    calls = list(calls)
+    found = paired(calls, known, _has_id_of, _does_same, _may_be)
+    rest = [call for at, call in enumerate(calls) if at not in found]
+    return _Matched({place: calls[at] for at, place in found.items()}, rest)
+
+
+def _has_id_of(call: _Call, known: ToolCall) -> bool:
+    return bool(known.id) and known.id == call.id
+
+
+def _does_same(call: _Call, known: ToolCall) -> bool:
+    return known.name == call.name and key_of(known.args) == key_of(call.args)
+
+
+def _may_be(call: _Call, known: ToolCall) -> bool:
+    return known.name == call.name and call.args is None
+
+
+def _messages_of(call: _Call, number: int) -> Iterator[Message]:
+    identity = call.id or f"span_{number}"
+    made: Message = {"id": identity, "type": "function", "function": {"name": call.name, "arguments": None}}
+    if call.args is None:
+        made[chat.ARGUMENTS_UNKNOWN] = True
+    else:
+        made["function"]["arguments"] = json.dumps(call.args, ensure_ascii=False)
+    said = {"role": "assistant", "content": None, "tool_calls": [made]}
+    yield {**said, "name": call.agent} if call.agent else said
+    if call.has_result:
+        yield _result_of(call, identity)
+
+
+def _result_of(call: _Call, identity: str) -> Message:
+    status = {"status": "error"} if call.failed else {}
+    return {"role": "tool", "tool_call_id": identity, "content": call.result, "name": call.name, **status}
+
+
+def _arguments(written: Any) -> dict[str, Any] | None:
+    """As JSON, or as Python prints a dict, which some instrumentations write."""
+    value = _json(written)
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            return None
+    if not isinstance(value, dict):
+        return None
+    if value.keys() - _OF_SMOLAGENTS == {"args", "kwargs"} and isinstance(value["kwargs"], dict):
+        if value["args"]:
+            return None  # nobody knows of which parameters they are
+        value = value["kwargs"]
+    elif "input_str" in value and isinstance(value.get("inputs"), dict):  # as LangChain's tools are traced
+        value = value["inputs"]
+    return chat.storable({str(key): each for key, each in value.items()})
+
+
+_OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
+
+
+def _json(value: Any) -> Any:
+    return parsed(value, value) if isinstance(value, str) else value
+
+
+# ── usage ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _usage(tree: SpanTree) -> Usage | None:
+    reported = (
+        {name: span.first(attributes) for name, attributes in _USAGE.items()} for span in tree.models()
+    )
+    return read_usage([{**counts, "requests": 1} for counts in reported])

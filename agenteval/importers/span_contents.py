@@ -1,0 +1,343 @@
+"""What a model was asked and answered in one span of a trace, or what an agent's user did. Pure.
+
+Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them,
+OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over attributes of their own, or as
+events.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agenteval.importers.span_kinds import asks_for_tools, is_agent
+from agenteval.importers.spans import CHOICE, EVENTS, ROLES_OF_EVENTS, Span, is_message_event
+from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
+from agenteval.messages.json_fields import filled, first_of, list_of, object_at, object_of, read_json
+from agenteval.messages.record_paths import MISSING, find
+
+_BEFORE_HALVES = ("ai.prompt.messages",)
+_OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
+_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", *_BEFORE_HALVES, _OF_ADK[0])
+_ANSWERED = (
+    "gen_ai.output.messages",
+    "llm.output_messages",
+    "gen_ai.completion",
+    "gen_ai.output",
+    _OF_ADK[1],
+)
+_TEXTS = ("gen_ai.completion", "gen_ai.output")
+"""Those that may hold an answer's own text, of which ``[]`` is one."""
+_HALVES = ("ai.response.text", "ai.response.toolCalls")
+"""An answer as the AI SDK has it: its text and its calls."""
+_BODIES = ("body", "event.body", "gen_ai.event.content")
+"""Where an event has its message as one value: as records of a log have it, and as Azure's libraries do."""
+_OF_EVENTS = frozenset(("role", "content", "message", "parts", "tool_calls"))
+_OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
+_LISTS = (*_ASKED[:2], *_ANSWERED[:2], *_BEFORE_HALVES, *_OF_ADK)
+"""Those that hold messages as JSON, and no text."""
+_VALUES = ("input.value", "output.value")
+"""What a user asked an agent and what it answered, which OpenInference has as texts."""
+_SYSTEM = ("gen_ai.system_instructions",)
+_TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
+_MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
+_OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", "parts", "content"))
+
+
+@dataclass(frozen=True, slots=True)
+class SpanContents:
+    """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
+    was asked with. ``read``: the attributes that hold these messages, or the events; ``is_in_texts``: these
+    are what an agent was given and gave back, which may be put in other words than what its models were."""
+
+    asked: list[Any] | None
+    answered: list[Any]
+    request: Mapping[str, Any]
+    read: frozenset[str] = frozenset()
+    is_in_texts: bool = False
+
+
+class _Found(NamedTuple):
+    """Messages, and the attributes that hold them; ``None``: they are not recorded."""
+
+    messages: list[Any] | None
+    read: tuple[str, ...] = ()
+
+
+_NOT_RECORDED = _Found(None)
+
+
+def contents_of(span: Span) -> SpanContents:
+    attributes, request = span.attributes, _request(span.attributes)
+    asked, answered = _messages(attributes, _ASKED), _NOT_RECORDED
+    if asked.messages or not span.tool:
+        asked, answered = _answered(span, asked)
+    if asked.messages is None and (answered.messages or is_agent(span.kind)):
+        given = _text_in(attributes, _VALUES[0], "user")
+        back = None if answered.messages else _text_in(attributes, _VALUES[1], "assistant")
+        if given and back:
+            return SpanContents(given, back, request, frozenset(_VALUES), is_in_texts=True)
+        asked = asked._replace(messages=given if answered.messages else None)
+    said = answered.messages or []
+    if asks_for_tools(attributes) and not any(map(_holds_anything, said)):
+        said = []  # the tracer leaves its calls out
+    return SpanContents(asked.messages, said, request, frozenset((*asked.read, *answered.read)))
+
+
+def _answered(span: Span, asked: _Found) -> tuple[_Found, _Found]:
+    """What was asked, and what was answered: in attributes or, where neither is there, in events."""
+    answered = _messages(span.attributes, _ANSWERED)
+    if answered.messages is None and asked.read == _BEFORE_HALVES:
+        answered = _answer_of_halves(span.attributes)
+    is_recorded = asked.messages is not None or answered.messages is not None
+    return (asked, answered) if is_recorded else _messages_in_events(span)
+
+
+def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] | None:
+    text = attributes.get(place)
+    kind = attributes.get(f"{place.partition('.')[0]}.mime_type", "text/plain")
+    if not isinstance(text, str) or kind != "text/plain":
+        return None
+    if are_cut_off(text):
+        return [cut_off(place, text)]
+    is_said = text.strip() and not isinstance(read_json(text), dict | list)
+    return [{"role": role, "content": text}] if is_said else None
+
+
+# ── attributes ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return _named(attributes, names)[1]
+
+
+def _named(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
+    """The first of these attributes that there is, with its name."""
+    for name in names:
+        found = find(attributes, name)
+        if found is not MISSING and found is not None:
+            return name, found
+        if spread := _spread(attributes, name):
+            return name, spread
+    return "", None
+
+
+def _spread(attributes: Mapping[str, Any], name: str) -> Any:
+    """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
+    below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
+    return gathered(below) if any(key[:1].isdecimal() for key in below) else None
+
+
+def gathered(fields: Mapping[str, Any]) -> Any:
+    """Fields with dots in their names as objects in one another, those with numbers as lists."""
+    groups: dict[str, Any] = {}
+    for key, value in fields.items():
+        head, dot, rest = str(key).partition(".")
+        value = gathered(value) if isinstance(value, dict) else value
+        if dot:
+            inner = groups.setdefault(head, {})
+            if isinstance(inner, dict):
+                inner[rest] = value
+        else:
+            groups[head] = value
+    whole = {k: gathered(v) if isinstance(v, dict) else v for k, v in groups.items()}
+    if whole and all(key.isdecimal() for key in whole):
+        return [whole[key] for key in sorted(whole, key=lambda key: (len(key), key))]
+    return whole
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> _Found:
+    role = "user" if names is _ASKED else "assistant"
+    name, written = _named(attributes, names)
+    found = read_json(written)
+    found = _listed(found) if isinstance(found, dict) else found
+    if messages := _listed_messages(found, role):
+        return _Found(messages, (name,))
+    if written in (None, "") or (name in _OF_ADK and not found):
+        return _NOT_RECORDED
+    if are_cut_off(written) or (name in _LISTS and isinstance(found, str)):
+        return _Found([cut_off(name, written)], (name,))
+    if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
+        return _Found([], (name,))
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return _Found([{"role": role, "content": text}])
+
+
+def _listed(found: Mapping[str, Any]) -> list[Any]:
+    """The messages of an object: of a request or, as Google's client has them, of a response."""
+    for key in ("messages", "contents"):
+        if isinstance(found.get(key), list):
+            return list(found[key])
+    inner = found.get("content", found)
+    return [inner if isinstance(inner, dict) else found] if found else []
+
+
+def _listed_messages(found: Any, role: str) -> list[Any]:
+    """The messages of a list; empty: it is none of messages. ``role``: of those that name none."""
+    if not isinstance(found, list) or not found:
+        return []
+    if all(map(_is_bare_call, found)):
+        return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
+    if not all(_is_message(each) or _is_item(each) for each in found):
+        return []
+    return [{"role": role, **_message(each)} if _is_message(each) else each for each in found]
+
+
+def _answer_of_halves(attributes: Mapping[str, Any]) -> _Found:
+    text, calls = attributes.get(_HALVES[0]), read_json(attributes.get(_HALVES[1]))
+    if not text and not calls:
+        return _NOT_RECORDED
+    message = {"role": "assistant", "content": text}
+    if isinstance(calls, list):
+        return _Found([{**message, "tool_calls": calls}], _HALVES)
+    if calls and isinstance(calls, str):
+        return _Found([message, cut_off(_HALVES[1], calls)], _HALVES)
+    return _Found([message], _HALVES if calls is None else _HALVES[:1])
+
+
+def _messages_in_events(span: Span) -> tuple[_Found, _Found]:
+    """What was asked and what was answered, where the events of a span are messages."""
+    events = [(name, fields) for name, fields in span.events if is_message_event(name)]
+    if not events:
+        return _NOT_RECORDED, _NOT_RECORDED
+    asked = [message_in_event(name, fields) for name, fields in events if name != CHOICE]
+    answered = [message_in_event(name, fields) for name, fields in events if name == CHOICE]
+    return _Found(asked, (EVENTS,)), _Found(answered, (EVENTS,))
+
+
+def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The message that an event is; the event as it stands, which nobody can place, where that cannot be
+    read."""
+    found, role = dict(fields), ROLES_OF_EVENTS[name]
+    is_cut = any(is_broken(fields.get(key), _OBJECT) for key in _BODIES)
+    for key in (*_BODIES, "message"):
+        found |= _fields_in(found.get(key), is_text=key == "message")
+    content = found.get("content")
+    if isinstance(content, dict) and _is_message(content):
+        found, content = {**found, **content}, content.get("content")
+    is_cut = is_cut or (role != "tool" and are_cut_off(content))
+    message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
+    if is_cut or not (message or content is not None or asks_for_tools(fields)):
+        return {"event": name, **fields}
+    message |= {"role": role, "content": _content(content, role)}
+    if role == "tool":
+        identity = first_of(("id", "tool_call_id", "call_id"), found)
+        message |= {"tool_call_id": identity, "name": found.get("name")}
+    return _message(message)
+
+
+def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
+    """The fields of a message that is one value, or has its content so. ``is_text``: that may be any text,
+    also one that is JSON."""
+    inner = read_json(value)
+    if isinstance(inner, dict) and not _OF_EVENTS.isdisjoint(inner):
+        return inner
+    is_content = isinstance(value, str) if is_text or not isinstance(inner, dict) else False
+    return {"content": value} if value and (is_content or isinstance(inner, list)) else {}
+
+
+def _content(value: Any, role: str) -> Any:
+    """A text, or the blocks of one that are written as JSON."""
+    found = list_of(read_json(value))
+    blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
+    is_in_blocks = not any(blocks.isdisjoint(object_of(each)) for each in found)
+    return found if is_in_blocks and found else value
+
+
+def _holds_anything(message: Mapping[str, Any]) -> bool:
+    return any(value for key, value in message.items() if key not in ("role", "finish_reason"))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and not _OF_MESSAGES.isdisjoint(value)
+
+
+def _is_item(value: Any) -> bool:
+    """Whether it is an item of a reply that names its kind, such as a ``function_call``, and no text."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
+
+
+def _is_bare_call(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("tool.name"), str)
+
+
+def _bare_call(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"name": value["tool.name"], "arguments": value.get("tool.args")}
+
+
+def _message(given: Mapping[str, Any]) -> dict[str, Any]:
+    message = gathered(given) if any("." in key for key in given) else given
+    inner = message.get("message")
+    message = dict(inner if isinstance(inner, dict) else message)
+    message |= _call_of_openinference(message)
+    for key, place, read in _LISTS_OF_MESSAGES:
+        listed = message.get(key)
+        if place != key:
+            message.pop(key, None)
+        if isinstance(listed, list):
+            message[place] = [*map(read, listed)]
+    return message
+
+
+def _call_of_openinference(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one call that a message may have in fields of its own, as in OpenAI's older API."""
+    name, given = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
+    if (name is None and given is None) or message.get("function_call"):
+        return {}
+    return {"function_call": {"name": name, "arguments": given}}
+
+
+def _part(part: Any) -> Any:
+    """A part of a message in OpenTelemetry's words, in those of all others."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text" and "content" in part:
+        return {"type": "text", "text": part["content"]}
+    if kind == "tool_call_response":
+        given = (part[key] for key in ("response", "result", "content") if key in part)
+        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(given, None)}
+    return part
+
+
+def _call(value: Any) -> Any:
+    inner = object_of(value).get("tool_call")
+    return inner if isinstance(inner, dict) else value
+
+
+def _openinference_part(value: Any) -> Any:
+    inner = object_of(value).get("message_content")
+    return inner if isinstance(inner, dict) else value
+
+
+_LISTS_OF_MESSAGES = (
+    ("tool_calls", "tool_calls", _call),
+    ("contents", "content", _openinference_part),
+    ("parts", "content", _part),
+)
+"""Where a message may have a list, where all others have it, and how its elements are read."""
+
+
+def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    system = read_json(_first(attributes, _SYSTEM))
+    if isinstance(system, list):
+        system = [_part(each) for each in system]
+    tools = read_json(_first(attributes, _TOOLS))
+    if isinstance(tools, list):
+        tools = [_declaration(read_json(each)) for each in tools]
+    config = object_at(object_of(read_json(attributes.get(_OF_ADK[0]))), "config")
+    system, tools = system or config.get("system_instruction"), tools or config.get("tools")
+    return filled({"model": _first(attributes, _MODEL), "system": system, "tools": tools})
+
+
+def _declaration(given: Any) -> Any:
+    """OpenInference keeps the schema of a tool as a text."""
+    if not isinstance(given, dict):
+        return given
+    fields = gathered({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
+    schema = object_at(fields, "tool").get("json_schema")
+    return read_json(schema) if schema else given

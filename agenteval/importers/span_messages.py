@@ -1,0 +1,472 @@
+"""The messages of a trace, or of the traces of one session, each once and in its turn. Pure.
+
+A model's span holds what was said before it and its answer; an agent's, what its user asked and got. All of
+it is laid into one tree of messages: a span whose input is known walks along it, and adds what follows. So it
+does not matter in which order spans come, and a question that was asked twice has two answers in one turn.
+
+- A message is known again by the ids of its calls; where it has none, by its role, text and calls.
+- The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent asked
+  are ``apart`` from it, unless they begin with all that was said so far: a handoff.
+- A span around others of its agent says again what they say; what it says besides is put among it. An agent's
+  answer that is but a text of its span counts where no span within holds one. A span that is a whole request
+  (``WHOLE``) says what its user asked: models that were asked other things are ``apart``.
+- An answer that says nothing is in no history: it is said where a user, or nobody, speaks next. One that no
+  span holds is not fully seen there.
+- A span whose input does not begin with what was said before is put behind it, and what may be missing is
+  not fully seen. It is known to be the next turn if it is of another invocation, or another trace, and names
+  the same conversation, or if a span around them says all that users said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from agenteval.core.call_outcomes import key_of
+from agenteval.importers.span_kinds import WHOLE, is_of_a_known_tool
+from agenteval.importers.span_tree import SpanTree
+from agenteval.importers.spans import Span
+from agenteval.messages.json_fields import list_at
+from agenteval.messages.message import said_in
+from agenteval.messages.placed import Unplaced
+from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
+
+
+class SpanMessages(NamedTuple):
+    """``turns``: by span, how many messages users had written when it ended. ``apart``: the
+    spans whose messages are none of the user's conversation. ``request``: what else models were asked with;
+    ``error``: why the last of them failed."""
+
+    messages: list[Any]
+    turns: Mapping[Span, int]
+    apart: Sequence[Span]
+    request: Mapping[str, Any]
+    error: str
+
+
+def messages_of(tree: SpanTree) -> SpanMessages | None:
+    """``None``: no span holds a message."""
+    holding = [span for span in tree.ordered if tree.holds_messages(span)]
+    if not holding:
+        return None
+    own, others = _outermost(holding, tree)
+    reader = _ItemReader()
+    around = _around(holding, own, tree, reader)
+    conversation = _Conversation(tree, reader)
+    heard: list[Span] = []
+    apart: list[Span] = []
+    for span in (each for each in holding if each not in around):
+        if span in own:
+            conversation.hear(span)
+        is_heard = span in own or (span in others and conversation.hand_over(span))
+        (heard if is_heard else apart).append(span)
+    for span in [each for each in apart if each in others]:
+        if conversation.take_over(span):
+            apart.remove(span)
+    conversation.put_in_turns()
+    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.above(each)))
+    for span in outer:
+        conversation.hear_again(span)
+    request = _request_of([*reversed(outer), *heard], tree)
+    error = heard[-1].error if heard else ""
+    return SpanMessages(conversation.messages(), conversation.turns(), apart, request, error)
+
+
+def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
+    """The spans of the outermost agent, and those of other agents that no tool asked."""
+    depth = {span: tree.depth(span) for span in spans}
+    outermost = min(depth.values())
+    level = {span for span in spans if depth[span][0] == outermost[0]}
+    own = {span for span in level if depth[span] == outermost}
+    return own, level - own
+
+
+def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
+    """What else models were asked with, the last of these spans first."""
+    request: dict[str, Any] = {}
+    for span in spans:
+        request |= tree.read(span).request
+    return {**request, "tools": _tools_in(tree)}
+
+
+def _tools_in(tree: SpanTree) -> list[Any]:
+    """The tools that any span declares, and those that ran."""
+    tools: list[Any] = []
+    for span in tree.ordered:
+        tools += [each for each in list_at(tree.read(span).request, "tools") if each not in tools]
+    known = (span for span in tree.ordered if not span.error or is_of_a_known_tool(span.attributes))
+    ran = {span.tool for span in known} - {""}
+    return [*sorted(ran), *tools] if tools else []
+
+
+def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader) -> list[Span]:
+    """The spans around others that say what these say; those that they hold and that say nothing of it are
+    taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
+    themselves."""
+    ordered = [span for span in holding if span in own]
+    inner = tree.inner(ordered)
+    units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
+    found = []
+    for outer, spans in inner.items():
+        if outer not in own:
+            continue  # taken out by a span around it
+        others = [span for span in spans if not _shares(units[span], units[outer])]
+        says_same = not units[outer] or len(others) < len(spans)
+        if says_same:
+            found.append(outer)
+        elif tree.read(outer).is_in_texts and any(tree.read(each).answered for each in spans):
+            own.remove(outer)
+            continue
+        if units[outer] and (not says_same or outer.raw.get(WHOLE)):
+            own.difference_update(others)
+    return [span for span in found if span in own]
+
+
+def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
+    return any(_is_same(one, other) for one in some for other in others)
+
+
+def _asked_by(units: list[_Unit]) -> list[_Unit]:
+    """The messages of users; where there are none, all."""
+    return [each for each in units if each.role == "user"] or units
+
+
+# ── one message ──────────────────────────────────────────────────────────────────────────────────
+
+
+class _Unit(NamedTuple):
+    """What a user or an agent says in one message. ``ids``: of its calls; ``calls``: their names and
+    arguments."""
+
+    role: str
+    text: str
+    ids: frozenset[str]
+    calls: tuple[Any, ...]
+
+
+class _Item(NamedTuple):
+    """A message. ``unit``: ``None`` for instructions, results, what nobody can place, and answers that are
+    empty or whose calls are not recorded (``is_silent``): no history has them."""
+
+    unit: _Unit | None
+    message: Any
+    is_system: bool = False
+    is_silent: bool = False
+
+
+def _item(message: Any) -> _Item:
+    said = [each for each in said_in([message]) if each.role not in (UNPLACED, "tool")]
+    if spoken := [each for each in said if each.calls or (each.role != "system" and _has_text(each))]:
+        return _Item(_unit(spoken), message)
+    roles = [each.role for each in said]
+    return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
+
+
+def _unit(spoken: Sequence[Said]) -> _Unit:
+    calls = [call for each in spoken for call in each.calls]
+    ids = frozenset(call.id for call in calls) - {""}
+    named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
+    text = "\n".join((each.text or "").strip() for each in spoken)
+    return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
+
+
+def _has_text(said: Said) -> bool:
+    return bool(said.text and said.text.strip())
+
+
+def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
+    """By the ids of the calls. What is said again may have others, and has the same content at the same
+    place; what is new (``is_new``) has ids of its own."""
+    if one.ids and other.ids and (is_new or not one.ids.isdisjoint(other.ids)):
+        return not one.ids.isdisjoint(other.ids)
+    return (one.role, one.calls) == (other.role, other.calls) and one.text == other.text
+
+
+class _ItemReader:
+    """Spans repeat what was said before: what the one before said in the same words is not read again."""
+
+    def __init__(self) -> None:
+        self._last: list[_Item] = []
+
+    def items(self, messages: Sequence[Any]) -> list[_Item]:
+        last, same = self._last, 0
+        while same < min(len(last), len(messages)) and last[same].message == messages[same]:
+            same += 1
+        self._last = [*last[:same], *map(_item, messages[same:])]
+        return self._last
+
+    def units(self, span: Span, tree: SpanTree) -> list[_Unit]:
+        read = tree.read(span)
+        return [each.unit for each in self.items([*(read.asked or ()), *read.answered]) if each.unit]
+
+
+# ── the tree of messages ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
+    nothing, or the mark of one that no span holds. ``is_end``: a span's messages end with it; ``is_open``:
+    its answer is not recorded. ``gap``: what may be missing before it."""
+
+    unit: _Unit
+    message: Any
+    parent: _Node | None
+    turn: int
+    follows: list[_Node] = field(default_factory=list)
+    after: list[Any] = field(default_factory=list)
+    silent: list[Any] = field(default_factory=list)
+    is_end: bool = False
+    is_open: bool = False
+    gap: Unplaced | None = None
+
+    def next(self, unit: _Unit, *, is_new: bool = False) -> _Node | None:
+        """The message that says this after it: some write the calls of one answer as several messages."""
+        if unit.ids and unit.ids <= self.unit.ids:
+            return self
+        found = next(
+            (each for each in reversed(self.follows) if _is_same(each.unit, unit, is_new=is_new)), None
+        )
+        left = frozenset[str]()
+        if found and not found.unit.ids.isdisjoint(unit.ids):
+            left = unit.ids - found.unit.ids
+        while left and found:
+            found = next((each for each in found.follows if not left.isdisjoint(each.unit.ids)), None)
+            left = left - found.unit.ids if found else left
+        return found
+
+    def attach(self, items: Sequence[_Item]) -> None:
+        self.silent = [each.message for each in items if each.is_silent] or self.silent
+        after = [each.message for each in items if not (each.is_system or each.is_silent)]
+        self.after = max(self.after, after, key=len)
+
+    @property
+    def is_unanswered(self) -> bool:
+        is_silent = any(unplaced_in(message) is None for message in self.silent)
+        return not is_silent and bool(self.unit.calls or self.unit.role == "user")
+
+    def leave_unanswered(self, before: Span) -> None:
+        """The agent was to say something more, and a span goes on without it."""
+        if self.is_unanswered:
+            what = f"the answer before the span '{before.name[:40]}', which no span holds"
+            self.silent = [marked(Unplaced(what))]
+
+
+class _Conversation:
+    """``_starts``: where spans began that do not say what was said before; ``_last_in``: what was said last
+    in the spans that stand in one."""
+
+    def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
+        self._tree = tree
+        self._reader = reader
+        self._root = _Node(_Unit("", "", frozenset(), ()), None, None, 0)
+        self._starts = [self._root]
+        self._systems: list[Any] = []
+        self._last = self._root
+        self._nodes: list[_Node] = []
+        self._ends: dict[Span, _Node] = {}
+        self._last_in: dict[Span, _Node] = {}
+        self._before: Span | None = None
+
+    def hear(self, span: Span) -> None:
+        asked = self._reader.items(self._tree.read(span).asked or ())
+        start, gap = self._start_of([each.unit for each in asked if each.unit], span)
+        self._hear(span, asked, start, gap)
+
+    def _hear(self, span: Span, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
+        first = len(self._nodes)
+        read = self._tree.read(span)
+        answered = self._reader.items([*(read.asked or ()), *read.answered])[len(read.asked or ()) :]
+        asked_last = self._follow(start, asked)
+        end = self._follow(asked_last, answered, is_new=True)
+        end.is_end, end.is_open = True, end.is_open or end is asked_last
+        (self._nodes[first] if first < len(self._nodes) else end).gap = gap
+        self._last, self._before = end, span
+        self._ends[span] = end
+        self._last_in.update(dict.fromkeys(self._tree.above(span), end))
+
+    def take_over(self, span: Span) -> bool:
+        """Whether another agent answers after all that was said, which its input puts in other words: the
+        outermost agent asked for a tool and said nothing more."""
+        is_open = bool(self._last.unit.calls) and not self._last.follows
+        goes_on = is_open and self._before is not None and self._before.is_before(span)
+        if goes_on:
+            self._hear(span, (), self._last, _missing(span))
+        return goes_on
+
+    def hand_over(self, span: Span) -> bool:
+        """Whether another agent goes on with all that was said."""
+        units = [each.unit for each in self._reader.items(self._tree.read(span).asked or ()) if each.unit]
+        goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
+        if goes_on:
+            self.hear(span)
+        return goes_on
+
+    def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_Node, Unplaced | None]:
+        """Where the messages of a span begin, and what may be missing before them."""
+        if not self._nodes:
+            return self._root, None
+        if not units:
+            return self._last, None
+        start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
+        node, known = self._reach(start, units)
+        if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
+            left = units[known:]
+            is_whole = node.is_open or (node.is_end and all(each.role == "user" for each in left))
+            is_known = is_whole if left else not self._is_asked_again(span)
+            return start, None if is_known else _missing(span)
+        for each in _path_to(self._last):
+            if self._reach(each, units)[0] is self._last:
+                return each, _missing(span)  # only the end of what was said is repeated
+        self._starts.append(self._last)
+        self._last.leave_unanswered(span)
+        return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
+
+    def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
+        """How far messages are known from here: the last of them, and how many."""
+        for known, unit in enumerate(units):
+            found = node.next(unit)
+            if found is None:
+                return node, known
+            node = found
+        return node, len(units)
+
+    def _follow(self, node: _Node, items: Sequence[_Item], *, is_new: bool = False) -> _Node:
+        self._instruct(items)
+        between: list[_Item] = []
+        for item in items:
+            if item.unit is None:
+                between.append(item)
+                continue
+            node.attach(between)
+            between = []
+            found = node.next(item.unit, is_new=is_new)
+            if found is None:
+                found = _Node(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
+                node.follows.append(found)
+                self._nodes.append(found)
+            node = found
+        node.attach(between)
+        return node
+
+    def _instruct(self, items: Iterable[_Item]) -> None:
+        """Models are given their instructions with each question; they are said once, before all else."""
+        self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
+
+    def _is_asked_again(self, span: Span) -> bool:
+        """Whether an agent is invoked once more with what is known: users may say the same twice."""
+        before, tree = self._before, self._tree
+        if before is None or tree.agent(before) != tree.agent(span):
+            return False
+        return before.trace != span.trace or tree.invocation(before) is not tree.invocation(span)
+
+    def _is_next(self, span: Span) -> bool:
+        """Whether it is known to be the turn after what was said."""
+        before, tree = self._before, self._tree
+        if before is None or not tree.conversation(span) or not before.is_before(span):
+            return False
+        invocation = tree.invocation(span)
+        is_other = invocation is not None and invocation is not tree.invocation(before)
+        return (
+            tree.conversation(span) == tree.conversation(before)
+            and tree.agent(span) == tree.agent(before)
+            and (is_other or before.trace != span.trace)
+        )
+
+    # ── what it comes to ──
+
+    def put_in_turns(self) -> None:
+        self._nodes.sort(key=lambda node: node.turn)
+
+    def hear_again(self, span: Span) -> None:
+        """What a span around others says: known, or one more message at its place."""
+        read, node, known = self._tree.read(span), self._root, list[_Node]()
+        ids = frozenset(key for each in self._nodes for key in each.unit.ids)
+        asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
+        items = self._reader.items([*asked, *answered])
+        self._instruct(items)
+        last = self._last_in.get(span, self._root)
+        at = self._begin_of([each.unit for each in items if each.unit], last)
+        if read.is_in_texts and not last.is_unanswered:
+            items = items[: len(asked)]
+        spoken = [(number, each.unit, each.message) for number, each in enumerate(items) if each.unit]
+        for number, unit, message in spoken:
+            place = self._place_of(unit, at, ids)
+            if place is None and unit.ids and unit.ids <= ids:
+                continue  # one of several messages that are one answer
+            if place is None:
+                is_end = number == len(items) - 1 and not unit.calls
+                place = self._place_of_answer(at, last, is_end=is_end) if number >= len(asked) else at
+                self._nodes.insert(place, _Node(unit, message, node, node.turn))
+            else:
+                known.append(self._nodes[place])
+            node, at = self._nodes[place], place + 1
+        self._ends[span] = node
+        self._close_gaps(known)
+
+    def _close_gaps(self, known: Sequence[_Node]) -> None:
+        """Nothing is missing where one span says all that users said."""
+        if all(each in known for each in self._nodes if each.unit.role == "user"):
+            for each in self._nodes:
+                each.gap = None
+
+    def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
+        """Where what is said stands from a place on. ``ids``: of all calls that are known: others are new."""
+        left = range(at, len(self._nodes)) if unit.ids <= ids else ()
+        return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
+
+    def _place_of_answer(self, at: int, last: _Node, *, is_end: bool) -> int:
+        """Where an answer belongs that no other span holds. ``last``: what the spans within said last."""
+        if last in self._nodes:
+            return max(at, self._nodes.index(last) + 1)
+        return self._end_of_turn(at) if is_end else at
+
+    def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
+        """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
+        may say the same in several turns."""
+        if last not in self._nodes or [each.role for each in units].count("user") != 1:
+            return 0
+        at = self._nodes.index(last)
+        while at and self._nodes[at].unit.role != "user":
+            at -= 1
+        return at if _is_same(self._nodes[at].unit, units[0]) else 0
+
+    def _end_of_turn(self, at: int) -> int:
+        """The place before the next message of a user."""
+        left = range(at, len(self._nodes))
+        return next((n for n in left if self._nodes[n].unit.role == "user"), len(self._nodes))
+
+    def messages(self) -> list[Any]:
+        written = [*self._systems, *self._root.after]
+        following: list[_Node | None] = [*self._nodes[1:], None]
+        for node, then in zip(self._nodes, following, strict=False):
+            mark = [marked(node.gap)] if node.gap else []
+            is_left = then is None or then.unit.role == "user"
+            written += [*mark, node.message, *mark, *node.after, *(node.silent if is_left else ())]
+        return written if self._nodes else [*written, *self._root.silent]
+
+    def turns(self) -> dict[Span, int]:
+        users = accumulate(node.unit.role == "user" for node in self._nodes)
+        at = dict(zip(self._nodes, users, strict=True))
+        return {span: at.get(node, 0) for span, node in self._ends.items()}
+
+
+def _path_to(node: _Node) -> list[_Node]:
+    """The messages before it, from the first on."""
+    path = []
+    while node.parent:
+        node = node.parent
+        path.append(node)
+    return path[::-1]
+
+
+_BY_AN_ID = " (gen_ai.conversation.id would join them)"
+
+
+def _missing(span: Span, hint: str = "") -> Unplaced:
+    name = span.name[:40]
+    return Unplaced(
+        f"what may have been said before the span '{name}', whose input does not go on from it{hint}"
+    )

@@ -1,0 +1,171 @@
+"""The spans of a trace as a tree: which stands in which, and which are of models, tools, agents. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from agenteval.importers.span_contents import SpanContents, contents_of
+from agenteval.importers.span_kinds import (
+    UNSEEN,
+    asks_for_tools,
+    is_agent,
+    is_apart,
+    is_model,
+    unplaced_span,
+)
+from agenteval.importers.spans import RawSpan, Span
+from agenteval.messages.placed import Unplaced
+
+INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+_AGENTS = ("gen_ai.agent.name", "agent.name")
+_CONVERSATIONS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
+_INVOKES = "invoke_agent "
+
+
+class SpanTree:
+    """Spans, each once by its id, in the order of time (where one has none: as they came); what a span holds
+    is read once."""
+
+    def __init__(self, raw: Sequence[RawSpan]) -> None:
+        spans = map(Span, raw)
+        self._by_id = {(span.trace, span.id or at): span for at, span in enumerate(spans)}
+        self.ordered = [*self._by_id.values()]
+        if all(span.start is not None for span in self.ordered):
+            self.ordered.sort(key=lambda span: span.start or 0)
+        self._read: dict[Span, SpanContents] = {}
+        self._meanwhile: dict[Span, bool] = {}
+        self._agents = [span for span in self.ordered if is_agent(span.kind)]
+        self._conversations: dict[str, set[str]] = {}
+        for span in self.ordered:
+            self._conversations.setdefault(span.trace, set()).update(conversations_in(span.attributes))
+
+    def read(self, span: Span) -> SpanContents:
+        if span not in self._read:
+            self._read[span] = contents_of(span)
+        return self._read[span]
+
+    def above(self, span: Span) -> Iterator[Span]:
+        """The spans that it stands in, the innermost first."""
+        trace, seen = span.trace, {span.id}
+        while (parent := span.parent) and parent not in seen and (trace, parent) in self._by_id:
+            seen.add(parent)
+            span = self._by_id[trace, parent]
+            yield span
+
+    def within(self, span: Span) -> Iterator[Span]:
+        """The span itself, and those that it stands in."""
+        yield span
+        yield from self.above(span)
+
+    def inner(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
+        """Those of these spans that others of them stand in, with these others."""
+        found: dict[Span, list[Span]] = {}
+        members = set(spans)
+        for span in spans:
+            for outer in filter(members.__contains__, self.above(span)):
+                found.setdefault(outer, []).append(span)
+        return found
+
+    def is_within_tool(self, span: Span, name: str) -> bool:
+        """Whether it is how a call of the same tool was carried out."""
+        return any(each.tool == name for each in self.above(span))
+
+    def models(self) -> list[Span]:
+        """The innermost spans of models."""
+        return self._innermost([span for span in self.ordered if self._is_model(span)])
+
+    def answers(self) -> list[Span]:
+        """The innermost spans that hold an answer."""
+        return self._innermost([span for span in self.ordered if self.read(span).answered])
+
+    def _innermost(self, spans: Sequence[Span]) -> list[Span]:
+        outer = self.inner(spans)
+        return [span for span in spans if span not in outer]
+
+    def holds_messages(self, span: Span) -> bool:
+        read = self.read(span)
+        return bool(read.asked or read.answered) and not span.tool
+
+    def _is_model(self, span: Span) -> bool:
+        if span.kind:
+            return is_model(span.kind)
+        return bool(self.read(span).answered) or span.first(INPUT_TOKENS) is not None
+
+    def unplaced(self) -> Iterator[tuple[Span, Unplaced]]:
+        """The spans that nobody knows, those that others name and are not there, and the answers of models
+        that asked for tools and are not recorded where no span of a tool is either."""
+        outermost = self._outermost()
+        runs_tools = any(span.tool for span in self.ordered)
+        around = {(span.trace, span.parent) for span in self.ordered}
+        for span in self.ordered:
+            yield from ((span, Unplaced(what)) for what in self._unseen(span, around))
+            read = self.read(span)
+            is_known = span is outermost or read.asked is not None or bool(read.answered)
+            if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
+                yield span, found
+            elif not runs_tools and not read.answered and asks_for_tools(span.attributes):
+                what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not hold"
+                yield span, Unplaced(what)
+
+    def _unseen(self, span: Span, around: Collection[tuple[str, str]]) -> Iterator[str]:
+        """What a step of another library names and is not there. ``around``: spans that others are in."""
+        for unseen in span.raw.get(UNSEEN) or ():
+            ids = unseen["unless"]
+            seen = around if ids is None else self._by_id
+            if not all((span.trace, each) in seen for each in ([span.id] if ids is None else ids)):
+                yield unseen["what"]
+
+    def _outermost(self) -> Span | None:
+        """The span that all others are in; ``None``: there is none."""
+        tops = [span for span in self.ordered if next(self.above(span), None) is None]
+        return tops[0] if len(tops) == 1 and len(self.ordered) > 1 else None
+
+    def agent(self, span: Span) -> str:
+        """The agent that a span belongs to: the innermost that is named."""
+        return next(filter(None, map(self._own_agent, self.within(span))), "")
+
+    def _own_agent(self, span: Span) -> str:
+        named = span.first(_AGENTS)
+        if isinstance(named, str) and named:
+            return named
+        return span.name.removeprefix(_INVOKES) if is_agent(span.kind) else ""
+
+    def invocation(self, span: Span) -> Span | None:
+        """The span of the agent that it is of, which may be itself."""
+        return next((each for each in self.within(span) if is_agent(each.kind)), None)
+
+    def depth(self, span: Span) -> tuple[int, int]:
+        """How many tools, guardrails and the like, and how many other agents it is carried out for."""
+        names = [*filter(None, map(self._own_agent, self.within(span)))]
+        others = sum(one != other for one, other in pairwise(names))
+        if (own := self.invocation(span)) and self._is_asked_meanwhile(own):
+            others += 1
+        steps = sum(is_apart(each.kind) for each in self.within(span))
+        return steps + sum(bool(each.tool) for each in self.above(span)), others
+
+    def _is_asked_meanwhile(self, own: Span) -> bool:
+        """Whether another agent's run went on around it, although it does not stand in that."""
+        if own not in self._meanwhile:
+            above, name = {*self.above(own)}, self._own_agent(own)
+            self._meanwhile[own] = any(
+                own.is_during(each) and each not in above and self._own_agent(each) != name
+                for each in self._agents
+                if each.trace == own.trace
+            )
+        return self._meanwhile[own]
+
+    def conversation(self, span: Span) -> str:
+        """The id of the conversation that a span belongs to; empty: none, or its trace has several."""
+        found = (each.first(_CONVERSATIONS) for each in self.within(span))
+        if own := next((text for text in found if isinstance(text, str) and text), ""):
+            return own
+        of_trace = self._conversations[span.trace]
+        return next(iter(of_trace)) if len(of_trace) == 1 else ""
+
+
+def conversations_in(attributes: Mapping[str, Any]) -> set[str]:
+    """The ids of conversations that the attributes of a span give."""
+    values = map(attributes.get, _CONVERSATIONS)
+    return {value for value in values if isinstance(value, str) and value}

@@ -1,0 +1,52 @@
+"""The turn of its conversation that a span of a trace is of: by the spans that it stands in, else by time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+
+from agenteval.importers.span_tree import SpanTree
+from agenteval.importers.spans import Span
+
+
+class SpanTurns:
+    """Turns are counted by the messages of users before and in them. ``known``: the turn of each span that
+    holds messages; ``last``: the last turn of the conversation, which is what a trace is of
+    whose spans say nothing else."""
+
+    def __init__(self, tree: SpanTree, known: Mapping[Span, int], last: int) -> None:
+        self._tree = tree
+        self._within: dict[Span, set[int]] = {}
+        self._of_trace: dict[str, set[int]] = {}
+        for span in tree.ordered:
+            if (turn := known.get(span)) is not None:
+                self._of_trace.setdefault(span.trace, set()).add(turn)
+                for each in tree.within(span):
+                    self._within.setdefault(each, set()).add(turn)
+        self._all = set(known.values()) or {last}
+        # A span around those of several turns began with the first, and shows the last.
+        self._inner = [span for span in tree.ordered if span in known and len(self._within[span]) == 1]
+        self._known = known
+
+    @property
+    def first(self) -> int:
+        return min(self._all)
+
+    def of(self, span: Span) -> list[int]:
+        """The turns that a span may be of, in order: mostly one."""
+        if within := self._within.get(span):
+            return sorted(within)
+        around = next(filter(None, map(self._within.get, self._tree.above(span))), None)
+        if around and len(around) == 1:
+            return [*around]
+        own = self._of_trace.get(span.trace, self._all)
+        return [*own] if len(own) == 1 else self._by_time(span, own)
+
+    def _by_time(self, span: Span, turns: set[int]) -> list[int]:
+        inner = [each for each in self._inner if self._known[each] in turns]
+        starts = [each.start for each in inner if each.start is not None]
+        if span.start is None or len(starts) < len(inner) or not starts:
+            return list(range(min(turns), max(turns) + 1))
+        at = bisect_right(starts, span.start)
+        near = [self._known[each] for each in inner[max(at - 1, 0) : at + 1]]
+        return list(range(min(near), max(near) + 1))

@@ -1,0 +1,170 @@
+"""One span of a trace, in whatever words its tracer writes it. Pure.
+
+Exports differ in how they name ids and times, in how they write a value, and in where they keep events: all
+of that is read here, once. What a model was asked and answered in a span: ``span_contents``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from agenteval.importers.span_kinds import EVENT_LISTS, kind_of, name_of_event, tool_in
+from agenteval.messages.json_fields import first_of, given_of, object_at, objects_of, read_json
+
+CHOICE = "gen_ai.choice"
+ROLES_OF_EVENTS = {
+    "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool", CHOICE: "assistant",
+}  # fmt: skip
+"""Events that are messages, as OpenTelemetry had them before, and who speaks in them."""
+EVENTS = "events"
+_NAME = "event.name"
+_STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
+_ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
+_TRACES = ("trace_id", "traceId")
+_PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
+_IDS = ("span_id", "spanId")
+_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, *_IDS, "context")
+_AROUND = ("resource", "scope", "instrumentationScope", "instrumentation_scope")
+RawSpan: TypeAlias = Mapping[str, Any]
+
+
+def is_span(value: Any) -> bool:
+    """Whether a value is one span. OpenTelemetry leaves attributes out where there are none."""
+    if not isinstance(value, dict) or value.keys().isdisjoint(_OF_SPANS):
+        return False
+    if "attributes" not in value:
+        return not any(value.keys().isdisjoint(keys) for keys in (_STARTS, _TRACES, _IDS, ("name",)))
+    return isinstance(value["attributes"], dict | list)
+
+
+def trace_of(span: RawSpan) -> str:
+    return str(first_of(_TRACES, span, object_at(span, "context")) or "")
+
+
+def id_of(span: RawSpan) -> str:
+    return str(first_of(_IDS, span, object_at(span, "context")) or "")
+
+
+def parent_of(span: RawSpan) -> str:
+    """The id of the span that it stands in; empty: it names none."""
+    return str(object_at(span, "parent").get("span_id") or first_of(_PARENTS, span) or "")
+
+
+class Span:
+    """A span, read once. ``start``, ``end``: in nanoseconds, or as the trace counts; ``None``: not known.
+    ``events``: the name and the fields of each. ``own``: the attributes of the span itself."""
+
+    def __init__(self, raw: RawSpan) -> None:
+        self.raw = raw
+        self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
+        self.name = str(raw.get("name") or "")
+        self.start, self.end = _moment(first_of(_STARTS, raw)), _moment(first_of(_ENDS, raw))
+        self.own = dict(_pairs(raw.get("attributes")))
+        self.events = [*_events_of(raw, self.own)]
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        """Those of the span and of its events: messages may be kept in either."""
+        found = dict(self.own)
+        for name, fields in self.events:
+            for key, value in fields.items():
+                if not is_message_event(name) or key == "finish_reason":  # all else is read as a message
+                    found.setdefault(key, value)
+        return found
+
+    @cached_property
+    def kind(self) -> str:
+        return kind_of(self.attributes)
+
+    @cached_property
+    def tool(self) -> str:
+        """The tool that it is a call of; empty: it is of something else."""
+        return tool_in(self.name, self.attributes)
+
+    @cached_property
+    def error(self) -> str:
+        """Why it ended, if it failed."""
+        status = self.raw.get("status")
+        fields = status if isinstance(status, dict) else {"code": self.raw.get("status_code", status)}
+        code = str(fields.get("status_code", fields.get("code", "")))
+        if not code.casefold().endswith("error") and code != "2":
+            return ""
+        reason = first_of(("description", "message"), fields) or self.raw.get("status_message")
+        reason = reason or first_of(("exception.message", "error.type"), self.attributes) or "it failed"
+        return " ".join(str(reason).split())[:200]
+
+    def first(self, names: tuple[str, ...]) -> Any:
+        """The first of these attributes that it has."""
+        return given_of(names, self.attributes)
+
+    def attributes_around(self) -> Iterator[dict[str, Any]]:
+        """Those of what it is of: a service, a library. One may be of several."""
+        for value in (self.raw.get(key) for key in _AROUND):
+            for each in objects_of(value if isinstance(value, list) else [value]):
+                yield dict(_pairs(each.get("attributes")))
+
+    def is_before(self, other: Span) -> bool:
+        """Whether it is known to have ended before another one began."""
+        if other.start is None or self.start is None:
+            return False
+        return self.start < other.start and (self.end is None or self.end <= other.start)
+
+    def is_during(self, other: Span) -> bool:
+        """Whether it is known to have begun and ended while another one went on."""
+        if None in (other.start, self.start, self.end, other.end):
+            return False
+        return other.start < self.start and self.end < other.end  # type: ignore[operator]
+
+
+def _moment(value: Any) -> float | None:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        pass
+    try:
+        return datetime.fromisoformat(value).timestamp() * 1e9
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The attributes of each event, and the body that records of a log have. Some libraries keep the events
+    in an attribute, each with its name among its own."""
+    for event in (event for key in EVENT_LISTS for event in objects_of(span.get(key))):
+        body = {"body": _value(event["body"])} if event.get("body") else {}
+        yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
+    for event in objects_of(read_json(attributes.get(EVENTS))):
+        if isinstance(event.get(_NAME), str):
+            yield event[_NAME], {key: value for key, value in event.items() if key != _NAME}
+
+
+def is_message_event(name: str) -> bool:
+    return name in ROLES_OF_EVENTS
+
+
+def _pairs(given: Any) -> list[tuple[str, Any]]:
+    if isinstance(given, dict):
+        return list(given.items())
+    listed = given if isinstance(given, list) else []
+    return [(str(each["key"]), _value(each.get("value"))) for each in listed if _has_key(each)]
+
+
+def _has_key(value: Any) -> bool:
+    return isinstance(value, dict) and "key" in value
+
+
+def _value(given: Any) -> Any:
+    """A value as OpenTelemetry's JSON has it: ``{"stringValue": …}``."""
+    if not isinstance(given, dict) or len(given) != 1:
+        return given
+    ((kind, value),) = given.items()
+    inner = value.get("values") if isinstance(value, dict) else None
+    if kind == "arrayValue":
+        return [_value(each) for each in inner or ()]
+    if kind == "kvlistValue":
+        return dict(_pairs(inner))
+    return value if kind.endswith("Value") else given

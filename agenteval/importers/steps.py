@@ -1,0 +1,284 @@
+"""The steps of a trace, as tracers write them that are not OpenTelemetry's, as spans. Pure.
+
+A run of LangSmith and an observation of Langfuse are spans in other words: here they get those of
+OpenTelemetry, so that one reader (``agenteval.importers.traces``) answers for all of them which steps are one
+conversation, which calls were made, and what was not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError
+from agenteval.importers.exchanges import asked_in
+from agenteval.importers.rows import answer_to, question_in
+from agenteval.importers.span_kinds import UNSEEN, WHOLE
+from agenteval.messages.chat import read_arguments
+from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
+from agenteval.messages.json_fields import filled, first_of, list_at, object_of, present, read_json, word
+from agenteval.messages.message_adapters import as_message
+from agenteval.messages.responses import reply_to
+from agenteval.messages.said import UNPLACED
+from agenteval.messages.speakers import ROLES, is_agents
+
+ASKED, ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
+_HISTORIES = ("chat_history", "history")
+"""Where a chain is given what was said before its question."""
+_GENERATIONS = "generations"
+_SYSTEM_ROLES = ("system", "developer")
+_TOOLS = ("tools", "functions")
+_SYSTEM = ("system", "instructions")
+_GIVEN = {"args", "kwargs"}
+"""What a traced function was given."""
+
+
+class Step(NamedTuple):
+    """``kind``: a word of ``span_kinds`` under the attribute ``says_kind``. ``asked``: ``None`` where it is
+    not recorded. ``unread``: what of it may hold calls, under the names that attributes have. ``unseen``: see
+    ``missing``; ``whole``: see ``WHOLE``."""
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    kind: str
+    says_kind: str
+    start: Any
+    end: Any
+    error: str = ""
+    session: str = ""
+    asked: list[Any] | None = None
+    answered: Sequence[Any] = ()
+    request: Mapping[str, Any] = {}
+    call: Mapping[str, Any] = {}
+    unread: Mapping[str, Any] = {}
+    events: Sequence[Any] = ()
+    unseen: Sequence[Mapping[str, Any]] = ()
+    whole: str = ""
+
+
+def missing(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
+    """What was not seen, unless all of these steps are in the trace; ``None``: unless any is within it."""
+    return {"what": what, "unless": None if steps is None else list(steps)}
+
+
+def as_span(step: Step) -> dict[str, Any]:
+    attributes = {
+        step.says_kind: step.kind,
+        "session.id": step.session or None,
+        ASKED: step.asked,
+        ANSWERED: list(step.answered) or None,
+        "gen_ai.tool.name": step.name if step.call else None,
+        **step.request,
+        **step.call,
+        **step.unread,
+    }
+    status = {"code": "ERROR", "message": step.error} if step.error else {}
+    more = {"status": status, "events": list(step.events), UNSEEN: list(step.unseen), WHOLE: step.whole}
+    return {
+        "trace_id": step.trace,
+        "span_id": step.id,
+        "parent_id": step.parent,
+        "name": step.name,
+        "start_time": step.start,
+        "end_time": step.end,
+        "attributes": present(attributes),
+        **filled(more),
+    }
+
+
+# ── what was asked and answered ──────────────────────────────────────────────────────────────────
+
+
+class Talk(NamedTuple):
+    """``asked``: ``None`` where nobody can say what of the input was. ``is_known``: the answer is one, and no
+    object that may be anything. ``whole``: see ``WHOLE``; empty for what does not say what a user asked."""
+
+    asked: list[Any] | None
+    answered: list[Any]
+    is_known: bool
+
+    @property
+    def whole(self) -> str:
+        return ("said" if self.is_known else "object") if self.asked and self.answered else ""
+
+    def of_a_model(self) -> Talk:
+        """Without an answer that may be anything."""
+        return self if self.is_known else self._replace(answered=[])
+
+    def of_a_request(self) -> Talk:
+        """As far as it is a user's: of an answer alone nobody knows to whom it was given."""
+        return self if self.asked else Talk(None, [], True)
+
+
+def talk_in(given: Any, back: Any) -> Talk:
+    """What a step was asked and answered."""
+    given, back = read_json(given), read_json(back)
+    asked = _messages(_asked(given), role="user")
+    known = asked or []
+    if not back:
+        return Talk(asked, [], True)
+    if are_cut_off(back):
+        return Talk(asked, [cut_off("output", back)], True)
+    listed = _messages(_listed(back))
+    if listed is not None:
+        at = _place_of(known[-1:], listed)
+        if at is not None:  # the state of a graph begins with what was said before
+            instructions = [
+                each for each in known if each.get("role") in _SYSTEM_ROLES and each not in listed
+            ]
+            return Talk([*instructions, *listed[:at]], listed[at:], True)
+    is_answered = bool(known) and is_agents(known[-1])
+    try:
+        reply = reply_to(known, listed) if listed else answer_to(known, back)
+    except AuthorError:
+        return Talk(asked, [], False)
+    is_known = reply.is_known or is_answered
+    return Talk(asked, _messages(reply.messages) or [], is_known and not _is_object(reply.messages, back))
+
+
+def _is_object(messages: Sequence[Any], back: Any) -> bool:
+    """Whether an answer is but the JSON of an object."""
+    texts = (word(object_of(each), "content") for each in messages)
+    return not isinstance(back, str) and any(read_json(text) == back for text in texts)
+
+
+def _place_of(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
+    """Where a list goes on after the message that was said last."""
+    for message in last:
+        said = (message.get("role"), message.get("content"))
+        for at in range(len(listed), 0, -1):
+            if (listed[at - 1].get("role"), listed[at - 1].get("content")) == said and message.get("content"):
+                return at
+    return None
+
+
+def _asked(given: Any) -> Any:
+    if are_cut_off(given):
+        return [cut_off("input", given)]
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}] if given.strip() else None
+    if not isinstance(given, dict):
+        return given
+    if given.keys() == _GIVEN and all(isinstance(given[key], list | dict) for key in _GIVEN):
+        args, named = given["args"], given["kwargs"]
+        return _asked(args[0] if len(args) == 1 and not named else named)
+    return [given] if "role" in given else _asked_in_fields(given)
+
+
+def _asked_in_fields(given: Mapping[str, Any]) -> Any:
+    question = question_in({key: value for key, value in given.items() if key not in _HISTORIES})
+    if question is not None and any(isinstance(given.get(key), list) for key in _HISTORIES):
+        return [*list_at(given, *_HISTORIES), *question]
+    prompts = list_at(given, "prompts")
+    return prompts if len(prompts) == 1 else asked_in(given) or question
+
+
+def _listed(back: Any) -> Any:
+    """The messages of a state, or the one message that is an output."""
+    if not isinstance(back, dict):
+        return back if isinstance(back, list) else None
+    generations = back.get(_GENERATIONS)
+    while isinstance(generations, list) and generations:
+        generations = generations[0]
+    if isinstance(generations, dict):
+        message, text = generations.get("message"), generations.get("text")
+        return [message] if isinstance(message, dict) else [{"role": "assistant", "content": text}]
+    found = back.get("messages", back.get("output"))
+    if isinstance(inner := object_of(found).get("message"), dict):
+        found = inner
+    if isinstance(found, dict):
+        return [found]
+    return found if isinstance(found, list) else None
+
+
+def _messages(listed: Any, role: str = "") -> list[Any] | None:
+    """``None``: it is no list of messages. ``role``: whose a bare text is; empty: it is no message."""
+    if not isinstance(listed, list):
+        return None
+    if len(listed) == 1 and isinstance(listed[0], list) and not _is_pair(listed[0]):
+        listed = listed[0]
+    found = [_message(each, role) for each in listed]
+    return None if any(each is None for each in found) else found
+
+
+def _message(value: Any, role: str) -> Any:
+    if isinstance(value, str) and role:
+        return {"role": role, "content": value}
+    if _is_pair(value):
+        return {"role": ROLES[value[0]], "content": value[1]}
+    if not isinstance(value, dict):
+        return None
+    if value.get("role") == UNPLACED or is_cut_off(value):
+        return value
+    message = as_message(value)
+    return message if message.get("role") or message.get("type") else None
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether LangChain would take it for a message: who speaks, and what."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and value[0] in ROLES
+        and isinstance(value[1], str)
+    )
+
+
+def request_in(given: Any, *more: Any) -> dict[str, Any]:
+    """What else a model was asked with, as attributes: its tools and instructions."""
+    places = [place for place in (read_json(given), *more) if isinstance(place, dict)]
+    tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
+    system = first_of(_SYSTEM, *places)
+    return {"gen_ai.tool.definitions": tools, "gen_ai.system_instructions": system}
+
+
+# ── a tool ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Result(NamedTuple):
+    value: Any
+    call_id: str = ""
+    error: str = ""
+
+
+def result_in(back: Any) -> Result:
+    """What a tool gave back; LangChain wraps it in a message."""
+    message = as_message(back) if isinstance(back, dict) and _is_wrapped(back) else {}
+    if message.get("role") != "tool":
+        return Result(back)
+    value = message.get("content")
+    error = str(value) if message.get("status") == "error" else ""
+    return Result(value, str(message.get("tool_call_id") or ""), error)
+
+
+def _is_wrapped(back: Mapping[str, Any]) -> bool:
+    return "tool_call_id" in back or isinstance(back.get("kwargs"), dict)
+
+
+def call_in(given: Any, result: Result, call_id: str = "") -> dict[str, Any]:
+    """A call as the attributes of its span."""
+    return {
+        "gen_ai.tool.call.id": call_id or result.call_id or None,
+        "gen_ai.tool.call.arguments": given,
+        "gen_ai.tool.call.result": result.value,
+    }
+
+
+def arguments_in(given: Any) -> Any:
+    """The arguments of a call, also where they are one text under ``input``."""
+    if isinstance(given, dict) and given.keys() == {"input"} and isinstance(given["input"], str):
+        read = read_arguments(given["input"], lenient=True)[0]
+        return given if read is None else read
+    return given
+
+
+def objects_in(fields: Mapping[str, Any], read: frozenset[str], within: str) -> dict[str, Any]:
+    """What else a step says that may hold calls, as attributes."""
+    return {
+        f"{within}.{key}": value
+        for key, value in fields.items()
+        if key not in read and isinstance(value, dict | list) and value
+    }

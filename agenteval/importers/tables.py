@@ -1,0 +1,143 @@
+"""The rows of a CSV file as records: its first line names the columns, each row is one conversation.
+
+A row that cannot be read is reported at its line, and the others go on, unless nobody knows where the next
+one begins.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+
+from agenteval.core.errors import did_you_mean
+from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, why_not_csv
+from agenteval.importers.exchanges import MESSAGES
+from agenteval.importers.rows import ANSWERED, ASKED
+from agenteval.importers.sources import NumberedLine, Source, raw_lines_of
+from agenteval.messages.entry import Entry, Record, Unreadable
+
+_SUFFIXES = (".csv", ".csv.gz")
+_MARK = "\ufeff"
+
+
+def is_table(source: Source) -> bool:
+    return source.shown.lower().endswith(_SUFFIXES)
+
+
+def rows_of(source: Source) -> Iterator[Entry]:
+    lines = _Lines(raw_lines_of(source))
+    first = next(lines, "")
+    if lines.broken:
+        yield from lines.report(source)
+        return
+    if not first.strip():
+        return
+    delimiter = max(DELIMITERS, key=first.count)
+    csv.field_size_limit(LARGEST_CELL)
+    reader = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    while True:
+        begins = lines.number + 1 if header is not None else 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            why = f"{why_not_csv(error, lines.number, begins)}; no row from here on was read"
+            yield Unreadable(f"{source.shown}:{begins}", f"not CSV: {why}")
+            return
+        if lines.broken or cells is None:
+            yield from lines.report(source)
+            return
+        where = f"{source.shown}:{begins}"
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            if why := _wrong_with(header):
+                yield Unreadable(where, why)
+                return
+        elif why := lines.why_not_text(since=begins):
+            yield Unreadable(where, why)
+        elif any(cell.strip() for cell in cells):
+            yield _record(header, cells, where)
+
+
+def _record(header: Sequence[str], cells: Sequence[str], where: str) -> Entry:
+    if len(cells) != len(header):
+        why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
+        return Unreadable(where, f"{why}: put a text with a comma or a line break between double quotes")
+    found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
+    columns = [_column(header, names) for names in (ASKED, ANSWERED)] if not _talk_in(header) else []
+    if empty := next((name for name in (*columns, _talk_in(header)) if name and name not in found), ""):
+        return Unreadable(where, f"the cell of the column '{empty}' is empty: what was said is not known")
+    return Record(found, where)
+
+
+def _wrong_with(header: Sequence[str]) -> str:
+    """Why nothing can be read below a first line; empty if it can."""
+    if twice := next((name for name in header if name and header.count(name) > 1), ""):
+        return f"two columns are named '{twice}': which one is meant is unknown"
+    if _talk_in(header):
+        return ""
+    missing = [names for names in (ASKED, ANSWERED) if not _column(header, names)]
+    if not missing:
+        return ""
+    wanted = " and ".join(f"a column {_either(names)}" for names in missing)
+    near = next(
+        (near for name in header if (near := did_you_mean(name, sum(missing, ()))).startswith("did")), ""
+    )
+    there = ", ".join(name or "''" for name in header[:12])
+    return f"the first line names no columns that can be read: it needs {wanted}; there is {there}" + (
+        f"; {near}" if near else "; write an importer (docs/importers.md)"
+    )
+
+
+def _either(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _column(header: Sequence[str], names: Sequence[str]) -> str:
+    return next((name for name in names if name in header), "")
+
+
+def _talk_in(header: Sequence[str]) -> str:
+    """The column with whole conversations, as JSON."""
+    return next((name for name in MESSAGES if name in header and name != "input"), "")
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+class _Lines:
+    """The lines of a file as text, counted. ``broken``: why they end before the file does."""
+
+    def __init__(self, lines: Iterable[NumberedLine | Unreadable]) -> None:
+        self._lines = iter(lines)
+        self.number = 0
+        self.broken = ""
+        self._where = ""
+        self._not_text = (0, 0)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        if isinstance(line, Unreadable):
+            self.broken, self._where = line.why, line.where
+            raise StopIteration
+        self.number = line.number
+        try:
+            text = line.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self._not_text = (line.number, error.start + 1)
+            text = line.data.decode("utf-8", "replace")
+        return text.removeprefix(_MARK) if line.number == 1 else text
+
+    def why_not_text(self, since: int) -> str:
+        """What is wrong with the text of the lines from ``since`` on; empty if nothing."""
+        line, byte = self._not_text
+        return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
+
+    def report(self, source: Source) -> Iterator[Unreadable]:
+        if self.broken:
+            yield Unreadable(self._where or f"{source.shown}:{self.number}", self.broken)

@@ -1,0 +1,394 @@
+"""The traces of a log: one trace is one record, those that name one session are one, too. Pure.
+
+A document or a line may hold any spans: those of one trace, of several, or a part of one (a batch). They are
+put together by the ids of their traces, whatever stands between them, and each trace is one conversation: of
+what its outermost agent was asked and said (``span_messages``), with the calls that any of its spans shows
+(``span_calls``), each in its turn (``span_turns``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
+from typing import Any, NamedTuple, TypeAlias
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.trajectory import Message, ToolCall
+from agenteval.importers import langfuse, langsmith
+from agenteval.importers.exchanges import Logged
+from agenteval.importers.span_calls import FromSpans, shown_by_spans_alone
+from agenteval.importers.span_messages import SpanMessages, messages_of
+from agenteval.importers.span_tree import SpanTree, conversations_in
+from agenteval.importers.span_turns import SpanTurns
+from agenteval.importers.spans import Span, is_span, trace_of
+from agenteval.messages.entry import Entry, Record, Unreadable
+from agenteval.messages.json_fields import list_of, object_of, objects_of
+from agenteval.messages.message import said_in
+from agenteval.messages.message_adapters import plain_as_far_as_read
+from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.record_paths import MISSING
+from agenteval.messages.said import UNPLACED, Said, marked
+from agenteval.messages.speakers import is_agents
+
+_SPANS = "spans"
+_PAGES = ("data", "runs")
+"""Where the APIs of tracers have a page of traces, observations or runs."""
+_EXPORTED = ("resourceSpans", "resource_spans")
+_SCOPES = ("scopeSpans", "scope_spans")
+_AROUND_SPANS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
+"""What an export holds around spans, and where a span has the same."""
+_MOST_BETWEEN = 1_000
+"""How many spans of others may stand between two of a trace, or of a session: more are not kept in memory."""
+
+
+class _Exported(NamedTuple):
+    """Steps of other tracers as spans. ``documents``: what there is of whole traces, by their ids, as it
+    stands; ``around``: what stands around all that in its page."""
+
+    spans: list[Any]
+    documents: Mapping[str, Any]
+    around: tuple[Unplaced, ...] = ()
+
+
+def _exported_by_others(value: Any) -> _Exported | None:
+    if langsmith.is_ours(value):
+        return _Exported(langsmith.spans_in(value), langsmith.outermost_in(value))
+    if langfuse.is_ours(value):
+        spans = langfuse.spans_in(value)
+        return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
+    key = next((key for key in _PAGES if key in object_of(value)), "")
+    listed = list_of(value[key] if key else value)
+    if not listed or not all(map(is_of_a_trace, listed)):
+        return None
+    found = [each for each in map(_exported_by_others, listed) if each]
+    spans = [span for each in found for span in each.spans]
+    documents = {trace: each.documents[trace] for each in found for trace in each.documents}
+    return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
+
+
+def is_of_a_trace(value: Any) -> bool:
+    """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
+    return langsmith.is_ours(value) or langfuse.is_ours(value)
+
+
+def spans_in(value: Any) -> list[Any] | None:
+    """The spans of a document: in a list, by themselves, or as OpenTelemetry exports them."""
+    if isinstance(value, dict):
+        if is_span(value):
+            return [value]
+        groups = next((value[key] for key in _EXPORTED if key in value), None)
+        if isinstance(groups, list):
+            spans = (span for scope in _scopes_in(groups) for span in objects_of(scope.get(_SPANS)))
+            return _with_around([{"attributes": [], **span} for span in spans], groups) or None
+        value = value.get(_SPANS)
+    return value if isinstance(value, list) and value and all(map(is_span, value)) else None
+
+
+def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
+    for group in objects_of(groups):
+        yield from (scope for key in _SCOPES for scope in objects_of(group.get(key)))
+
+
+def _with_around(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
+    """The spans, each with what an export holds around them: of which it is, nobody can say."""
+    around: dict[str, Any] = {}
+    for group in (*objects_of(groups), *_scopes_in(groups)):
+        for key, value in group.items():
+            if key in (_SPANS, *_SCOPES) or not isinstance(value, dict | list) or not value:
+                continue
+            place = _AROUND_SPANS.get(key, f"{key} around")
+            if value not in around.setdefault(place, []):
+                around[place].append(value)
+    return [{**around, **span} for span in spans]
+
+
+# ── the records of a log ─────────────────────────────────────────────────────────────────────────
+
+
+TracePlaces: TypeAlias = dict[tuple[str, str], str]
+"""Where traces and sessions stand, by what they are ("trace", "session") and their ids."""
+
+
+def whole_traces(entries: Iterable[Entry], elsewhere: TracePlaces | None = None) -> Iterator[Entry]:
+    """Spans put together by their trace or by the session that they name; all else as it is. ``elsewhere``:
+    those of the files before, to which these are added: their spans are not put together with any here."""
+    groups = _Groups({} if elsewhere is None else elsewhere)
+    for entry in entries:
+        if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
+            entry = entry._replace(around=(*entry.around, *others.around))
+            yield from groups.add(entry, others.spans, others.documents)
+            continue
+        spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
+        if isinstance(entry, Unreadable) or spans is None:
+            yield from groups.close()
+            yield entry
+        elif _fields_beside(entry.value) or not all(map(trace_of, spans)):
+            yield from groups.close()
+            yield from _of_document(entry, spans)
+        else:
+            yield from groups.add(entry, spans)
+    yield from groups.close()
+    groups.hand_on_places()
+
+
+def _of_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
+    """The traces of a document that says more of itself than its spans."""
+    own = _Groups({}, most_between=len(spans))
+    found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
+    for each in found if len(found) > 1 else ():
+        yield each._replace(value={**_fields_beside(record.value), _SPANS: spans_in(each.value)})
+    if len(found) < 2:
+        yield record
+
+
+def _has_messages(record: Any) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("messages"), list)
+
+
+def _fields_beside(value: Any) -> dict[str, Any]:
+    """What a document holds beside its spans."""
+    if not isinstance(value, dict) or is_span(value):
+        return {}
+    return {key: each for key, each in value.items() if key not in (_SPANS, *_EXPORTED)}
+
+
+@dataclass(eq=False)
+class _Group:
+    """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
+    before it; ``last``: the same of the last. ``documents``: those of whole traces, by
+    their ids."""
+
+    record: Record
+    number: int
+    last: int
+    spans: list[Any] = field(default_factory=list)
+    keys: set[tuple[str, str]] = field(default_factory=set)
+    documents: dict[str, Any] = field(default_factory=dict)
+
+    def whole(self) -> Record:
+        if len(self.spans) == 1 and self.record.value is self.spans[0]:
+            return self.record
+        first = min(self.spans, key=lambda span: Span(span).start or 0)
+        document = self.documents.get(trace_of(first), MISSING)
+        fields = langfuse.fields_of(document) if langfuse.is_trace(document) else {}
+        return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
+
+    def put_around(self, record: Record) -> None:
+        """With what stands around the document of some of its spans."""
+        if record.around != self.record.around:
+            around = {each.phrase: each for each in (*self.record.around, *record.around)}
+            self.record = self.record._replace(around=(*around.values(),))
+
+
+class _Groups:
+    """Those to which spans may still come, the latest last."""
+
+    def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
+        self._elsewhere = elsewhere
+        self._most_between = most_between
+        self._open: dict[int, _Group] = {}
+        self._of: dict[tuple[str, str], _Group] = {}
+        self._closed: TracePlaces = {}
+        self._late: set[tuple[str, str]] = set()
+        self._came = 0
+
+    def add(
+        self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
+    ) -> Iterator[Entry]:
+        late: dict[str, str] = {}
+        for span in spans:
+            trace = ("trace", trace_of(span))
+            keys = {trace, *(("session", name) for name in conversations_in(Span(span).attributes))}
+            self._came += 1
+            if trace in self._closed:
+                if trace not in self._late:
+                    late[trace[1]] = self._closed[trace]
+                self._late.add(trace)
+                continue
+            group = self._group_of(keys, record)
+            group.spans.append(span)
+            group.last = self._came
+            group.put_around(record)
+            if documents and trace[1] in documents:
+                group.documents[trace[1]] = documents[trace[1]]
+        for name, where in late.items():
+            apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
+            yield Unreadable(record.where, f"{apart}; sort the log by traces")
+        while self._open and self._came - next(iter(self._open.values())).last > self._most_between:
+            yield self._close(next(iter(self._open.values())))
+
+    def _group_of(self, keys: set[tuple[str, str]], record: Record) -> _Group:
+        found = {id(group): group for key in keys if (group := self._of.get(key))}
+        first, *others = sorted(found.values(), key=lambda group: group.number) or [self._new(keys, record)]
+        for other in others:
+            first.spans += other.spans
+            first.keys |= other.keys
+            first.documents |= other.documents
+            first.put_around(other.record)
+            del self._open[id(other)]
+        first.keys |= keys
+        self._of.update(dict.fromkeys(first.keys, first))
+        self._open.pop(id(first), None)
+        self._open[id(first)] = first
+        return first
+
+    def _new(self, keys: set[tuple[str, str]], record: Record) -> _Group:
+        for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
+            for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
+                what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
+                record = record._replace(around=(*record.around, Unplaced(what)))
+        return _Group(record, self._came, self._came)
+
+    def _close(self, group: _Group) -> Record:
+        del self._open[id(group)]
+        for key in group.keys:
+            del self._of[key]
+            self._closed[key] = group.record.where
+        return group.whole()
+
+    def close(self) -> Iterator[Record]:
+        for group in sorted(self._open.values(), key=lambda group: group.number):
+            yield self._close(group)
+
+    def hand_on_places(self) -> None:
+        self._elsewhere.update(self._closed)
+
+
+# ── the conversation of one record ───────────────────────────────────────────────────────────────
+
+
+def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
+    """The conversation of the traces in a record; ``None``: there is none. Raises ``AuthorError`` (without a
+    place) for one whose spans hold no message."""
+    spans = spans_in(record)
+    if spans is None:
+        return None
+    tree = SpanTree(langfuse.settled(spans))
+    told = messages_of(tree)
+    if told is None:
+        raise AuthorError(_without_messages(tree))
+    is_lost = bool(told.error) and not is_agents(told.messages[-1])
+    lost = f"the trace reports an error: {told.error}" if is_lost else ""
+    around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
+    logged = Logged([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
+    return _with_span_calls(logged, told, tree)
+
+
+def _without_messages(tree: SpanTree) -> Problem:
+    names = dict.fromkeys(span.name[:40] for span in tree.ordered)
+    shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
+    what = f"a trace without messages: no span ({shown}) holds what was asked and answered"
+    remedy = (
+        "let the tracer record them, as gen_ai.input.messages and gen_ai.output.messages "
+        "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+    )
+    return Problem(what, remedy)
+
+
+def _with_span_calls(logged: Logged, told: SpanMessages, tree: SpanTree) -> Logged:
+    """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
+    turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
+    turns are not fully seen."""
+    talk = _SpanTalk(told.messages)
+    turns = SpanTurns(tree, told.turns, talk.counts[-1])
+    begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
+    places = [at for at in range(begin, len(talk.said)) for each in talk.said[at] for _ in each.calls]
+    calls, before = [*_calls_of(talk.said[begin:])], [*_calls_of(talk.said[:begin])]
+    shown = shown_by_spans_alone(tree, calls, before, told.apart)
+    _add_unplaced(talk, shown, turns)
+    unsure = set()
+    for each in shown.calls:
+        *others, turn = turns.of(each.span)
+        end = talk.end_of(turn)
+        later = [at for at in (places[n] for n in each.later) if talk.counts[at] == turn and at < end]
+        talk.added[min(later, default=end)] += each.messages
+        if others:
+            unsure.add(each.id)
+            what = marked(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
+            talk.add((*others, turn), what)
+    written = _with_results(talk, places, shown.results)
+    return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))
+
+
+class _SpanTalk:
+    """The messages of a trace. ``said``: what each says; ``counts``: how many messages of users there are up
+    to each; ``added``: what spans show besides, by the place before which it belongs."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self.messages = messages
+        self.said = [list(said_in([message])) for message in messages]
+        self.counts = list(accumulate(sum(map(_is_users, each)) for each in self.said))
+        self.added = defaultdict[int, list[Any]](list)
+
+    def add(self, turns: Iterable[int], message: Any) -> None:
+        for turn in turns:
+            self.added[self.end_of(turn)].append(message)
+
+    def end_of(self, turn: int) -> int:
+        """The place in a turn before its answer, or where none is, its end."""
+        end = bisect_right(self.counts, turn)
+        spoken = (at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.said[at]))
+        last = next(spoken, -1)
+        return last if last >= 0 and self.counts[last] == turn and _is_answer(self.said[last]) else end
+
+
+def _add_unplaced(talk: _SpanTalk, shown: FromSpans, turns: SpanTurns) -> None:
+    met = {each.value.phrase for some in talk.said for each in some if each.role == UNPLACED}
+    unplaced = [(turns.of(span), each) for span, each in shown.unplaced]
+    unplaced += [([*range(turns.first, turns.of(span)[-1])], each) for span, each in shown.earlier]
+    for of, each in unplaced:
+        if each.phrase not in met:
+            talk.add(of, marked(each))
+
+
+def _with_results(talk: _SpanTalk, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
+    """The messages with what was added, each with the results of its calls that no message has, by the ids of
+    the calls. One without an id gets that of the span's."""
+    said = talk.said
+    given = {each.id for some in said for each in some if each.role == "tool" and each.id}
+    written = [[message] for message in talk.messages]
+    for number, result in results.items():
+        at = places[number]
+        calls = [call for each in said[at] for call in each.calls]
+        place = number - bisect_left(places, at)
+        if calls[place].id in given or _results_without_id(said[at + 1 :]) >= len(calls):
+            continue
+        identity = calls[place].id or result["tool_call_id"] or f"span_result_{number}"
+        if not calls[place].id:
+            written[at][:1] = _with_id(written[at][0], place, identity)
+        written[at].append({**result, "tool_call_id": identity})
+    return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
+
+
+def _results_without_id(said: Iterable[Sequence[Said]]) -> int:
+    """How many results follow that do not say of which calls they are."""
+    following = takewhile(lambda some: some and all(each.role == "tool" for each in some), said)
+    return sum(not each.id for some in following for each in some)
+
+
+def _with_id(message: Any, number: int, identity: str) -> list[Any]:
+    """A message in OpenAI's words, with an id of one of its calls."""
+    *before, last = plain_as_far_as_read([message])
+    calls = [dict(call) for call in last.get("tool_calls") or ()]
+    if number < len(calls):
+        calls[number]["id"] = identity
+    return [*before, {**last, "tool_calls": calls}]
+
+
+def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
+    for call in (call for some in said for each in some for call in each.calls):
+        yield ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
+
+
+_SPEAKERS = ("user", "assistant", "tool")
+
+
+def _is_users(said: Said) -> bool:
+    return said.role == "user" and bool(said.text and said.text.strip())
+
+
+def _is_answer(said: Sequence[Said]) -> bool:
+    return any(each.role == "assistant" for each in said) and not any(each.calls for each in said)

@@ -1,0 +1,301 @@
+"""Recorded messages put together: turns with their steps, calls paired with results, the policy."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.scenario import Tool
+from agenteval.core.speech import spoken
+from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.value import changed
+from agenteval.importers.exchanges import Logged
+from agenteval.messages.agent_names import after_handoffs, by
+from agenteval.messages.calls import Call, Read, Tell, handed_over
+from agenteval.messages.entry import IMPORT_IT
+from agenteval.messages.json_fields import filled, object_of
+from agenteval.messages.message import is_repeat, said_in
+from agenteval.messages.pairing import WaitingCalls
+from agenteval.messages.placed import NoCallsIn, Unplaced
+from agenteval.messages.reported_usage import metered
+from agenteval.messages.said import Said, unplaced_in
+from agenteval.messages.text_tool_calls import with_text_calls_unplaced
+from agenteval.messages.texts import joined
+
+_NO_TOOLS: Mapping[str, Tool] = {}
+_NOWHERE = NoCallsIn()
+CUT_OFF = "the recording ends before an answer"
+READ_IT = f"{IMPORT_IT}; what holds neither calls nor answers, name with --no-calls-in"
+_MOST_KEYS = 8
+
+
+class Talk(NamedTuple):
+    """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
+    results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
+    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
+    ``coverage``: how many of its messages were read. ``served``: the names of tools that the provider ran."""
+
+    trajectory: Trajectory
+    policy: str
+    orphans: tuple[str, ...]
+    is_partial: bool
+    coverage: Coverage
+    served: frozenset[str] = frozenset()
+
+
+class Coverage(NamedTuple):
+    """How many messages there are, and how many of them were read."""
+
+    messages: int
+    read: int
+
+
+def talk_of(
+    logged: Logged,
+    tell: Tell,
+    *,
+    tools: Mapping[str, Tool] = _NO_TOOLS,
+    no_calls_in: NoCallsIn = _NOWHERE,
+) -> Talk:
+    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
+    those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
+    ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
+    messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
+    draft = _Draft(no_calls_in)
+    for said in with_text_calls_unplaced(said_in(messages, tell), tools):
+        draft.add(said)
+    draft.close(logged.unplaced)
+    coverage = draft.coverage_of(messages)
+    _require_read(draft, coverage, lost=lost)
+    for remark in draft.remarks:
+        tell(remark)
+    if draft.orphans:
+        tell("a tool result without its call is kept as a fact")
+    done, unfinished = draft.turns, None
+    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
+    if done[-1].is_open and (len(done) > 1 or lost):
+        *done, last = done
+        unfinished = last.frozen(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
+    turns = tuple(turn.frozen(sees_all=bool(tools), of_unknown_turn=unsure) for turn in done)
+    return Talk(
+        Trajectory(turns=turns, unfinished=unfinished),
+        "\n\n".join(draft.policy),
+        tuple(draft.orphans),
+        any(turn.ends_in_calls for turn in done),
+        coverage,
+        frozenset(draft.served),
+    )
+
+
+def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
+    """Raises ``AuthorError`` for a record of which too little was read to be judged."""
+    if coverage.read * 2 < coverage.messages:
+        raise AuthorError(Problem(_unread_words(draft, coverage), READ_IT))
+    if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
+        what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
+        raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
+    if unread := next((turn for turn in draft.turns if turn.is_unread), None):
+        parts = " ".join((unread.steps[-1].said.text or "").split())
+        what = f"no part of an answer of the agent could be read: {parts[:80]}"
+        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORT_IT}"))
+    if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
+        raise AuthorError(
+            Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
+        )
+
+
+def _unread_words(draft: _Draft, coverage: Coverage) -> str:
+    why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
+    keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
+    named = f"; their keys are {keys}" if keys else ""
+    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{named}"
+
+
+@dataclass(slots=True, eq=False)
+class _Step:
+    """``results``: of the calls that have one, by their place."""
+
+    said: Said
+    results: dict[int, ToolResult] = field(default_factory=dict)
+
+    def frozen(self) -> Step:
+        said = self.said
+        calls: tuple[ToolCall, ...] = ()
+        if said.calls:
+            calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
+        step = by(changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent)
+        return metered(step, said.usage)
+
+
+def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
+    name, args, raw_args, identity, _, attempted, approved = call
+    own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
+    return changed(_CALL, own | filled({"attempted": attempted, "approved": approved}))
+
+
+_TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
+_STEP = Step(text=None, tool_calls=())
+_CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None)
+
+
+@dataclass(slots=True)
+class _Turn:
+    user: list[str]
+    steps: list[_Step] = field(default_factory=list)
+    unplaced: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def ends_in_calls(self) -> bool:
+        """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
+        last = self.steps[-1].said if self.steps else None
+        return last is not None and bool(last.calls) and not spoken(last.text or "").strip()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent has yet to answer."""
+        return not self.steps or self.ends_in_calls
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing that the agent said to the user could be read."""
+        spoken = [step.said for step in self.steps if (step.said.text or "").strip()]
+        return bool(spoken) and all(said.is_unread for said in spoken)
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the agent said anything, be it nothing, but call tools."""
+        return any(step.said.text or not step.said.calls for step in self.steps)
+
+    def frozen(
+        self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
+    ) -> Turn:
+        """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
+        the ids of calls that may be of another turn."""
+        steps = after_handoffs([step.frozen() for step in self.steps])
+        evidence = CallEvidence.LISTED if sees_all else None
+        if any(step.tool_calls for step in steps):
+            evidence = CallEvidence.REPORTED
+        if of_unknown_turn:
+            steps = tuple(_unsure(step, of_unknown_turn) for step in steps)
+        own = {
+            "user": "\n".join(self.user),
+            "steps": steps,
+            "error": error,
+            "evidence": evidence,
+            "unplaced": tuple(self.unplaced),
+        }
+        return changed(_TURN, own)
+
+
+def _unsure(step: Step, ids: Collection[str]) -> Step:
+    calls = [changed(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls]
+    return changed(step, {"tool_calls": tuple(calls)})
+
+
+class _Draft:
+    """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
+    about it; ``unread``: of how many messages nothing was read, ``unread_keys``: the keys of these."""
+
+    def __init__(self, no_calls_in: NoCallsIn) -> None:
+        self.turns: list[_Turn] = []
+        self.policy: list[str] = []
+        self.orphans: list[str] = []
+        self.served: set[str] = set()
+        self.notes: Counter[str] = Counter()
+        self.remarks: dict[str, None] = {}
+        self.unread = 0
+        self.unread_keys: dict[str, None] = {}
+        self._no_calls_in = no_calls_in
+        self._waiting = WaitingCalls[_Step]()
+        self._ids: set[str] = set()
+        self._early: list[str] = []
+
+    def add(self, said: Said) -> None:
+        match said.role:
+            case "assistant":
+                self._assistant(said)
+            case "user":
+                self._user(said.text or "")
+            case "tool":
+                self._result(said)
+            case "system":
+                self.policy += [said.text] if said.text and said.text.strip() else []
+            case "unplaced":
+                self._unplaced(said.value, whole=said.is_unread)
+
+    def close(self, around: Sequence[Unplaced]) -> None:
+        """What stands before all turns may be of the first, what stands ``around`` them of any."""
+        for turn in self.turns[:1]:
+            turn.unplaced |= dict.fromkeys(self._early)
+        read = Read(call for turn in self.turns for step in turn.steps for call in step.said.calls)
+        left = [each for each in around if not (is_repeat(each, read) or self._no_calls_in.places(each))]
+        for each in left:
+            self._note(each)
+        for turn in self.turns:
+            turn.unplaced |= dict.fromkeys([each.phrase for each in left])
+
+    def coverage_of(self, messages: Sequence[Any]) -> Coverage:
+        total = sum(unplaced_in(message) is None for message in messages)
+        return Coverage(total, total - self.unread)
+
+    def _note(self, unplaced: Unplaced) -> None:
+        self.notes[unplaced.note] += 1
+        self.remarks.setdefault(unplaced.remark)
+
+    def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
+        if self._no_calls_in.places(unplaced):
+            return
+        self._note(unplaced)
+        if whole:
+            self.unread += 1
+            self.unread_keys |= dict.fromkeys(str(key)[:40] for key in object_of(unplaced.entry))
+        if self.turns:
+            self.turns[-1].unplaced.setdefault(unplaced.phrase)
+        else:
+            self._early.append(unplaced.phrase)
+
+    def _user(self, text: str) -> None:
+        """Messages in a row, before the agent has said anything, are one turn."""
+        if self.turns and not self.turns[-1].steps:
+            self.turns[-1].user.append(text)
+        else:
+            self.turns.append(_Turn([text]))
+
+    def _assistant(self, said: Said) -> None:
+        if not self.turns:
+            self.turns.append(_Turn([""]))  # the agent greets first
+        if said.calls and (answer := handed_over(said.calls)):
+            said = said._replace(text=joined(filter(None, (said.text, answer))))
+        step = _Step(said)
+        self.turns[-1].steps.append(step)
+        if said.calls:
+            self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(said.calls)})
+            self._ids.update([call.id for call in said.calls])
+            self.served.update([call.name for call in said.calls if call.is_served])
+
+    def _result(self, said: Said) -> None:
+        found = self._waiting.take(said.id, said.name)
+        if found is None:
+            self.orphans.append(_orphan(said))
+            if not (said.is_passage or (said.id and said.id in self._ids)):
+                self._unplaced(_without_call(said), whole=False)
+            return
+        step, at = found
+        step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
+
+
+def _without_call(said: Said) -> Unplaced:
+    """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
+    nobody may say that there was none."""
+    of = f" of '{said.name[:40]}'" if said.name else ""
+    return Unplaced(f"the call of a tool's result{of}", () if said.name else ("tool",), said.value)
+
+
+def _orphan(said: Said) -> str:
+    value = said.value if isinstance(said.value, str) else json.dumps(said.value, ensure_ascii=False)
+    by = f"The tool {said.name}" if said.name else "A tool"
+    return f"{by} answered (its call is not in the record): {value}"

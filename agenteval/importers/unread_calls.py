@@ -1,0 +1,293 @@
+"""Calls in what of a span nobody reads. Pure.
+
+Spans hold the same messages many times over, each library under names of its own. Whatever of their
+attributes and events is not read is searched for calls in a known form, and for what tools gave back: a call
+that is not among those that were read was made, and nobody saw it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from agenteval.core.call_outcomes import key_of
+from agenteval.importers.span_contents import SpanContents, gathered, message_in_event
+from agenteval.importers.span_kinds import OF_TOOLS, named_calls
+from agenteval.importers.spans import EVENTS, Span, is_message_event
+from agenteval.messages.calls import PLACES, call_in
+from agenteval.messages.chat import MAX_DEPTH
+from agenteval.messages.json_fields import first_of, parsed, word
+from agenteval.messages.message import said_in
+from agenteval.messages.placed import Unplaced
+from agenteval.messages.said import RESULT_IDS
+from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
+
+_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
+"""One of these is in every JSON text that holds a call."""
+_MOST_TEXTS = 3
+"""How many JSON texts are read that stand in one another."""
+_NUMBERED = re.compile(r"\.\d+(?:\.|$)")
+_RESULTS = frozenset(
+    (
+        *("tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return"),
+        "custom_tool_call_output",
+    )
+)
+_PROSE = frozenset(
+    ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
+)
+"""Where texts of people and models stand in a message: what they write is no call."""
+
+
+class IsCall(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def args(self) -> Mapping[str, Any] | None: ...
+    @property
+    def id(self) -> str: ...
+
+
+class UnreadCall(NamedTuple):
+    """A call that stands in something unread of a span, or what the tool gave back (``is_result``). ``name``,
+    ``id``: empty where they are not given; ``args``: ``None`` where they are not known. ``within``: the
+    attribute that it stands in, or the event (``is_in_event``); ``lists``: the lists, with its place in
+    each."""
+
+    name: str
+    args: Mapping[str, Any] | None
+    id: str
+    is_result: bool = False
+    within: str = ""
+    is_in_event: bool = False
+    lists: tuple[tuple[_Members, int], ...] = ()
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether a user spoke after it: it belongs to what was before."""
+        return any(members.last_of_user > at for members, at in self.lists)
+
+    def unplaced(self, span: Span) -> Unplaced:
+        what = "the result of a call" if self.is_result else "a call"
+        of = f" of '{self.name[:40]}'" if self.name else ""
+        within = f"an event '{self.within[:40]}'" if self.is_in_event else f"'{self.within[:40]}'"
+        where = f"{within} of the span '{span.name[:40]}'"
+        return Unplaced(f"{what}{of} in {where}", (self.within,))
+
+
+class ReadCalls:
+    """The calls that were read. The same call elsewhere has its id; where one of both has none, its name and,
+    as far as they are known, its arguments."""
+
+    def __init__(self, calls: Iterable[IsCall]) -> None:
+        calls = list(calls)
+        self._ids = {call.id for call in calls if call.id}
+        self._all = _Pool(calls)
+        self._without_id = _Pool([call for call in calls if not call.id])
+
+    def holds(self, call: UnreadCall) -> bool:
+        if call.id in self._ids:
+            return True
+        pool = self._without_id if call.id else self._all
+        is_known = pool.holds(call)
+        if is_known and call.id and not call.is_result and not call.is_earlier:
+            self._ids.add(call.id)  # a call has one id: another one with the same arguments is another
+            pool.take(call)
+        return is_known
+
+
+class _Pool:
+    def __init__(self, calls: Iterable[IsCall]) -> None:
+        self._calls: dict[str, list[Any]] = {}
+        for call in calls:
+            self._calls.setdefault(call.name, []).append(_key(call.args))
+
+    def holds(self, call: UnreadCall) -> bool:
+        if not call.name:
+            return call.is_result and any(self._calls.values())
+        return self._place(call) is not None
+
+    def take(self, call: UnreadCall) -> None:
+        if (at := self._place(call)) is not None:
+            del self._calls[call.name][at]
+
+    def _place(self, call: UnreadCall) -> int | None:
+        known, key = self._calls.get(call.name, ()), _key(call.args)
+        same = [at for at, each in enumerate(known) if each == key]
+        same = same or [at for at, each in enumerate(known) if each is None or key is None]
+        return same[0] if same else None
+
+
+def _key(args: Mapping[str, Any] | None) -> Any:
+    return None if args is None else key_of(args)
+
+
+# ── a span ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
+    """A span of a tool is itself read as a call, with what it was given and gave back."""
+    if not span.tool:
+        yield from _named(span.name, span.own)
+    yield from _in_attributes(span.own, OF_TOOLS if span.tool else read.read)
+    for around in span.attributes_around():
+        yield from _in_attributes(around, frozenset())
+    for name, fields in span.events:
+        if not is_message_event(name):
+            found = _in_attributes(fields, frozenset())
+        elif EVENTS not in read.read:
+            found = _search(message_in_event(name, fields))
+        else:
+            continue
+        for call in (*_named(name, fields), *found):
+            yield call._replace(within=name, is_in_event=True)
+
+
+def _named(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:
+    for key, tool, identity in named_calls(name, attributes):
+        yield UnreadCall(tool, None, identity, within=key)
+
+
+def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
+    below = tuple(f"{name}." for name in read)
+    plain: list[tuple[str, Any]] = []
+    spread: dict[str, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        if key.startswith(below) or key in read or not isinstance(value, str | dict | list):
+            continue
+        if number := _NUMBERED.search(key):
+            spread.setdefault(key[: number.start()], {})[key[number.start() + 1 :]] = value
+        else:
+            plain.append((key, value))
+    for key, value in (*plain, *spread.items()):
+        found = _search(gathered(value) if isinstance(value, dict) else value, key.rpartition(".")[2])
+        yield from (call._replace(within=key) for call in found)
+
+
+# ── a value ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Members:
+    """A list that values stand in."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    @cached_property
+    def last_of_user(self) -> int:
+        """The place of the last message of a user; -1: there is none."""
+        places = range(len(self._values) - 1, -1, -1)
+        return next((at for at in places if _is_of_user(self._values[at])), -1)
+
+
+def _is_of_user(value: Any) -> bool:
+    said = said_in([value]) if isinstance(value, dict) else ()
+    return any(each.role == "user" and each.text and each.text.strip() for each in said)
+
+
+class _Inner(NamedTuple):
+    """A value below a ``key``. ``texts``: how many JSON texts may be within; ``lists``: those that it stands
+    in, with its place in each."""
+
+    value: Any
+    key: str
+    texts: int = _MOST_TEXTS
+    lists: tuple[tuple[_Members, int], ...] = ()
+    depth: int = 0
+
+
+def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
+    """The calls in a value that stands below a key."""
+    left = [_Inner(value, key)]
+    while left:
+        inner = left.pop()
+        if isinstance(inner.value, str):
+            if inner.texts and any(word in inner.value for word in _WORDS):
+                left.append(inner._replace(value=_parsed(inner.value), texts=inner.texts - 1))
+        elif inner.depth > MAX_DEPTH:
+            yield UnreadCall("", None, "", lists=inner.lists)
+        elif isinstance(inner.value, list | tuple):
+            left += reversed([*_elements(inner)])
+        elif isinstance(inner.value, dict):
+            is_marked = inner.key in PLACES or not inner.value.keys().isdisjoint(_MARKS)
+            if is_marked and (call := _call_in(inner)):
+                yield call
+            else:
+                left += reversed([*_fields(inner, is_marked)])
+
+
+def _parsed(text: str) -> Any:
+    """What a JSON text holds; ``None``: it is none."""
+    return parsed(text) if text.lstrip().startswith(("[", "{", '"')) else None
+
+
+def _elements(inner: _Inner) -> Iterator[_Inner]:
+    members, depth = _Members(inner.value), inner.depth + 1
+    for at, each in enumerate(inner.value):
+        if isinstance(each, str | dict | list):
+            yield _Inner(each, inner.key, inner.texts, (*inner.lists, (members, at)), depth)
+
+
+def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
+    is_declaration = is_marked and is_call(inner.value)
+    if is_marked and str(inner.value.get("type")).lower() == "object" and "properties" in inner.value:
+        return  # a schema
+    for key, each in inner.value.items():
+        if is_declaration and key in _OF_DECLARATIONS:
+            continue
+        if isinstance(each, dict | list) or (isinstance(each, str) and key not in _PROSE):
+            yield _Inner(each, key, inner.texts, inner.lists, inner.depth + 1)
+
+
+# ── an object ────────────────────────────────────────────────────────────────────────────────────
+
+_IDS = frozenset((*RESULT_IDS, "id"))
+_MARKS = frozenset((*NAMES, *RESULT_IDS, "type", "part_kind", "function"))
+"""The keys by which calls, their results and the declarations of tools are known."""
+_OF_DECLARATIONS = frozenset((*GIVEN, "function"))
+_OF_CALLS_ALONE = frozenset(NAMES) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
+"""Much else has a name and a text that it is given."""
+
+
+def _call_in(inner: _Inner) -> UnreadCall | None:
+    """What an object says of a call; ``None``: nothing."""
+    value = inner.value
+    kind = word(value, "type", "part_kind")
+    if _is_call(value, kind, inner.key):
+        call = call_in(value)
+        name = call.name if call else word(value, "action")
+        args, identity = (call.args, call.id) if call else (None, "")
+        return UnreadCall(name, args, identity, lists=inner.lists)
+    if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
+        identity = str(first_of((*RESULT_IDS, "id"), value) or "")
+        name = word(value, "name", "toolName", "tool_name")
+        return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
+    return None
+
+
+def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
+    if is_call_kind(kind) or (key in PLACES and call_in(value)):
+        return True
+    if kind == "constructor" or not is_call(value) or _is_declaration(value, kind):
+        return False
+    call = call_in(value)
+    if call is None:
+        return bool(word(value, "action"))
+    return call.args is not None or not _OF_CALLS_ALONE.isdisjoint(value)
+
+
+def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
+    """Whether something with a name is a tool as it is declared, or chosen, and not as it is called."""
+    function = value.get("function")
+    inner = function if isinstance(function, Mapping) else value
+    if not _IDS.isdisjoint(value) or "arguments" in inner or "arguments" in value:
+        return False
+    given = (inner[each] for each in GIVEN if each in inner)
+    return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, given))
+
+
+def _is_schema(value: Any) -> bool:
+    found = _parsed(value) if isinstance(value, str) else value
+    return isinstance(found, Mapping) and ("properties" in found or "$schema" in found)

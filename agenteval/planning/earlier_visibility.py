@@ -1,0 +1,51 @@
+"""What an earlier run found out of how an agent's tool calls are seen: a part of a suite that is played again
+may hold no conversation that shows it anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from agenteval.core.config import AgentConfig, Config
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
+from agenteval.files import journal, runs
+from agenteval.files.plain_files import open_file
+from agenteval.importers.logs import visibility_in
+
+_RUNS_ASKED = 3
+"""The latest ones: what many runs ago was seen may no longer hold."""
+_TOO_LONG = 64 * 2**20
+
+
+def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
+    """Return, for those agents of these ``names`` that the latest runs below ``root`` had unchanged, that all
+    of their calls were seen there. ``public``: the configuration as it is written down, without secrets."""
+    agents = {name: agent for name, agent in _agents(public).items() if name in names}
+    found: dict[str, KnownVisibility] = {}
+    for folder in runs.runs_under(root)[: -_RUNS_ASKED - 1 : -1]:
+        for name, known in _found_in(folder, agents):
+            found.setdefault(name, known)
+    return found
+
+
+def _found_in(folder: Path, agents: Mapping[str, AgentConfig]) -> Iterator[tuple[str, KnownVisibility]]:
+    """What cannot be read tells nothing."""
+    path = folder / runs.JOURNAL
+    try:
+        if path.stat().st_size > _TOO_LONG:
+            return
+        with open_file(path) as file:
+            started = journal.from_json(file.readline())
+            file.seek(0)
+            known = visibility_in(file)
+    except (OSError, ValueError):
+        return
+    then = _agents(getattr(started, "config", None))
+    for name, each in known.items():
+        if name in agents and then.get(name) == agents[name] and each.calls is ToolVisibility.ALL:
+            yield name, each
+
+
+def _agents(config: Config | None) -> dict[str, AgentConfig]:
+    return {agent.name: agent for agent in config.all_agents} if config else {}

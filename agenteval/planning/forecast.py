@@ -1,0 +1,467 @@
+"""How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
+
+Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
+that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
+again is an estimate of its own. Tokens are estimates: of the
+prompts as they will be sent, with texts of a fixed length where an answer is unknown yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import NamedTuple
+
+from agenteval.core.config import Allowance
+from agenteval.core.plan import Applies, Plan
+from agenteval.core.protocols import Subject
+from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
+from agenteval.files.prompts import CRITERIA, Rubric, placeholders
+from agenteval.planning.judging import Metrics
+from agenteval.scoring import metrics
+from agenteval.scoring.judges.corroboration import SAMPLED
+from agenteval.verdict.ledger import cost_of, price_of
+
+ANSWER_TOKENS = 100
+"""Taken for an answer of the agent."""
+REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
+"""Taken for a reply, by role."""
+GATING = 20
+"""One verdict in so many of those that may fail something is taken to do so, and is asked again."""
+OPINION_TOKENS = 200
+"""Taken for what somebody has answered before, and what is to be made of it."""
+AGAIN = "judge again"
+"""The role of a row for verdicts that are asked about again."""
+_ROLES = ("agent", "user", "judge", AGAIN, "dedup")
+_PARTS = SAMPLED * GATING
+_ANSWER = Step(text="text " * ANSWER_TOKENS)
+_SIMULATED = "text " * 30
+
+
+@dataclass(frozen=True)
+class Range:
+    """From ``least`` to ``most``; ``None``: nobody can say how many."""
+
+    least: int
+    most: int | None
+
+    def __add__(self, other: Range) -> Range:
+        most = None if self.most is None or other.most is None else self.most + other.most
+        return Range(self.least + other.least, most)
+
+    def times(self, epochs: EpochRange) -> Range:
+        return Range(self.least * epochs.min, None if self.most is None else self.most * epochs.max)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.least == self.most
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
+    the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
+    are, too."""
+
+    role: str
+    name: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    cost: tuple[float, float] | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """``turns``: of all conversations. ``rows`` by role and model; ``notes`` say what is not in them."""
+
+    scenarios: int
+    agents: int
+    samples: Range
+    turns: Range
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def forecast(
+    plan: Plan,
+    scenarios: Iterable[Scenario],
+    chosen: Metrics,
+    *,
+    policies: Mapping[str, str],
+    uses_cache: bool = False,
+) -> Forecast:
+    """The forecast of a run. ``policies``: the text of each agent's policy."""
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    run = [by_id[name] for name in plan.scenarios]
+    asking = _Asking(plan, chosen)
+    total = _Tally()
+    least = most = 0
+    for name, agents in plan.scenarios.items():
+        for agent in agents:
+            applies = plan.of(name, agent)
+            epochs = EpochRange(min=applies.least, max=applies.most)
+            total.add(asking.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
+            least, most = least + epochs.min, most + epochs.max
+    agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
+    if asking.may_group:
+        total.put("dedup", plan.model("dedup"), _dedup(len(agents_run)))
+    rows = tuple(_rows(total, plan))
+    return Forecast(
+        scenarios=len(run),
+        agents=len(agents_run),
+        samples=Range(least, most),
+        turns=total.turns,
+        rows=rows,
+        notes=tuple(_notes(rows, run, plan, chosen, uses_cache=uses_cache)),
+    )
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Spent:
+    """Of one role: calls and tokens, of the shortest and the longest conversation."""
+
+    calls: Range = Range(0, 0)
+    input_tokens: Range = Range(0, 0)
+    output_tokens: Range = Range(0, 0)
+
+    def add(self, other: _Spent, epochs: EpochRange) -> None:
+        self.calls += other.calls.times(epochs)
+        self.input_tokens += other.input_tokens.times(epochs)
+        self.output_tokens += other.output_tokens.times(epochs)
+
+
+class _Conversation(NamedTuple):
+    """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
+
+    turns: Range
+    spent: Mapping[tuple[str, str], _Spent]
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.turns = Range(0, 0)
+        self._spent: dict[tuple[str, str], _Spent] = {}
+
+    def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
+        self.turns += conversation.turns.times(epochs)
+        for key, spent in conversation.spent.items():
+            self._spent.setdefault(key, _Spent()).add(spent, epochs)
+
+    def put(self, role: str, name: str, spent: _Spent) -> None:
+        self._spent[role, name] = spent
+
+    def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
+        return sorted(self._spent.items(), key=lambda item: (_ROLES.index(item[0][0]), item[0][1]))
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """How many calls of one kind there are in a conversation, and the tokens that go into them."""
+
+    count: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: _Calls) -> _Calls:
+        return _Calls(self.count + other.count, self.tokens + other.tokens)
+
+
+class _Judged(NamedTuple):
+    """The calls of judges of a conversation; ``again`` as in ``_Conversation``."""
+
+    calls: _Calls
+    again: _Calls
+
+
+class _Asking:
+    """What is asked in a conversation, by the rules that the run goes by."""
+
+    def __init__(self, plan: Plan, chosen: Metrics) -> None:
+        self._plan = plan
+        self._chosen = chosen
+        self._judged = not plan.no_judge
+        judge = plan.model("judge")
+        self._is_doubted = plan.corroborate and not judge.startswith("scripted/")
+        self.may_group = self._judged and "dedup" in plan.models
+
+    def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
+        applies = self._plan.of(scenario.id, agent)
+        short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
+        spent = {("agent", agent): self._agent(scenario, short, long)}
+        user, judge = self._plan.model("user"), self._plan.model("judge")
+        if not scenario.is_scripted:
+            spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
+        least = self._judge(scenario, short, policy, applies)
+        if self._judged and (judge or least.calls.count):
+            most = least if short == long else self._judge(scenario, long, policy, applies)
+            review = not scenario.is_scripted  # of the simulated user
+            own = _Calls(self._of_own_tools(scenario, long) + review)
+            spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
+            spent[AGAIN, judge] = _both(least.again, most.again, "judge")
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
+
+    def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
+        spent = _both(_agent_calls(short), _agent_calls(long), "agent")
+        if scenario.tools or self._plan.unmocked_tools != "error":
+            # A round of calls that the agent leaves to us asks it once more.
+            spent.calls = Range(spent.calls.least, None)
+        return spent
+
+    def _user(self, scenario: Scenario, trajectory: Trajectory) -> _Calls:
+        from agenteval.conversation.simulated_user import render
+
+        tokens = count = 0
+        prompt = self._chosen.prompts.prompt("simulated_user")
+        for index, turn in enumerate(trajectory.turns):
+            if turn.script is None:
+                before = Trajectory(turns=trajectory.turns[:index])
+                rendered = render(scenario, before, prompt, now=self._plan.now)
+                tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
+                count += 1
+        return _Calls(count, tokens)
+
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, applies: Applies) -> _Judged:
+        asked: list[tuple[Rubric, int]] = []
+        calls = _Calls()
+        if self._judged:
+            for index in range(len(whole.turns)):
+                prefix = Trajectory(turns=whole.turns[: index + 1])
+                expect = scenario.turn_expectation(prefix.turns[-1])
+                criteria = len(expect.criteria) if expect else 0
+                rubrics = self._asked("turn", scenario, prefix, policy, criteria)
+                of_turn = list(self._tokens(rubrics, scenario, prefix, policy, turn=index))
+                calls += self._first_calls(of_turn)
+                asked += of_turn
+            rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
+            of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
+            calls += self._first_calls(of_whole)
+            asked += of_whole
+        again = _Calls()
+        for rubric, tokens in asked if self._is_doubted else ():
+            parts = _parts_again(rubric, applies)
+            again += _Calls(parts, parts * tokens)
+        return _Judged(calls, again)
+
+    def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> _Calls:
+        """Of the questions on one record, the calls that ask them. A shared one has the record once."""
+        together: dict[str, list[tuple[Rubric, int]]] = {}
+        for number, (rubric, tokens) in enumerate(asked):
+            shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
+            name = shared if shared and self._plan.shares_calls else str(number)
+            together.setdefault(name, []).append((rubric, tokens))
+        sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
+        return _Calls(len(together), sum(sums))
+
+    def _asked(
+        self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
+    ) -> list[Rubric]:
+        """The rubrics that are asked about a prefix, each a call."""
+        specs = (
+            spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
+        )
+        known = bool(policy.strip())
+        asked = [
+            self._chosen.rubric(spec.name)
+            for spec in specs
+            if metrics.applies(spec, scenario, trajectory, policy=known)
+        ]
+        return asked + [self._chosen.rubric(CRITERIA)] * criteria
+
+    def _tokens(
+        self,
+        asked: Sequence[Rubric],
+        scenario: Scenario,
+        prefix: Trajectory,
+        policy: str,
+        *,
+        turn: int | None,
+    ) -> Iterator[tuple[Rubric, int]]:
+        """Each with the tokens of its request."""
+        from agenteval.scoring.transcript import context_of
+
+        records: dict[bool, int] = {}
+        for rubric in asked:
+            parameters = rubric.needs == "tools"
+            if parameters not in records:
+                now = self._plan.now
+                text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
+                records[parameters] = count_tokens(text)
+            yield rubric, records[parameters] + _beside(rubric)
+
+    def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
+        """Calls that are made only if the agent tells of tools that no scenario declares."""
+        asked = sum(spec.needs == "tools" for spec in self._chosen.asked)
+        return 0 if scenario.tools else asked * len(long.turns)
+
+
+def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
+    reply = REPLY_TOKENS[role]
+    return _Spent(
+        calls=Range(least.count, most.count),
+        input_tokens=Range(least.tokens, most.tokens),
+        output_tokens=Range(least.count * reply, most.count * reply),
+    )
+
+
+def _agent_calls(trajectory: Trajectory) -> _Calls:
+    """The texts of the conversation, again at each turn. What the agent adds to them is unknown."""
+    tokens = so_far = 0
+    for turn in trajectory.turns:
+        so_far += count_tokens(turn.user)
+        tokens += so_far
+        so_far += ANSWER_TOKENS
+    return _Calls(len(trajectory.turns), tokens)
+
+
+def _beside(rubric: Rubric) -> int:
+    """Tokens of a judge's request beside the record."""
+    key = (rubric.metric, rubric.hash)
+    if key not in _known:
+        _known[key] = _counted_beside(rubric)
+    return _known[key]
+
+
+_known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
+
+
+def _counted_beside(rubric: Rubric) -> int:
+    from agenteval.scoring.judges.criteria import criterion_request
+    from agenteval.scoring.judges.judge import request_of
+    from agenteval.scoring.transcript import Transcript
+
+    if rubric.metric == CRITERIA:
+        request = criterion_request(
+            "text " * 15, "conversation", Transcript(""), rubric=rubric, subject=Subject()
+        )
+    else:
+        empty = dict.fromkeys(placeholders(rubric.text), "")
+        request = request_of(rubric, Transcript(""), subject=Subject(), criterion=empty)
+    return count_tokens(request.system) + count_tokens(request.prompt)
+
+
+def _skeleton(scenario: Scenario, applies: Applies, *, is_long: bool) -> Trajectory:
+    """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
+    as long as it may get."""
+    left = applies.max_turns
+    turns: list[Turn] = []
+    for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
+        if isinstance(entry, ScriptedTurn):
+            turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
+            continue
+        # A stretch is entered even when the bound on all of them is used up.
+        taken = min(entry.simulate, max(left, 1)) if is_long else 1
+        left -= taken
+        turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken
+    return Trajectory(turns=tuple(turns))
+
+
+# ── the whole run ────────────────────────────────────────────────────────────────────────────────
+
+
+def _dedup(calls: int) -> _Spent:
+    """No call if nothing is found, else one for each agent."""
+    from agenteval.scoring.issues import MAX_CHARACTERS
+
+    tokens = calls * (MAX_CHARACTERS // 4 + 500)
+    return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
+
+
+def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
+    for (role, name), spent in total.by_model():
+        if role != AGAIN:
+            yield _row(role, name, spent, plan)
+        elif (again := _asked_again(spent)).calls.most:
+            yield replace(_row(role, name, again, plan), estimated=True)
+
+
+def _asked_again(parts: _Spent) -> _Spent:
+    """What asking again is taken to come to, a second call each."""
+
+    def whole(each: Range) -> Range:
+        return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
+
+    calls = whole(parts.calls)
+    opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
+    return _Spent(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
+
+
+def _parts_again(rubric: Rubric, applies: Applies) -> int:
+    """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
+    all but a number without a threshold may fail something."""
+    held = applies.thresholds.get(rubric.metric)
+    is_drawn = not rubric.scale and rubric.metric != CRITERIA
+    may_fail = not rubric.scale or (held is not None and held.bar is not None)
+    return is_drawn * GATING + may_fail * SAMPLED
+
+
+def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:
+    price = price_of(name, plan.prices)
+    cost = None
+    if price:
+        ends = [
+            Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+            for tokens_in, tokens_out in _ends(spent)
+            if tokens_in is not None and tokens_out is not None
+        ]
+        cost = (cost_of(ends[0], price), cost_of(ends[-1], price))
+    return Row(role, name, spent.calls, spent.input_tokens, spent.output_tokens, cost)
+
+
+def _ends(spent: _Spent) -> tuple[tuple[int | None, int | None], ...]:
+    tokens_in, tokens_out = spent.input_tokens, spent.output_tokens
+    return (tokens_in.least, tokens_out.least), (tokens_in.most, tokens_out.most)
+
+
+def _notes(
+    rows: Sequence[Row],
+    scenarios: Sequence[Scenario],
+    plan: Plan,
+    chosen: Metrics,
+    *,
+    uses_cache: bool,
+) -> Iterator[str]:
+    if any(row.role == "agent" and row.calls.most is None for row in rows):
+        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of calls"
+    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
+    if names and not plan.no_judge:
+        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+    of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
+    for name in of_tools if not plan.no_judge and any(not s.tools for s in scenarios) else ():
+        yield f"the judge's upper number: {name} is asked if agents call tools that nobody declared"
+    if any(row.role == "user" for row in rows):
+        yield "a refused message of the simulated user is requested once more"
+    if any(row.role == AGAIN for row in rows):
+        yield (
+            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, drawn by lot,"
+            f" and one in {GATING} of those that may fail something, assumed to do so"
+        )
+    if uses_cache:
+        yield "answers from the cache are not asked again"
+    yield from _budget_notes(rows, plan)
+
+
+def _budget_notes(rows: Sequence[Row], plan: Plan) -> Iterator[str]:
+    yield from _beyond(rows, plan.budget, "budget", "this run takes", "it would be stopped")
+    for role, own in plan.budget.roles.items():
+        asked = [row for row in rows if row.role == role]
+        yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
+
+
+def _beyond(rows: Sequence[Row], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+    rows = [row for row in rows if not row.estimated]
+    least = {
+        "max_calls": sum(row.calls.least for row in rows),
+        "max_tokens": sum(row.input_tokens.least + row.output_tokens.least for row in rows),
+        "max_cost": sum(row.cost[0] for row in rows if row.cost),
+    }
+    for name, limit in allowed.limits.items():
+        if (needed := least[name]) > limit:
+            about = f"{needed:,.4f}" if name == "max_cost" else f"{needed:,}"
+            yield f"{key}.{name} is {limit:,}, and {who} {about} or more: {then}"

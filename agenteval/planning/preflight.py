@@ -1,0 +1,334 @@
+"""What can be known to be wrong before anything is called: of scenarios, tools, metrics and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from agenteval.conversation.mocks import MockFunctions
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.needles import contains
+from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import AgentTool
+from agenteval.core.scenario import NO_CALL, Sample, Scenario
+from agenteval.core.severity import NEVER_COMPLETED, severity_of
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
+from agenteval.files.loading import vacuous, vacuous_problem
+from agenteval.planning import judging
+from agenteval.planning.resolve import has_policy, has_threshold
+from agenteval.scoring.checks.impossible import NEARLY_THE_SAME, impossible_calls
+from agenteval.scoring.checks.python import target_problems
+from agenteval.scoring.detectors.table import DETECTORS, GONE
+from agenteval.scoring.goals import GOAL
+from agenteval.verdict.ledger import how_to_price, price_of
+
+_REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
+
+
+def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
+    """What is wrong with a scenario in this suite."""
+    applies = has_threshold(scenario, suite)
+    fails = suite.fail_on is not None
+    policy = has_policy(scenario, suite)
+    judged = [suite.specs[name] for name in suite.judged]
+    labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
+    judges = (labels and fails) or _goal_gates(scenario, suite)
+    if vacuous(scenario, thresholds_apply=applies, judges_gate=judges):
+        why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
+        yield vacuous_problem(scenario, why)
+    yield from judging.scenario_problems(scenario, suite)
+    yield from _tool_problems(scenario, suite)
+
+
+def _goal_gates(scenario: Scenario, suite: Plan) -> bool:
+    """Whether the scenario fails if its goal is completed in none of its conversations."""
+    worst = severity_of(NEVER_COMPLETED, suite.severities)
+    is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
+    return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
+
+
+def is_decided_by_code(scenario: Scenario) -> bool:
+    """Whether it can be played and checked without a model: its turns are written, and something beside
+    criteria is asked of them."""
+    if not scenario.is_scripted:
+        return False
+    if scenario.case is not None or scenario.checks == "none":
+        return True
+    return any(
+        not expect.model_copy(update={"criteria": ()}).is_vacuous for _, expect in scenario.expectations
+    )
+
+
+def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
+    """Tools in Python that cannot be loaded."""
+    for scenario in scenarios:
+        try:
+            mocks.check(scenario)
+        except AuthorError as error:
+            yield from error.problems
+
+
+def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
+    """Checks in Python that cannot be loaded or called."""
+    for scenario in scenarios:
+        yield from target_problems(scenario)
+
+
+def _tool_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
+    for name, tool in scenario.tools.items():
+        if not tool.is_mocked and suite.unmocked_tools == "error":
+            what = f"tool '{name}' does not say how it answers"
+            remedy = "add returns:, error:, sequence: or python:"
+            yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+
+
+def checks_of_unseen_calls(
+    samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
+) -> Iterable[Problem]:
+    """Checks that nothing could decide: the author says that the agent's calls are not seen."""
+    unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
+    for scenario, agents in played(samples):
+        for agent in unseen.intersection(agents):
+            for path in _checks_of_calls(scenario):
+                what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
+                remedy = "remove the check, or write calls: all if agenteval is the agent's only way to tools"
+                yield Problem(what, remedy, place_of(scenario.where(path)))
+
+
+def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
+    """The paths of what is asked of an agent's calls."""
+    for path, expect in scenario.expectations:
+        if expect.tool_calls:
+            yield f"{path}.tool_calls"
+        for name in ("steps", "tool_calls"):
+            if expect.limits and getattr(expect.limits, name) is not None:
+                yield f"{path}.limits.{name}"
+    if scenario.case and scenario.case.expected_tools:
+        yield "expected_tools"
+
+
+def foreign_tools(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
+) -> Iterable[Problem]:
+    """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
+    answer. An agent of which nothing is known may have any."""
+    for scenario, agents in played(samples):
+        known = [agents_have[name] for name in agents if name in agents_have]
+        names = {tool.name for tools in known for tool in tools if not tool.hosted}
+        hosted = {tool.name for tools in known for tool in tools if tool.hosted} - names
+        is_all = len(known) == len(agents) and "" not in names
+        for name in scenario.tools:
+            place = place_of(scenario.where(f"tools.{name}"))
+            if name in hosted:
+                what = f"{name} runs at the provider and cannot be mocked"
+                yield Problem(what, "remove it from tools:", place)
+            elif is_all and name not in names:
+                what = f"agent '{agents[0]}' has no tool '{name}'"
+                yield Problem(what, did_you_mean(name, names) or "it has no tools", place)
+
+
+def misspelt_mocks(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
+) -> Iterable[str]:
+    """Mocks that are nearly called like a tool of the agent's which is not mocked, where it may have others
+    that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
+    from difflib import get_close_matches
+
+    for scenario, agents in played(samples):
+        names = {tool.name for agent in agents for tool in agents_have.get(agent, ())}
+        for name in scenario.tools if "" in names else ():
+            near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
+            if near and name not in names:
+                what = f"scenario '{scenario.id}' mocks '{name}', which is none of the tools that are known"
+                yield f"{what} ({scenario.where(f'tools.{name}')}): did you mean '{near[0]}'?"
+
+
+def unmocked_tools(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
+) -> Iterable[tuple[str, str]]:
+    """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
+    missing: dict[str, dict[str, int]] = {}
+    for scenario, agents in played(samples):
+        for agent in agents:
+            counts = missing.setdefault(agent, {})
+            for tool in agents_have.get(agent, ()):
+                is_own = tool.hosted or tool.is_agent
+                if tool.name and not is_own and tool.name not in scenario.tools:
+                    counts[tool.name] = counts.get(tool.name, 0) + 1
+    for agent, counts in missing.items():
+        if counts:
+            told = ", ".join(f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items())
+            yield agent, f"not mocked: {told}; {_UNMOCKED[unmocked]}"
+
+
+_UNMOCKED = {
+    "error": "a call of one ends its sample as a mistake in the scenario",
+    "empty": "a call of one gives {} (unmocked_tools: empty)",
+    "passthrough": "a call of one runs the real tool (unmocked_tools: passthrough)",
+}
+
+
+def played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
+    """Each scenario, with the agents that play it."""
+    agents: dict[str, dict[str, None]] = {}
+    for sample in samples:
+        agents.setdefault(sample.scenario.id, {})[sample.key.agent] = None
+    scenarios = {sample.scenario.id: sample.scenario for sample in samples}
+    return [(scenario, tuple(agents[name])) for name, scenario in scenarios.items()]
+
+
+def misspelt_tools(scenario: Scenario) -> Iterable[str]:
+    """Forbidden calls of a tool that is none of the scenario's and nearly called like one: such a rule would
+    hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""
+    from difflib import get_close_matches
+
+    for path, expect in scenario.expectations:
+        for call in expect.tool_calls.forbidden if expect.tool_calls else ():
+            near = get_close_matches(call.name, scenario.tools, n=1, cutoff=NEARLY_THE_SAME)
+            if near and call.name not in scenario.tools:
+                where = scenario.where(f"{path}.tool_calls.forbidden")
+                what = f"scenario '{scenario.id}' forbids '{call.name}', which is not one of its tools"
+                yield f"{what} ({where}): did you mean '{near[0]}'?"
+
+
+def impossible_expectations(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
+) -> Iterable[str]:
+    """Expected calls that cannot be made as they are expected, whatever the agent does."""
+    for scenario, agents in played(samples):
+        known = [agents_have[name] for name in agents if name in agents_have]
+        names = {tool.name for tools in known for tool in tools}
+        may_have_any = unmocked == "passthrough" and len(known) < len(agents)
+        others = None if may_have_any or "" in names else names
+        for path, tool, why in impossible_calls(scenario, others):
+            where = scenario.where(path)
+            yield f"scenario '{scenario.id}' expects a call of '{tool}', but {why} ({where})"
+
+
+def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """Lists of test cases that ask for nothing. A warning: an author may mean that no tool may be called."""
+    for scenario in scenarios:
+        for name in scenario.case.empty_lists if scenario.case else ():
+            remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
+            remedy = remedy if name == "expected_tools" else "remove it, or write what to look for"
+            where = scenario.where(name)
+            yield f"{name} of case '{scenario.id}' is an empty list and checks nothing ({where}): {remedy}"
+
+
+def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
+    is asked for passes it. A warning: its twin may be in another suite."""
+    goals = [scenario for scenario in scenarios if scenario.goal.strip()]
+    refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
+    if refused and len(refused) == len(goals):
+        names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
+        more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
+        yield (
+            f"the goal of {names}{more} is to be refused, but no scenario has one to be reached: an"
+            " agent that refuses everything would pass; add a twin whose goal the policy allows"
+            f" ({refused[0].where('goal_outcome')})"
+        )
+
+
+ATTACKS = (
+    *("attack*", "adversar*", "malicious*", "hacker*", "hacking", "scam*", "fraud*", "swindl*", "phish*"),
+    *("con man", "con artist", "impersonat*", "pretends to be", "social engineer*", "jailbreak*"),
+    *("prompt injection", "red team*", "thief", "blackmail*"),
+)
+"""Words of a profile or a tag by which a user is taken for an attacker (``contains``)."""
+
+
+def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """Users that attack, by their profile or tags, and of whom it is not said whether their goal is to be
+    refused: an agent that gives in would have reached it. A warning: the words prove nothing."""
+    for scenario in scenarios:
+        if not scenario.goal.strip() or "goal_outcome" in scenario.model_fields_set:
+            continue
+        texts = (scenario.profile, *(tag.replace("-", " ").replace("_", " ") for tag in scenario.tags))
+        word = next((word for word in ATTACKS if any(contains(text, word) for text in texts)), None)
+        if word is not None:
+            yield (
+                f"scenario '{scenario.id}' ({scenario.where('goal')}) has an attacker for its user"
+                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: say goal_outcome:"
+                " refused, or goal_outcome: reached if the goal is harmless"
+            )
+
+
+_MOST_NAMED = 3
+
+
+def detector_problems(config: Config) -> Iterable[Problem]:
+    for at, name in enumerate(config.detectors or ()):
+        place = config.place(f"detectors.{at}")
+        if name in GONE:
+            what = f"the detector '{name}' is gone: judges read what an answer says of amounts and statuses"
+            yield Problem(what, "remove it from detectors, and have faithfulness judged", place)
+        elif name not in DETECTORS:
+            yield Problem(f"no detector is named '{name}'", did_you_mean(name, DETECTORS), place)
+
+
+def model_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Scenarios that need a model where none is set, with the remedies."""
+    if config.models.of("user") is None:
+        for scenario in scenarios:
+            if not scenario.is_scripted:
+                what = f"scenario '{scenario.id}' needs a model for its simulated user, and none is set"
+                yield Problem(what, f"{_REMEDY}; or script its turns", place_of(scenario.source))
+    if no_judge or config.models.of("judge") is not None:
+        return
+    judged = [spec.name for spec in chosen.asked if chosen.is_rubric(spec.name)]
+    if judged:
+        names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
+        what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
+        remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
+        yield Problem(what, remedy, place_of(config.source) if config.source else None)
+        return
+    for scenario in scenarios:
+        if scenario.all_criteria:
+            what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
+            place = place_of(scenario.where("expect.criteria"))
+            yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
+
+
+def price_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Models whose price is unknown, where the budget is in money."""
+    roles: list[Literal["user", "judge", "dedup"]] = []
+    simulated = any(not scenario.is_scripted for scenario in scenarios)
+    if simulated:
+        roles.append("user")
+    if not no_judge:
+        judged = chosen.asked or simulated or any(s.all_criteria for s in scenarios)
+        roles += ["judge", "dedup"] if judged else ["dedup"]
+    told: dict[str, str] = {}  # by model, the key that needs its price
+    for role in roles:
+        if (model := config.models.of(role)) and (key := bounded_in_money(config, role)):
+            told.setdefault(model.model, key)
+    for name, key in told.items():
+        if price_of(name, config.prices) is None:
+            what = f"{key} needs the price of {name}, which is unknown"
+            yield Problem(what, how_to_price(name), config.place(key))
+
+
+def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
+    """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
+    if not bounded_in_money(config, "agent"):
+        return ()
+    return tuple(name for name in names if price_of(name, config.prices) is None)
+
+
+def bounded_in_money(config: Config, role: str) -> str:
+    """The key of the budget in money that bounds a role; empty if none does."""
+    if config.budget.max_cost is not None:
+        return "budget.max_cost"
+    return f"budget.by_role.{role}.max_cost" if config.budget.of(role).max_cost is not None else ""
+
+
+def _scenarios(number: int) -> str:
+    return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

@@ -1,0 +1,120 @@
+"""What the command line asks of a run, as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agenteval.adapters.traffic.middleware import Recording
+from agenteval.core.config import Config
+from agenteval.core.event import RunStarted
+from agenteval.core.plan import Pairing
+from agenteval.core.selection import Filters
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.files import named_scenarios
+
+
+@dataclass(frozen=True)
+class JudgeChoice:
+    """Who judges, and what."""
+
+    model: str | None = None
+    """Instead of ``models.default``."""
+    no_judge: bool = False
+    metric: tuple[str, ...] = ()
+    """The only metrics to judge; empty: those of the configuration."""
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The configuration keys that this sets."""
+        keys: dict[str, Any] = {"models": {"default": self.model}} if self.model else {}
+        return {**keys, "metrics": list(self.metric)} if self.metric else keys
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for. ``flags`` are configuration keys that further options set;
+    ``pairings``: of what is selected, the scenarios and agents that are run (``None``: all); ``resume``: the
+    run to go on with; ``given``: the names of all options that were given."""
+
+    paths: tuple[str, ...] = ()
+    config: str | None = None
+    profile: str | None = None
+    filters: Filters = field(default_factory=Filters)
+    judging: JudgeChoice = field(default_factory=JudgeChoice)
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int | None = None
+    fail_fast: bool = False
+    baseline: str | None = None
+    keep_baseline: bool = False
+    recording: Recording = field(default_factory=Recording)
+    last_failed: bool = False
+    failed_in: str | None = None
+    """The run whose failures are meant; ``None``: the latest."""
+    pairings: frozenset[Pairing] | None = None
+    resume: str | None = None
+    visibility: Mapping[str, KnownVisibility] | None = None
+    """What the run that is gone on with knew at its start of how calls are seen."""
+    given: tuple[str, ...] = ()
+    cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it asks for a part of the suite alone."""
+        everything = Filters(agent=self.filters.agent)  # with one of the agents
+        return bool(self.paths or self.asks_what_failed or self.pairings or self.filters != everything)
+
+    @property
+    def asks_what_failed(self) -> bool:
+        return self.last_failed or self.failed_in is not None
+
+    def to_keep(self, config: Config) -> dict[str, Any]:
+        """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
+        return {
+            "cwd": self.cwd,
+            "paths": [named_scenarios.absolute(path, self.cwd) for path in self.paths],
+            "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
+            "named_config": self.config,
+            "profile": self.profile,
+            "filters": asdict(self.filters),
+            "judging": asdict(self.judging),
+            "flags": dict(self.flags),
+            "epochs": self.epochs,
+            "fail_fast": self.fail_fast,
+            "baseline": self.baseline,
+            "last_failed": self.asks_what_failed,
+            "record": str(self.recording.record) if self.recording.record else None,
+            "replay": str(self.recording.replay) if self.recording.replay else None,
+        }
+
+
+def kept_request(run: RunStarted) -> Request:
+    """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
+    kept = run.request
+    replay = Path(kept["replay"]) if kept["replay"] else None
+    pairings = (
+        frozenset((scenario, agent) for scenario, agents in run.plan.scenarios.items() for agent in agents)
+        if kept["last_failed"]
+        else None
+    )
+    return Request(
+        paths=tuple(kept["paths"]),
+        config=kept["config"],
+        profile=kept.get("profile"),
+        filters=Filters(**{name: _tupled(value) for name, value in kept["filters"].items()}),
+        judging=JudgeChoice(**{name: _tupled(value) for name, value in kept["judging"].items()}),
+        flags=kept["flags"],
+        epochs=kept["epochs"],
+        fail_fast=kept["fail_fast"],
+        baseline=kept["baseline"],
+        recording=Recording(replay=replay),
+        last_failed=kept["last_failed"],
+        pairings=pairings,
+    )
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

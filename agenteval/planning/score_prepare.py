@@ -1,0 +1,331 @@
+"""What ``agenteval score`` finds out before anything is scored: configuration, judges, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from agenteval.adapters.traffic.middleware import Recording
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.core.event import RunStarted
+from agenteval.core.plan import Plan
+from agenteval.core.protocols import Scorer
+from agenteval.core.recorded import Recorded
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Severity
+from agenteval.core.tool_visibility import declared_visibility
+from agenteval.files import loading, runs
+from agenteval.files.config_checks import Known
+from agenteval.files.redact import know_marked
+from agenteval.importers.logs import (
+    JOURNAL,
+    ExpectedScenarios,
+    Naming,
+    Paths,
+    Reader,
+    Remarks,
+    Source,
+    check_journals,
+    each_once,
+    is_journal,
+    is_stream,
+    lines_of,
+    placeholders_in,
+    require_paths,
+    sources_of,
+    spooled,
+    spooled_from,
+    visibility_in,
+)
+from agenteval.messages.entry import Unreadable
+from agenteval.messages.placed import NoCallsIn
+from agenteval.planning import judging, preflight, wiring
+from agenteval.planning.prepare import Setup, load_config
+from agenteval.planning.request import JudgeChoice, Request
+from agenteval.planning.resolve import applies_of, suite_of
+from agenteval.planning.run_files import files_read, is_as_recorded
+from agenteval.scoring.checks import RULES
+from agenteval.verdict.run_gates import unapplied
+
+_MOST_PROBLEMS = 5
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
+    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
+    that is judged anew."""
+
+    files: tuple[str, ...] = ()
+    config: str | None = None
+    judging: JudgeChoice = field(default_factory=JudgeChoice)
+    paths: Paths = field(default_factory=Paths)
+    scenarios: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    no_calls_in: tuple[str, ...] = ()
+    max_rates: Mapping[Severity, float] = field(default_factory=dict)
+    must_judge: bool = False
+    recording: Recording = field(default_factory=Recording)
+
+
+@dataclass(frozen=True)
+class PreparedScore(Setup):
+    suite: ExpectedScenarios
+    judges: tuple[Scorer, ...]
+    without_bounds: bool = False
+    """Whether thresholds were set that nothing can be held against."""
+
+
+def prepare(request: ScoreRequest, known: Known) -> PreparedScore:
+    """Configuration, expectations and judges. Raises ``AuthorError``."""
+    loaded = load_config(Request(config=request.config, judging=request.judging), known)
+    config = loaded.config
+    judged = not request.judging.no_judge and _is_judging_asked(request, config)
+    chosen = judging.metrics_of(config)
+    scenarios = _scenarios(request)
+    bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    unbounded = not judged and not request.judging.no_judge
+    if unbounded:
+        chosen = replace(chosen, asked=())
+        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
+        # switches judges off leaves the bounds undecided, as in a run.
+        config = config.model_copy(update={"thresholds": {}})
+    plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
+    plan = plan.model_copy(update={"max_rates": dict(request.max_rates)})
+    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
+    has_criteria = any(scenario.all_criteria for scenario in scenarios)
+    priced = preflight.price_problems((), config, chosen, no_judge=not judged)
+    checks = preflight.check_problems(scenarios)
+    if problems := (*preflight.detector_problems(config), *priced, *checks):
+        raise AuthorError(*problems)
+    judges = _judges(chosen, resources, plan, has_criteria=has_criteria) if judged else ()
+    resources.no_judge = not judges
+    resources.model("dedup")  # what is wrong with it is reported before anything is asked
+    public = loaded.public.model_copy(update={"thresholds": config.thresholds})
+    return PreparedScore(
+        config, public, resources, plan, chosen, ExpectedScenarios(scenarios), judges, bounds and unbounded
+    )
+
+
+def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
+    """A model costs money with each turn of each conversation: that it is set for runs is not enough. Who
+    names the configuration (``-c``) means what it says."""
+    named = request.must_judge or request.judging.model or request.judging.metric
+    is_meant = request.config is not None and config.models.of("judge") is not None
+    from_environment = any(key.startswith("models") for key in config.origins)
+    return bool(named) or config.models.judge is not None or is_meant or from_environment
+
+
+def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+    if not request.scenarios:
+        return ()
+    files = loading.find_under(request.scenarios, Path.cwd())
+    return loading.load(files, rules=RULES, root=Path.cwd())
+
+
+def _judges(
+    chosen: judging.Metrics, resources: wiring.Resources, plan: Plan, *, has_criteria: bool
+) -> tuple[Scorer, ...]:
+    model = resources.model("judge")
+    needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
+    if model is None and needed:
+        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
+        raise AuthorError(Problem("judges were requested, but no model is set", remedy))
+    # A journal may bring criteria of its own.
+    return judging.scorers_of(
+        chosen,
+        model,
+        plan,
+        applies_of=partial(applies_of, suite=plan),
+        policy_of=lambda scenario: scenario.policy,
+        criteria=model is not None,
+    )
+
+
+def _without_bounds(recorded: Recorded) -> Recorded:
+    if not recorded.scenario.thresholds:
+        return recorded
+    return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
+
+
+def files_of(
+    request: ScoreRequest,
+    root: Path,
+    stack: ExitStack,
+    *,
+    tell: Callable[[str], None],
+    tell_waiting: Callable[[str], None],
+) -> list[Source]:
+    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
+    left out, ``tell_waiting`` (on another thread) what is waited for. Raises ``AuthorError``."""
+    found: list[Source] = []
+    streams: set[str] = set()
+    for name in request.files:
+        if name != "-" and not is_stream(Path(name)):
+            run = _run_named(name, root)
+            found += sources_of([str(run)] if run else [name], Path.cwd(), tell=tell)
+        elif (real := name if name == "-" else os.path.realpath(name)) in streams:
+            tell(f"{name} is named twice: it was read once")  # the first took all there was
+        else:
+            streams.add(real)
+            found.append(_spooled(name, stack, tell_waiting))
+    sources = each_once(found, tell)
+    check_journals(sources)
+    return sources
+
+
+def read_by(request: ScoreRequest, prepared: PreparedScore, sources: Iterable[Source]) -> Iterator[Path]:
+    """The files that a score is made from."""
+    yield from (source.path for source in sources)
+    if "-" in request.files:
+        yield Path("/dev/stdin")  # leads to the file that a shell put there
+    if request.scenarios:
+        yield from loading.find_under(request.scenarios, Path.cwd())
+    yield from files_read(prepared.config, ())
+
+
+def _spooled(name: str, stack: ExitStack, tell: Callable[[str], None]) -> Source:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
+    with _telling_of_the_wait("standard input" if name == "-" else name, tell):
+        return spooled(sys.stdin.buffer, folder) if name == "-" else spooled_from(Path(name), folder, name)
+
+
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def _telling_of_the_wait(stream: str, tell: Callable[[str], None]) -> Iterator[None]:
+    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
+    what = f"waiting for {stream}: it is scored when its writer has closed it"
+    timer = threading.Timer(_PATIENCE_S, tell, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _run_named(name: str, root: Path) -> Path | None:
+    """The journal of the run whose id this is, if it is one."""
+    if os.path.exists(name) or "/" in name or os.sep in name:
+        return None
+    known = {folder.name for folder in runs.runs_under(root)}
+    if name in known or name in ("latest", "previous"):
+        return runs.find_run(name, root) / JOURNAL
+    return None
+
+
+def with_sources(prepared: PreparedScore, request: ScoreRequest, sources: Iterable[Source]) -> PreparedScore:
+    """With what the sources tell: which gates can be satisfied; how the calls of agents are seen (of those in
+    a journal of ours what that run found out, of all others what the configuration says); and what stands
+    for the secrets of agents, of the configuration and in journals of ours."""
+    journals = [source for source in sources if is_journal(source)]
+    gates = prepared.plan.gates
+    # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
+    # conversation has to pass.
+    left_out = unapplied(gates, repeats=request.paths.scenario is not None or bool(journals))
+    without = {"gates": gates.without(left_out)} if left_out else {}
+    agent = prepared.config.agent
+    declared = declared_visibility(agent.calls) if agent else None
+    visibility = {"": declared} if declared else {}
+    secrets = dict(prepared.resources.marked.placeholders)
+    for source in journals:
+        visibility |= visibility_in(_readable_lines(source))
+        for name, placeholders in placeholders_in(_readable_lines(source)).items():
+            secrets[name] = tuple(dict.fromkeys((*secrets.get(name, ()), *placeholders)))
+    know_marked((each for placeholders in secrets.values() for each in placeholders), also=True)
+    known = {"unapplied": left_out, "visibility": visibility, "secrets": secrets}
+    return replace(
+        prepared,
+        public=prepared.public.model_copy(update=without),
+        plan=prepared.plan.model_copy(update={**without, **known}),
+    )
+
+
+def _readable_lines(source: Source) -> Iterator[bytes]:
+    return (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
+
+
+def reader_of(
+    request: ScoreRequest, prepared: PreparedScore, sources: Sequence[Source], remarks: Remarks
+) -> Reader:
+    """Raises ``AuthorError`` for a path of an option that no record has."""
+    require_paths(sources, request.paths.options)
+    agent = prepared.config.agent
+    policy = wiring.policy_of(agent, prepared.config.root) if agent else ""
+    reader = Reader(
+        sources,
+        naming=Naming(request.paths, policy, prepared.suite.ids),
+        policy_of=partial(_policy_in_journal, prepared.config),
+        suite=prepared.suite,
+        texts=request.texts,
+        remarks=remarks,
+        no_calls_in=NoCallsIn(frozenset(request.no_calls_in)),
+    )
+    again = Naming(request.paths, policy, prepared.suite.ids)
+    return reader.with_exact(again) if request.texts else reader
+
+
+def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
+    """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
+    the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
+    agent, own = (
+        next((agent for agent in each.all_agents if agent.name == name), None)
+        for each in (run.config, config)
+    )
+    if agent is None:
+        return ""
+    if own and own.policy == agent.policy:
+        return wiring.policy_of(own, config.root)
+    file = wiring.policy_file(agent, run.config.root)
+    if file and not is_as_recorded(file, run.config.root, run.sources):
+        what = (
+            f"{run.run_id}: the policy of agent '{name}', {agent.policy}, is not the file that the run read"
+        )
+        raise AuthorError(Problem(what, "score it with the configuration that names it (-c)"))
+    return wiring.policy_of(agent, run.config.root)
+
+
+def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedScore) -> Iterator[Recorded]:
+    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    conversations = _from_first_readable(reader, request)
+    bounded = prepared.judges or request.judging.no_judge
+    return conversations if bounded else map(_without_bounds, conversations)
+
+
+def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:
+    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
+    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    conversations = iter(reader)
+    lost: list[Recorded] = []
+    for recorded in conversations:
+        if recorded.is_readable:
+            return chain(lost, [recorded], conversations)
+        lost.append(recorded)
+    if lost:
+        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
+        if len(lost) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+        raise AuthorError(*problems)
+    if request.texts:
+        asked = " ".join(f"-s {text}" for text in request.texts)
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+    names = ", ".join(request.files)
+    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+
+
+def _problem(lost: Recorded) -> Problem:
+    path, _, line = lost.where.rpartition(":")
+    stop = lost.trajectory.stop
+    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+    return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))

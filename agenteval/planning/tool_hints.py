@@ -1,0 +1,44 @@
+"""What the tools of an agent say that they do (hints of MCP) becomes a mark where the author wrote none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agenteval.core.protocols import AgentTool
+from agenteval.core.scenario import Sample, Scenario, Tool
+from agenteval.core.tool_effects import marks_hinted
+from agenteval.planning.preflight import played
+
+
+def with_hints(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
+) -> tuple[Sample, ...]:
+    """The samples, their scenarios' tools marked as those of the agents that play them hint. Where two of the
+    agents do not say the same of a tool, it stays without a mark."""
+    marked = {
+        scenario.id: _marked(scenario, [agents_have[name] for name in agents if name in agents_have])
+        for scenario, agents in played(samples)
+    }
+    return tuple(
+        sample
+        if marked[sample.key.scenario] is sample.scenario
+        else sample.model_copy(update={"scenario": marked[sample.key.scenario]})
+        for sample in samples
+    )
+
+
+def _marked(scenario: Scenario, agents: Iterable[Sequence[AgentTool]]) -> Scenario:
+    found: dict[str, list[dict[str, bool]]] = {}
+    for own in agents:
+        for tool in own:
+            if tool.hints and (marks := marks_hinted(tool.hints)):
+                found.setdefault(tool.name, []).append(marks)
+    hinted = {name: each[0] for name, each in found.items() if all(marks == each[0] for marks in each)}
+    tools = {name: _with_mark(tool, hinted.get(name)) for name, tool in scenario.tools.items()}
+    if all(tools[name] is tool for name, tool in scenario.tools.items()):
+        return scenario
+    return scenario.model_copy(update={"tools": tools})
+
+
+def _with_mark(tool: Tool, marks: Mapping[str, bool] | None) -> Tool:
+    return tool.model_copy(update=dict(marks)) if marks and not tool.is_marked else tool
