@@ -36,7 +36,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.importers.records import ToolSets, read_conversation
 from agenteval.planning import judging
-from agenteval.planning.resolve import rules_for, suite_of
+from agenteval.planning.resolve import rules_for, suite_policy
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")
@@ -97,7 +97,7 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
     wanted = _wanted(entry)
     listener = _Listener()
     chosen = judging.metrics_of(config)
-    suite = suite_of(config, chosen.known.values(), chosen.asked)
+    suite = suite_policy(config, chosen.known.values(), chosen.asked)
     scorers = judging.scorers_of(
         chosen,
         listener,

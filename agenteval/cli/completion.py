@@ -125,8 +125,8 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
     from agenteval.cli.known import KNOWN
     from agenteval.core.selection import file_of
     from agenteval.files.loading import PartlyReadError
-    from agenteval.planning.prepare import load_config, load_scenarios
     from agenteval.planning.request import Request
+    from agenteval.planning.suite import load_config, load_scenarios
 
     request = Request(config=config_file, profile=profile)
     config = load_config(request, KNOWN).config

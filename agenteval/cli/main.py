@@ -242,7 +242,7 @@ def _report(
     reports = chosen_reporters(report or ())
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
-        from agenteval.planning.score_prepare import ScoreRequest
+        from agenteval.planning.recorded import ScoreRequest
 
         request = ScoreRequest(config=config, judging=Judging(model=model, metric=metric).choice)
         detail = detail_of(verbose=verbose, quiet=quiet)
@@ -415,7 +415,7 @@ def _score(
     from agenteval.cli.commands.score import score
     from agenteval.cli.max_rates import max_rates_of
     from agenteval.importers.logs import Paths
-    from agenteval.planning.score_prepare import ScoreRequest
+    from agenteval.planning.recorded import ScoreRequest
 
     request = ScoreRequest(
         files=tuple(files),

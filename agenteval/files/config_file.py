@@ -53,6 +53,11 @@ class LoadedConfig(NamedTuple):
     public: Config
     secrets: tuple[str, ...]
 
+    def without_thresholds(self) -> LoadedConfig:
+        update: dict[str, Any] = {"thresholds": {}}
+        config, public = (each.model_copy(update=update) for each in (self.config, self.public))
+        return self._replace(config=config, public=public)
+
 
 def find_config(start: Path) -> Path | None:
     """The nearest configuration at or above a folder. Raises ``AuthorError`` where two lie side by side."""

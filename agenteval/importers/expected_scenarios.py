@@ -23,6 +23,10 @@ class ExpectedScenarios:
         self._strangers: dict[str, None] = {}
         self._tools: tuple[Mapping[str, Tool], str, dict[str, Tool]] | None = None
 
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        return tuple(self._scenarios.values())
+
     def __len__(self) -> int:
         return len(self._scenarios)
 

@@ -180,6 +180,11 @@ def played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]
     return [(scenario, tuple(agents[name])) for name, scenario in scenarios.items()]
 
 
+def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
+    """The scenarios of the samples, each once."""
+    return tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
+
+
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
     """Forbidden calls of a tool that is none of the scenario's and nearly called like one: such a rule would
     hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""

@@ -1,23 +1,70 @@
-"""What applies is decided here, once and nowhere else: a configuration, the metrics that are known and the
+"""The third step of a run: what applies is decided here, once and nowhere else. What the suite asks and the
 scenarios that are run become the ``Plan``, which everything after reads."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from agenteval.core.config import Config
+from agenteval.adapters.agents import AGENTS
+from agenteval.core.config import AgentConfig, Config
 from agenteval.core.plan import ROLES, Plan, ScenarioRules, SuitePolicy, Threshold
 from agenteval.core.scenario import EpochRange, Epochs, Sample, Scenario, long_form
 from agenteval.core.score import MetricSpec
-from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.selection import ranges_of
+from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
 from agenteval.scoring import metrics
+from agenteval.verdict.run_gates import without_concern
+
+if TYPE_CHECKING:
+    from agenteval.planning.selecting import Selected
+    from agenteval.planning.suite import Suite
 
 NOT_SELECTED = "applies to nothing that was selected"
 _WHERE_REPLACED = 0.05
 """The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
 
 
-def suite_of(
+def resolve(suite: Suite, selected: Selected) -> Plan:
+    """What applies to each sample that is played."""
+    policy, config, request = suite.settings.policy, suite.settings.config, suite.request
+    missed = without_concern(policy.gates, selected.scenarios, selected.others)
+    visibility = request.visibility
+    if visibility is None:
+        visibility = {**selected.seen_before, **known_visibility(selected.agents, suite.scenarios)}
+    return plan_of(
+        policy.model_copy(update={"gates": policy.gates.without(missed)}),
+        config,
+        selected.samples,
+        ranges_of(selected.scenarios, config, epochs=request.epochs),
+        unapplied=unapplied(policy, selected.scenarios, selected.others)
+        | {f"gates.{name}": NOT_SELECTED for name in missed},
+        needs_model=selected.needs_model,
+        secrets=suite.settings.marked.placeholders,
+        visibility=visibility,
+    )
+
+
+def known_visibility(
+    agents: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
+) -> dict[str, KnownVisibility]:
+    """What the configuration says of how the tool calls of the agents are seen. ``scenarios``: the whole
+    suite, whose tools an agent may call."""
+    tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
+    found = {name: _known_visibility(agent, tools) for name, agent in agents.items()}
+    return {name: known for name, known in found.items() if known}
+
+
+def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibility | None:
+    if declared := declared_visibility(agent.calls):
+        return declared
+    if agent.mcp:
+        return None  # the world is its way to its tools, whatever its replies report
+    adapter = AGENTS.get(agent.kind)
+    return adapter.visibility(adapter.of(agent), tools)
+
+
+def suite_policy(
     config: Config,
     known: Iterable[MetricSpec] = (),
     asked: Iterable[MetricSpec] = (),

@@ -1,9 +1,10 @@
-"""Names become objects here, and nowhere else: a configuration and scenarios become a plan."""
+"""The last step before a run: names become objects here, and nowhere else."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from agenteval.conversation.user import ScenarioUser
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
 from agenteval.core.event import Event, Notice, RunStarted
+from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.plan import ModelRole, Plan
 from agenteval.core.protocols import (
     AgentAdapter,
@@ -34,7 +36,6 @@ from agenteval.core.protocols import (
     User,
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
-from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
 from agenteval.files import loading
 from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
@@ -47,8 +48,11 @@ from agenteval.verdict.sequential import InOrder, UntilDecided
 if TYPE_CHECKING:
     from agenteval.adapters.agents.mcp_agents import McpServers
     from agenteval.adapters.models import Shared
+    from agenteval.adapters.traffic.cassettes import Played
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
+    from agenteval.planning.selecting import Selected
+    from agenteval.planning.suite import Settings, Suite
 
 
 def _marked_texts(config: Config) -> Iterator[str]:
@@ -75,6 +79,8 @@ class Resources:
         *,
         no_judge: bool = False,
         recording: Recording | None = None,
+        played: Played | None = None,
+        marked: MarkedSecrets | None = None,
         declared_tools: Collection[str] = (),
     ) -> None:
         self.config = config
@@ -100,7 +106,14 @@ class Resources:
         self._llm: Shared | None = None
         self._limits: RateLimits | None = None
         self.traffic = Traffic(
-            config, recording, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
+            config,
+            recording,
+            played=played,
+            marked=marked,
+            secrets=self.secrets,
+            tell=self.tell,
+            warn=self.warn,
+            note=self.note,
         )
         self.marked = self.traffic.marked
         """The secrets that the author marked."""
@@ -230,57 +243,109 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
     return next(compared, f"agents.{agent.name}")
 
 
-def runtime_of(
-    samples: Sequence[Sample],
-    plan: Plan,
-    used: Mapping[str, AgentConfig],
-    chosen: judging.Metrics,
-    resources: Resources,
-    *,
-    fail_fast: bool = False,
-) -> tuple[Runtime, tuple[Sample, ...]]:
-    """All that a run is carried out with, and the samples, their tools marked as the agents' own hint.
-    Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
-    the first call."""
-    config = resources.config
-    scenarios = [scenario for scenario, _ in preflight.played(samples)]
-    timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
-    mocks = MockFunctions(timeout_s=timeout_s)
-    of_agents: list[Problem] = []
-    factories = _agents(used, resources, of_agents)  # first: what mocks import of theirs is watched, too
-    problems = [*preflight.mock_problems(scenarios, mocks), *preflight.check_problems(scenarios)]
-    problems += preflight.detector_problems(config)
-    problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+@dataclass(frozen=True)
+class Wired:
+    """A plan with all that it is carried out with."""
+
+    runtime: Runtime
+    resources: Resources
+    samples: tuple[Sample, ...]
+    """The selected ones, their tools marked as the agents' own hint."""
+    remarks: tuple[str, ...] = ()
+    """What will not be checked, although somebody may expect it."""
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        return preflight.scenarios_of(self.samples)
+
+
+def resources_of(settings: Settings, *, declared_tools: Collection[str] = ()) -> Resources:
+    return Resources(
+        settings.config,
+        settings.secrets,
+        no_judge=settings.policy.no_judge,
+        recording=settings.recording,
+        played=settings.played,
+        marked=settings.marked,
+        declared_tools=declared_tools,
+    )
+
+
+def wire(plan: Plan, suite: Suite, selected: Selected) -> Wired:
+    """Names become objects; nothing is called yet. Agents, mocks and models are loaded here: raises
+    ``AuthorError`` with all that is wrong with them."""
+    declared = frozenset(name for scenario in suite.scenarios for name in scenario.tools)
+    resources = resources_of(suite.settings, declared_tools=declared)
+    mocks = MockFunctions(timeout_s=_timeout_s(selected))
+    problems: list[Problem] = []
+    # First: what mocks import of the agents' is watched, too.
+    agents = _agents(selected.agents, resources, problems)
+    found = [*_problems(plan, suite, selected, resources, mocks), *problems]
+    found += preflight.foreign_tools(selected.samples, resources.agents_have)
+    found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
+    if found:
+        raise AuthorError(*dict.fromkeys(found))
+    samples = with_hints(selected.samples, resources.agents_have)
+    runtime = _runtime(plan, suite, selected, samples, resources, agents, mocks)
+    misspelt = preflight.misspelt_mocks(samples, resources.agents_have)
+    metrics = suite.settings.metrics
+    resources.traffic.start(preflight.scenarios_of(samples), judging.hashes_of(metrics, plan))
+    return Wired(runtime, resources, samples, (*misspelt, *resources.take_warnings()))
+
+
+def _timeout_s(selected: Selected) -> float:
+    """For what the author wrote beside the agent: as long as the most patient of the agents has."""
+    return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
+
+
+def _problems(
+    plan: Plan, suite: Suite, selected: Selected, resources: Resources, mocks: MockFunctions
+) -> Iterator[Problem]:
+    """What is wrong with mocks, checks, detectors, models and prices."""
+    config, metrics, no_judge = suite.settings.config, suite.settings.metrics, resources.no_judge
+    scenarios = selected.scenarios
+    yield from preflight.mock_problems(scenarios, mocks)
+    yield from preflight.check_problems(scenarios)
+    yield from preflight.detector_problems(config)
+    yield from preflight.model_problems(scenarios, config, metrics, no_judge=no_judge)
     if resources.traffic.ledger:
-        problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
-        resources.unpriced_agents = preflight.unpriced_agents(used, config)
-    problems += _model_mistakes(scenarios, resources)
-    problems += of_agents
-    problems += preflight.foreign_tools(samples, resources.agents_have)
-    problems += preflight.checks_of_unseen_calls(samples, plan.visibility)
-    if problems:
-        raise AuthorError(*dict.fromkeys(problems))
-    samples = with_hints(samples, resources.agents_have)
-    scenarios = [scenario for scenario, _ in preflight.played(samples)]
-    policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
-    made = Runtime(
+        yield from preflight.price_problems(scenarios, config, metrics, no_judge=no_judge)
+        resources.unpriced_agents = preflight.unpriced_agents(selected.agents, config)
+    yield from _model_mistakes(scenarios, resources)
+
+
+def _runtime(
+    plan: Plan,
+    suite: Suite,
+    selected: Selected,
+    samples: tuple[Sample, ...],
+    resources: Resources,
+    agents: Mapping[str, AgentFactory],
+    mocks: MockFunctions,
+) -> Runtime:
+    config, metrics = suite.settings.config, suite.settings.metrics
+    scenarios = preflight.scenarios_of(samples)
+    policies = {name: policy_of(agent, config.root) for name, agent in selected.agents.items()}
+    timeout_s = _timeout_s(selected)
+    return Runtime(
         queue=_queue(samples, plan, resources),
-        agents=factories,
+        agents=agents,
         make_user=lambda sample: _make_user(
-            sample, plan, resources, chosen, policies.get(sample.key.agent, "")
+            sample, plan, resources, metrics, policies.get(sample.key.agent, "")
         ),
         call_function=mocks,
-        checks={name: _checks(agent, plan, resources, timeout_s) for name, agent in used.items()},
-        judges={name: _judges(agent, scenarios, plan, chosen, resources) for name, agent in used.items()},
-        review=_review(scenarios, plan, chosen, resources),
+        checks={name: _checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()},
+        judges={
+            name: _judges(agent, scenarios, plan, metrics, resources)
+            for name, agent in selected.agents.items()
+        },
+        review=_review(scenarios, plan, metrics, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=plan.suite.unmocked_tools,
         visibility=plan.visibility,
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
-        fail_fast=fail_fast,
+        fail_fast=suite.request.fail_fast,
     )
-    resources.traffic.start(scenarios, judging.hashes_of(chosen, plan))
-    return made, samples
 
 
 def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
@@ -338,25 +403,6 @@ def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> Ag
     servers = resources.mcp()
     with told(servers.here() if is_here else servers.host.address()):
         return servers.agents(adapter.make(agent, options, resources), is_here=is_here)
-
-
-def known_visibility(
-    used: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
-) -> dict[str, KnownVisibility]:
-    """Return what the configuration says of how the tool calls of the agents are seen. ``scenarios``: the
-    whole suite, whose tools an agent may call."""
-    tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
-    found = {name: _known_visibility(agent, tools) for name, agent in used.items()}
-    return {name: known for name, known in found.items() if known}
-
-
-def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibility | None:
-    if declared := declared_visibility(agent.calls):
-        return declared
-    if agent.mcp:
-        return None  # the world is its way to its tools, whatever its replies report
-    adapter = AGENTS.get(agent.kind)
-    return adapter.visibility(adapter.of(agent), tools)
 
 
 def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:

@@ -14,7 +14,7 @@ import pytest
 
 from agenteval.core.errors import AuthorError
 from agenteval.importers.sources import spooled_from
-from agenteval.planning import score_prepare
+from agenteval.planning import recorded
 from tests.support.kit import Done, Project
 
 SIZE = 300_000
@@ -88,12 +88,11 @@ def test_it_is_told_which_pipe_is_waited_for(
         poured(pipe, lines(conversation("a")))
 
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(score_prepare, "_PATIENCE_S", 0)
-    monkeypatch.setattr(score_prepare, "say", say)
+    monkeypatch.setattr(recorded, "_PATIENCE_S", 0)
 
     with ExitStack() as stack:
-        request = score_prepare.ScoreRequest(files=("pipe",))
-        (source,) = score_prepare.files_of(request, project.root, stack, tell=told.append)
+        request = recorded.ScoreRequest(files=("pipe",))
+        (source,) = recorded.files_of(request, project.root, stack, tell=told.append, tell_waiting=say)
         assert source.path.read_bytes() == lines(conversation("a"))
 
     assert told == ["waiting for pipe: it is scored when its writer has closed it"]

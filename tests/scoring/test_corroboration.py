@@ -12,7 +12,7 @@ import pytest
 
 from agenteval.conversation.current_sample import enter
 from agenteval.core.errors import UnreadableReplyError
-from agenteval.core.plan import ScenarioRules
+from agenteval.core.plan import ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreFailure, Severity

@@ -10,7 +10,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.score import MetricSpec
 from agenteval.core.tool_visibility import declared_visibility
-from agenteval.planning.resolve import plan_of, suite_of
+from agenteval.planning.resolve import plan_of, suite_policy
 
 
 def plan_for(
@@ -27,7 +27,7 @@ def plan_for(
     """``judged``: names; of metrics that are not known, too."""
     config = config or Config()
     by_id = {scenario.id: scenario for scenario in scenarios}
-    suite = suite_of(config, metrics, no_judge=no_judge).model_copy(update={"judged": tuple(judged)})
+    suite = suite_policy(config, metrics, no_judge=no_judge).model_copy(update={"judged": tuple(judged)})
     samples = [Sample(key=key, scenario=by_id[key.scenario]) for key in keys]
     declared = {agent.name: declared_visibility(agent.calls) for agent in config.all_agents}
     visibility = {name: known for name, known in declared.items() if known}

@@ -71,16 +71,16 @@ def recording_of(record: str | None, replay: str | None) -> Recording:
 
 class Traffic:
     """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
-    that concern the verdict; ``note`` emits what is for the journal alone.
-
-    Raises ``AuthorError`` when made, for a recording that cannot be played.
-    """
+    that concern the verdict; ``note`` emits what is for the journal alone. ``played``: the recording that
+    answers; ``marked``: as ``marked_in`` finds them."""
 
     def __init__(
         self,
         config: Config,
         recording: Recording | None = None,
         *,
+        played: Played | None = None,
+        marked: MarkedSecrets | None = None,
         secrets: Iterable[str] = (),
         tell: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
@@ -96,14 +96,11 @@ class Traffic:
         self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
-        played = None
-        if self._recording.replay:
-            from agenteval.adapters.traffic.cassettes import Player, read_recording
-
-            played = read_recording(self._recording.replay)
-        self.marked = _marked_in(config, played)
+        self.marked = marked_in(config, played) if marked is None else marked
         """The secrets that the author marked; in a replay with the placeholders of the recording."""
         if played:
+            from agenteval.adapters.traffic.cassettes import Player
+
             self.player = Player(played, secrets=self._secrets, marked=self.marked)
         if self._recording.record:
             from agenteval.adapters.traffic.cassettes import Recorder
@@ -205,7 +202,7 @@ class Traffic:
             self.recorder.close()
 
 
-def _marked_in(config: Config, played: Played | None) -> MarkedSecrets:
+def marked_in(config: Config, played: Played | None) -> MarkedSecrets:
     """The secrets that the author marked. A replay takes one whose variable is not set from the recording;
     raises ``AuthorError`` where that does not have it."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}

@@ -27,9 +27,11 @@ from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
+from agenteval.core.config import Config
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
+from agenteval.core.plan import Plan
 from agenteval.core.protocols import AgentFactory, Emit
 from agenteval.core.score import ScoreFailure
 from agenteval.files import runs
@@ -37,9 +39,10 @@ from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
 from agenteval.planning import judging, resolve, wiring
-from agenteval.planning.prepare import Prepared, Setup
-from agenteval.planning.request import Request
+from agenteval.planning.prepare import Prepared
 from agenteval.planning.run_files import file_hashes, stand_in_files
+from agenteval.planning.suite import Settings
+from agenteval.planning.wiring import Resources
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.excused_goals import ExcusedGoals
 from agenteval.verdict import gates, report
@@ -48,28 +51,31 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.stable_names import StableNames
 
 
-def started_of(prepared: Prepared, request: Request) -> RunStarted:
+def started_of(prepared: Prepared) -> RunStarted:
     """What is to be run, before any of it is."""
-    checkout = checkout_of(Path(prepared.config.root))
+    settings, scenarios = prepared.settings, prepared.wired.scenarios
+    config = settings.config
+    checkout = checkout_of(Path(config.root))
     return begun(
-        prepared,
+        settings.public,
+        prepared.plan,
         new_id(),
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
-        scenarios=prepared.scenarios,
-        prompts=judging.hashes_of(prepared.metrics, prepared.plan),
-        request=request.to_keep(prepared.config),
-        sources=file_hashes(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
+        scenarios=scenarios,
+        prompts=judging.hashes_of(settings.metrics, prepared.plan),
+        request=prepared.suite.request.to_keep(config),
+        sources=file_hashes(config, settings.public, scenarios, prepared.resources.secrets),
     )
 
 
-def begun(setup: Setup, run_id: str, **more: Any) -> RunStarted:
-    """A run begins, of which ``more`` is known."""
+def begun(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
+    """A run begins, of which ``more`` is known. ``public``: the configuration as it may be written down."""
     return RunStarted(
         run_id=run_id,
         started_at=now(),
-        config=setup.public,
-        plan=resolve.as_written(setup.plan, setup.public),
+        config=public,
+        plan=resolve.as_written(plan, public),
         versions={"agenteval": __version__, "python": platform.python_version()},
         command=tuple(sys.argv[1:]),
         **more,
@@ -91,7 +97,8 @@ def execute(
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
-    folder, runtime, control = journal.path.parent, prepared.runtime, Control()
+    runtime, resources, suite = prepared.wired.runtime, prepared.resources, prepared.suite
+    control = Control()
     events = EventLog(past)
     again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
     sinks: list[Emit] = [runtime.queue, again]
@@ -102,12 +109,13 @@ def execute(
         for event in over:
             sink(event)
     pending = runtime.deadlines.pending
-    secrets = prepared.resources.secrets
-    fixed = stand_in_files(secrets, prepared.config, prepared.suite)
+    secrets = resources.secrets
+    fixed = stand_in_files(secrets, prepared.config, suite.scenarios)
     names = StableNames(secret for secret in secrets if secret not in fixed)
+    count = len(prepared.wired.samples)
     with (
-        closing(progress_for(sys.stderr, len(prepared.samples), past=over, pending=pending)) as progress,
-        emitting(prepared, folder, [events, journal, progress, *sinks], names) as emit,
+        closing(progress_for(sys.stderr, count, past=over, pending=pending)) as progress,
+        emitting(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
         few_collections(),
     ):
         started = time.monotonic()
@@ -121,14 +129,14 @@ def execute(
             agents=runtime.agents,
             run_s=prepared.plan.suite.deadlines.run_s,
         )
-        perform(prepared, playing, emit, control)
+        perform(Setup(suite.settings, prepared.plan, resources), playing, emit, control)
         emit(ended(control, started))
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
 
 
 def _second_look(prepared: Prepared, run: Event) -> SecondLook:
-    judges = goal_judges(prepared.runtime.judges)
+    judges = goal_judges(prepared.wired.runtime.judges)
     before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
     return SecondLook(ExcusedGoals(judges.get, prepared.plan.suite.corroborate, before))
 
@@ -181,6 +189,15 @@ def ended(control: Control, started: float, unmet: dict[str, str] | None = None)
 
 
 @dataclass(frozen=True)
+class Setup:
+    """What every run has, whether its conversations are played or were recorded."""
+
+    settings: Settings
+    plan: Plan
+    resources: Resources
+
+
+@dataclass(frozen=True)
 class Playing:
     """What goes on between the first event of a run and its last."""
 
@@ -199,9 +216,8 @@ class Playing:
 
 
 @contextmanager
-def emitting(setup: Setup, folder: Path, sinks: Iterable[Emit], names: StableNames) -> Iterator[Emit]:
+def emitting(resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableNames) -> Iterator[Emit]:
     """Events reach all sinks, and what judges are asked a file in the ``folder``; no secret reaches any."""
-    resources = setup.resources
     with AskedFile(folder / ASKED) as asked:
         yield redacting(Fan([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
@@ -240,8 +256,8 @@ async def _find_issues(setup: Setup, playing: Playing, emit: Emit, control: Cont
         found = await find_issues(
             scenarios,
             setup.resources.model("dedup") if asks else None,
-            prompt=setup.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(setup.config, playing.agents),
+            prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
+            policies=wiring.policies_of(setup.settings.config, playing.agents),
             weighs=setup.plan.suite.severity_from == "model",
         )
     if scope.cancelled_caught:

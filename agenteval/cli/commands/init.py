@@ -219,7 +219,7 @@ def _mock_tools(config: Path, choice: Choice) -> None:
     try:
         with redirect_stdout(sys.stderr):
             prepared = prepare(Request(config=str(config), paths=(str(first),)), KNOWN)
-            anyio.run(close_agents, prepared.runtime.agents.values())
+            anyio.run(close_agents, prepared.wired.runtime.agents.values())
     except AgentevalError:  # the trial shows it
         return
     have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]

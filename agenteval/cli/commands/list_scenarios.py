@@ -14,8 +14,9 @@ from agenteval.core import selection
 from agenteval.core.safe_text import clean
 from agenteval.core.scenario import Scenario
 from agenteval.planning.last_failed import gone_text, last_failed
-from agenteval.planning.prepare import gone_of, load_config, load_scenarios, with_profile
 from agenteval.planning.request import Request
+from agenteval.planning.selecting import gone_of
+from agenteval.planning.suite import load_config, load_scenarios, with_profile
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:

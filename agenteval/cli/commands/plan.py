@@ -66,8 +66,8 @@ def forecast_of(prepared: Prepared) -> Forecast:
     agents = agents_of(config, Filters())
     return forecast(
         prepared.plan,
-        prepared.scenarios,
-        prepared.metrics,
+        prepared.wired.scenarios,
+        prepared.settings.metrics,
         policies={name: wiring.policy_of(agent, config.root) for name, agent in agents.items()},
         uses_cache=config.cache is not False,
     )

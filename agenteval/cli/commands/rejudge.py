@@ -33,13 +33,14 @@ from agenteval.files import runs
 from agenteval.files.prompts import CRITERIA
 from agenteval.importers.logs import Remarks
 from agenteval.planning.forecast import REPLY_TOKENS
-from agenteval.planning.score_prepare import (
+from agenteval.planning.recorded import (
     ScoreRequest,
     conversations_of,
     files_of,
-    prepare,
+    load,
     reader_of,
-    with_sources,
+    resolve,
+    wire,
 )
 from agenteval.reporters.options import Detail
 from agenteval.reporters.terminal.cells import free, plain_table
@@ -79,23 +80,24 @@ def rejudge(
 def _forecast(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
     """Every question of the judges is made as it would be sent, and none is."""
     with ExitStack() as stack:
-        prepared = prepare(request, KNOWN)
+        suite = load(request, KNOWN)
+        wired = wire(suite)
         remarks = Remarks()
-        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add, tell_waiting=say)
-        prepared = with_sources(prepared, request, sources)
-        reader = reader_of(request, prepared, sources, remarks)
-        conversations = conversations_of(reader, request, prepared)
-        judges = [judge for judge in prepared.judges if not isinstance(judge, CustomScorer)]
-        classes = [judge.metric for judge in prepared.judges if isinstance(judge, CustomScorer)]
+        sources = files_of(request, Path(suite.config.root), stack, tell=remarks.add, tell_waiting=say)
+        plan = resolve(suite, sources)
+        reader = reader_of(suite, sources, remarks)
+        conversations = conversations_of(suite, reader, wired)
+        judges = [judge for judge in wired.judges if not isinstance(judge, CustomScorer)]
+        classes = [judge.metric for judge in wired.judges if isinstance(judge, CustomScorer)]
         seen: Counter[type[Event]] = Counter()
         rescoring = Rescoring(
             _no_checks,
             judges,
-            visibility=prepared.plan.visibility,
-            in_flight=prepared.config.concurrency,
+            visibility=plan.visibility,
+            in_flight=suite.config.concurrency,
         )
         anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), Control())
-    return prepared.config, list(_parts(kept.tally, seen[SampleFinished], classes, prepared.plan))
+    return suite.config, list(_parts(kept.tally, seen[SampleFinished], classes, plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:

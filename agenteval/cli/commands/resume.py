@@ -48,9 +48,10 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             events = runs.load_run(folder)
             run = _run_in(events)
             prepared = None if is_complete(events) else _prepared(run, request, events)
-            read = prepared or run
-            targets = targets_of(read.config, reports)
-            require_apart(targets, files_read(read.config, read.scenarios))
+            config = prepared.config if prepared else run.config
+            scenarios = prepared.wired.scenarios if prepared else run.scenarios
+            targets = targets_of(config, reports)
+            require_apart(targets, files_read(config, scenarios))
             if prepared is None:
                 say(f"the run {run.run_id} is complete: only its reports are made again")
                 finished = reporting.fold(events)
@@ -59,7 +60,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
                 _tell(prepared, events)
                 ending.enter_context(completing())
                 with Journal.of_resumed(folder / JOURNAL) as journal:
-                    begin = RunResumed(at=now(), budget=prepared.public.budget)
+                    begin = RunResumed(at=now(), budget=prepared.settings.public.budget)
                     finished, decision = execute(prepared, journal, begin, events)
         called = runs.name_of(folder, folder.parents[2])
         return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
@@ -119,7 +120,7 @@ def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Pre
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted, KNOWN)
     # The journal knows no secret, and here they must not make a difference.
-    reasons = changes(run, as_written(prepared, started_of(prepared, prepared.request)))
+    reasons = changes(run, as_written(prepared, started_of(prepared)))
     if reasons:
         problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
         problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]
@@ -135,12 +136,13 @@ def _with_evidence(prepared: Prepared, events: Sequence[Event]) -> Prepared:
     for event in events:
         if isinstance(event, CallsSeen):
             evidence.setdefault(event.agent, set()).add(event.evidence)
-    return replace(prepared, runtime=replace(prepared.runtime, evidence=evidence))
+    wired = prepared.wired
+    return replace(prepared, wired=replace(wired, runtime=replace(wired.runtime, evidence=evidence)))
 
 
 def _tell(prepared: Prepared, events: Sequence[Event]) -> None:
     run = _run_in(events)
-    done, planned = len(over(events)), len(prepared.samples)
+    done, planned = len(over(events)), len(prepared.wired.samples)
     say(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:
         say(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")

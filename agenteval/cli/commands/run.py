@@ -34,15 +34,14 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, KNOWN)
         targets = targets_of(prepared.config, reports)
-        require_apart(targets, files_read(prepared.config, prepared.scenarios))
-        request = prepared.request
+        require_apart(targets, files_read(prepared.config, prepared.wired.scenarios))
         if prepared.config.profile:
             say(f"profile {prepared.config.profile}")
-        started = _compared(prepared, started_of(prepared, request))
+        started = _compared(prepared, started_of(prepared))
     with completing():
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
-            if request.keep_baseline:
+            if prepared.suite.request.keep_baseline:
                 keep(finished, folder, Path(prepared.config.root))
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
@@ -50,7 +49,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
 def _compared(prepared: Prepared, started: RunStarted) -> RunStarted:
     """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
     none."""
-    request = prepared.request
+    request = prepared.suite.request
     if request.baseline is None:
         return started
     root = Path(started.config.root)

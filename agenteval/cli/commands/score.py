@@ -6,11 +6,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
 from agenteval.adapters.traffic.kept import Kept
-from agenteval.cli.commands.execution import Playing, begun, emitting, ended, new_folder, new_id, perform
+from agenteval.cli.commands.execution import (
+    Playing,
+    Setup,
+    begun,
+    emitting,
+    ended,
+    new_folder,
+    new_id,
+    perform,
+)
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import completing
 from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
@@ -22,6 +32,7 @@ from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import did_you_mean
 from agenteval.core.event import Event, Notice, SampleFinished
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Reviewer, Scorer
 from agenteval.core.recorded import Recorded
@@ -31,17 +42,19 @@ from agenteval.files.journal import Journal
 from agenteval.importers.logs import JOURNAL, ExpectedScenarios, Reader, Remarks
 from agenteval.messages.placed import NoCallsIn
 from agenteval.planning import judging
-from agenteval.planning.resolve import RulesInTurn
-from agenteval.planning.score_prepare import (
-    PreparedScore,
+from agenteval.planning.recorded import (
+    RecordedSuite,
     ScoreRequest,
+    WiredScore,
     conversations_of,
     files_of,
-    prepare,
+    load,
     read_by,
     reader_of,
-    with_sources,
+    resolve,
+    wire,
 )
+from agenteval.planning.resolve import RulesInTurn
 from agenteval.planning.wiring import user_reviews
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
@@ -54,77 +67,83 @@ from agenteval.verdict.stable_names import StableNames
 _HEARTBEAT_S = 5.0
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """Recorded conversations that are about to be scored."""
+
+    suite: RecordedSuite
+    plan: Plan
+    wired: WiredScore
+    reader: Reader
+
+
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
     with few_collections(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
-            prepared = prepare(request, KNOWN)
-            targets = targets_of(prepared.config, reports)
+            suite = load(request, KNOWN)
+            wired = wire(suite)
+            targets = targets_of(suite.config, reports)
             remarks = Remarks()
-            sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add, tell_waiting=say)
-            require_apart(targets, read_by(request, prepared, sources))
-            prepared = with_sources(prepared, request, sources)
-            reader = reader_of(request, prepared, sources, remarks)
-            conversations = conversations_of(reader, request, prepared)
-            retained = _retained(prepared, targets, detail=detail)
-            folder = new_folder(Path(prepared.config.root), new_id())
+            sources = files_of(request, Path(suite.config.root), stack, tell=remarks.add, tell_waiting=say)
+            require_apart(targets, read_by(suite, sources))
+            scoring = Scoring(suite, resolve(suite, sources), wired, reader_of(suite, sources, remarks))
+            conversations = conversations_of(suite, scoring.reader, wired)
+            retained = _retained(scoring, targets, detail=detail)
+            folder = new_folder(Path(suite.config.root), new_id())
             ending.enter_context(completing())
-            _run(prepared, reader, conversations, retained, folder, request.recording.kept)
+            _run(scoring, conversations, retained, folder)
             finished = fold(retained.events())
             decision = gates.decide(finished)
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _retained(prepared: PreparedScore, targets: Sequence[Target], *, detail: Detail) -> Retained:
+def _retained(scoring: Scoring, targets: Sequence[Target], *, detail: Detail) -> Retained:
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
-    if detail == "verbose" or prepared.judges or "all" in shown:
-        return Retained(prepared.plan, everything=True)
-    return Retained(prepared.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
+    if detail == "verbose" or scoring.wired.judges or "all" in shown:
+        return Retained(scoring.plan, everything=True)
+    return Retained(scoring.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 
 
 # ── scoring ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run(
-    prepared: PreparedScore,
-    reader: Reader,
-    conversations: Iterator[Recorded],
-    retained: Retained,
-    folder: Path,
-    kept: Kept | None,
-) -> None:
+def _run(scoring: Scoring, conversations: Iterator[Recorded], retained: Retained, folder: Path) -> None:
+    suite, plan, wired, reader = scoring.suite, scoring.plan, scoring.wired, scoring.reader
+    settings, expected, resources = suite.settings, suite.expected, wired.resources
     control = Control()
     started = time.monotonic()
     # Whoever the agents are, one judge has judged all goals.
-    judge = goal_judges({"": prepared.judges}).get("")
-    again = SecondLook(ExcusedGoals(lambda _agent: judge, prepared.plan.suite.corroborate))
+    judge = goal_judges({"": wired.judges}).get("")
+    again = SecondLook(ExcusedGoals(lambda _agent: judge, plan.suite.corroborate))
     # A log is the same in every environment, whichever of its words one of them masks.
-    names = StableNames(prepared.resources.named)
+    names = StableNames(resources.named)
     rescoring = Rescoring(
-        _checks_of(prepared),
-        prepared.judges,
-        rules_for=RulesInTurn(prepared.plan),
-        visibility=prepared.plan.visibility,
-        in_flight=prepared.config.concurrency,
-        review=_review_of(prepared),
+        _checks_of(scoring),
+        wired.judges,
+        rules_for=RulesInTurn(plan),
+        visibility=plan.visibility,
+        in_flight=suite.config.concurrency,
+        review=_review_of(scoring),
     )
     playing = Playing(
         partial(rescore, conversations, rescoring),
         again,
         retained.events,
         findings=partial(retained.events, found=True),
-        failures=partial(_unmet, prepared.suite, reader),
+        failures=partial(_unmet, expected, reader),
     )
     with (
         Journal(folder / JOURNAL) as journal,
-        emitting(prepared, folder, [retained, journal, again, _Heartbeat()], names) as emit,
+        emitting(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
     ):
-        prompts = judging.hashes_of(prepared.metrics, prepared.plan) if prepared.judges else {}
+        prompts = judging.hashes_of(settings.metrics, plan) if wired.judges else {}
+        public = settings.public.model_copy(update={"gates": plan.suite.gates})
         # What a stream holds is known at its end: scenarios are reported with their samples.
-        emit(begun(prepared, folder.name, scenarios=(), prompts=prompts))
-        perform(prepared, playing, emit, control)
-        for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
+        emit(begun(public, plan, folder.name, scenarios=(), prompts=prompts))
+        perform(Setup(settings, plan, resources), playing, emit, control)
+        for text in (*_anew(settings.recording.kept), *_remarks(scoring, complete=not control.stopping)):
             emit(Notice(level="warning", text=text))
         if coverage := reader.coverage.text:
             is_whole = reader.coverage.is_whole
@@ -132,37 +151,37 @@ def _run(
             if is_whole:
                 say(coverage)  # what is no warning stands in no remark
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
-        whole = not control.stopping and not reader.texts and not prepared.suite.is_unmet
-        emit(ended(control, started, prepared.suite.unmet if whole else {}))
+        whole = not control.stopping and not reader.texts and not expected.is_unmet
+        emit(ended(control, started, expected.unmet if whole else {}))
 
 
-def _review_of(prepared: PreparedScore) -> Reviewer | None:
+def _review_of(scoring: Scoring) -> Reviewer | None:
     """Users are looked at where judges are asked: in conversations that failed, or that have a finding by
     which ``--max-rate`` may."""
-    if not prepared.judges:
+    if not scoring.wired.judges:
         return None
-    plan = prepared.plan
+    plan = scoring.plan
     bounds = [*plan.suite.max_rates, *([plan.suite.fail_on] if plan.suite.fail_on else [])]
     if bounds:
         least = min(bounds, key=lambda severity: severity.rank)
         plan = plan.with_suite(fail_on_severity=least)
-    return user_reviews(plan, prepared.metrics, prepared.resources)
+    return user_reviews(plan, scoring.suite.settings.metrics, scoring.wired.resources)
 
 
-def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]]:
+def _checks_of(scoring: Scoring) -> Callable[[Recorded], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.not_judged import NotJudged
 
-    plan = prepared.plan
+    plan, wired = scoring.plan, scoring.wired
     of_turns = {is_log: TurnExpectations(recorded=is_log) for is_log in (True, False)}
     always: list[Scorer] = [ConversationExpectations()]
-    if not prepared.judges:
+    if not wired.judges:
         always.append(NotJudged(lambda _: False, "no judge was asked"))
 
     @lru_cache(maxsize=1)  # mostly one policy holds for all
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:
-        secrets = prepared.resources.marked.of(agent, plan.secrets)
+        secrets = wired.resources.marked.of(agent, plan.secrets)
         if run is None:
             return Detectors(plan, policy, secrets, recorded=True)
         unmocked, now = run
@@ -210,18 +229,19 @@ def _anew(kept: Kept | None) -> Iterator[str]:
     )
 
 
-def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iterator[str]:
-    if not prepared.judges:
+def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
+    plan, reader = scoring.plan, scoring.reader
+    if not scoring.wired.judges:
         yield "nothing was judged: only checks in code (-m PROVIDER/MODEL asks judges)"
-    if prepared.without_bounds:
+    if scoring.suite.without_bounds:
         yield "thresholds were not applied: nothing was judged"
-    for name, why in prepared.plan.unapplied.items():
-        where = prepared.plan.suite.where(f"gates.{name}")
+    for name, why in plan.unapplied.items():
+        where = plan.suite.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.remarks.texts()
     yield from _not_met(reader.no_calls_in) if complete and not reader.texts else ()
     if complete and not reader.texts:
-        yield from prepared.suite.remarks()
+        yield from scoring.suite.expected.remarks()
 
 
 def _not_met(no_calls_in: NoCallsIn) -> Iterator[str]:

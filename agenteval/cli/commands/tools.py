@@ -25,8 +25,8 @@ from agenteval.core.errors import AgentevalError, AuthorError, Problem
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
-from agenteval.planning.prepare import load_config, load_scenarios
 from agenteval.planning.request import Request
+from agenteval.planning.suite import load_config, load_scenarios
 
 _MOCK_S = 60.0
 _SHOWN = 8

@@ -31,19 +31,20 @@ def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, KNOWN)
         unused = tuple(_unused(prepared))
-        anyio.run(close_agents, (*prepared.runtime.agents.values(), *unused))
-        goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
+        anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
+        suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
+        goals = (*without_twin(suite), *attackers_without_outcome(suite))
         have, unmocked_are = prepared.resources.agents_have, prepared.plan.suite.unmocked_tools
-        never = impossible_expectations(prepared.samples, have, unmocked_are)
+        never = impossible_expectations(samples, have, unmocked_are)
         warnings = (*prepared.remarks, *prepared.resources.take_warnings())
-        for text in (*warnings, *empty_lists(prepared.scenarios), *never, *goals):
+        for text in (*warnings, *empty_lists(scenarios), *never, *goals):
             say(f"warning: {text}")
-    files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
+    files = {scenario.source.rpartition(":")[0] for scenario in scenarios}
     lines = [
-        f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
-        f" {plural(len(prepared.samples), 'sample')} to run"
+        f"valid: {plural(len(scenarios), 'scenario')} in {plural(len(files), 'file')},"
+        f" {plural(len(samples), 'sample')} to run"
     ]
-    unmocked = dict(unmocked_tools(prepared.samples, have, unmocked_are))
+    unmocked = dict(unmocked_tools(samples, have, unmocked_are))
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
@@ -65,7 +66,7 @@ def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
     all the same. Raises ``AuthorError``."""
     problems: list[Problem] = []
     for agent in prepared.config.all_agents:
-        if agent.name in prepared.runtime.agents:
+        if agent.name in prepared.wired.runtime.agents:
             continue
         try:
             yield agents_of(agent, prepared.resources)

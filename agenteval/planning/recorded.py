@@ -1,4 +1,5 @@
-"""What ``agenteval score`` finds out before anything is scored: configuration, judges, files."""
+"""What ``agenteval score`` finds out before anything is scored, in the steps of a run: load, find the files
+(``files_of``), resolve, wire."""
 
 from __future__ import annotations
 
@@ -48,11 +49,12 @@ from agenteval.importers.logs import (
 )
 from agenteval.messages.entry import Unreadable
 from agenteval.messages.placed import NoCallsIn
-from agenteval.planning import judging, preflight, wiring
-from agenteval.planning.prepare import Setup, load_config
+from agenteval.planning import judging, preflight
 from agenteval.planning.request import JudgeChoice, Request
-from agenteval.planning.resolve import plan_of, rules_for, suite_of
+from agenteval.planning.resolve import plan_of, rules_for
 from agenteval.planning.run_files import files_read, is_as_recorded
+from agenteval.planning.suite import Settings, load_config, settings_of
+from agenteval.planning.wiring import Resources, policy_file, policy_of, resources_of
 from agenteval.scoring.checks import RULES
 from agenteval.verdict.run_gates import unapplied
 
@@ -78,43 +80,64 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True)
-class PreparedScore(Setup):
-    suite: ExpectedScenarios
-    judges: tuple[Scorer, ...]
+class RecordedSuite:
+    """What is expected of recorded conversations."""
+
+    settings: Settings
+    request: ScoreRequest
+    expected: ExpectedScenarios
     without_bounds: bool = False
     """Whether thresholds were set that nothing can be held against."""
 
+    @property
+    def config(self) -> Config:
+        return self.settings.config
 
-def prepare(request: ScoreRequest, known: Known) -> PreparedScore:
-    """Configuration, expectations and judges. Raises ``AuthorError``."""
+
+def load(request: ScoreRequest, known: Known) -> RecordedSuite:
+    """Configuration and expectations. Raises ``AuthorError``."""
     loaded = load_config(Request(config=request.config, judging=request.judging), known)
-    config = loaded.config
-    judged = not request.judging.no_judge and _is_judging_asked(request, config)
-    chosen = judging.metrics_of(config)
+    judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
+    metrics = judging.metrics_of(loaded.config)
     scenarios = _scenarios(request)
-    bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    bounds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
     unbounded = not judged and not request.judging.no_judge
     if unbounded:
-        chosen = replace(chosen, asked=())
+        metrics = replace(metrics, asked=())
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
-        config = config.model_copy(update={"thresholds": {}})
-    suite = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
-    suite = suite.model_copy(update={"max_rates": dict(request.max_rates)})
-    plan = plan_of(suite, config, (), {})
-    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
-    has_criteria = any(scenario.all_criteria for scenario in scenarios)
-    priced = preflight.price_problems((), config, chosen, no_judge=not judged)
-    checks = preflight.check_problems(scenarios)
-    if problems := (*preflight.detector_problems(config), *priced, *checks):
+        loaded = loaded.without_thresholds()
+    settings = settings_of(loaded, metrics, no_judge=not judged, recording=request.recording)
+    policy = settings.policy.model_copy(update={"max_rates": dict(request.max_rates)})
+    expected = ExpectedScenarios(scenarios)
+    return RecordedSuite(replace(settings, policy=policy), request, expected, bounds and unbounded)
+
+
+@dataclass(frozen=True)
+class WiredScore:
+    """With what recorded conversations are scored."""
+
+    resources: Resources
+    judges: tuple[Scorer, ...]
+
+
+def wire(suite: RecordedSuite) -> WiredScore:
+    """Names become objects; nothing is called yet. Raises ``AuthorError``."""
+    settings, scenarios = suite.settings, suite.expected.scenarios
+    no_judge = settings.policy.no_judge
+    resources = resources_of(settings)
+    problems = (
+        *preflight.detector_problems(settings.config),
+        *preflight.price_problems((), settings.config, settings.metrics, no_judge=no_judge),
+        *preflight.check_problems(scenarios),
+    )
+    if problems:
         raise AuthorError(*problems)
-    judges = _judges(chosen, resources, plan, has_criteria=has_criteria) if judged else ()
+    has_criteria = any(scenario.all_criteria for scenario in scenarios)
+    judges = () if no_judge else _judges(settings, resources, has_criteria=has_criteria)
     resources.no_judge = not judges
     resources.model("dedup")  # what is wrong with it is reported before anything is asked
-    public = loaded.public.model_copy(update={"thresholds": config.thresholds})
-    return PreparedScore(
-        config, public, resources, plan, chosen, ExpectedScenarios(scenarios), judges, bounds and unbounded
-    )
+    return WiredScore(resources, judges)
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
@@ -133,9 +156,8 @@ def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
     return loading.load(files, rules=RULES, root=Path.cwd())
 
 
-def _judges(
-    chosen: judging.Metrics, resources: wiring.Resources, plan: Plan, *, has_criteria: bool
-) -> tuple[Scorer, ...]:
+def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
+    chosen, policy = settings.metrics, settings.policy
     model = resources.model("judge")
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
     if model is None and needed:
@@ -145,8 +167,8 @@ def _judges(
     return judging.scorers_of(
         chosen,
         model,
-        plan,
-        rules_for=partial(rules_for, suite=plan.suite),
+        plan_of(policy, settings.config, (), {}),
+        rules_for=partial(rules_for, suite=policy),
         policy_of=lambda scenario: scenario.policy,
         criteria=model is not None,
     )
@@ -184,14 +206,15 @@ def files_of(
     return sources
 
 
-def read_by(request: ScoreRequest, prepared: PreparedScore, sources: Iterable[Source]) -> Iterator[Path]:
+def read_by(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
     """The files that a score is made from."""
     yield from (source.path for source in sources)
+    request = suite.request
     if "-" in request.files:
         yield Path("/dev/stdin")  # leads to the file that a shell put there
     if request.scenarios:
         yield from loading.find_under(request.scenarios, Path.cwd())
-    yield from files_read(prepared.config, ())
+    yield from files_read(suite.config, ())
 
 
 def _spooled(name: str, stack: ExitStack, tell: Callable[[str], None]) -> Source:
@@ -226,30 +249,32 @@ def _run_named(name: str, root: Path) -> Path | None:
     return None
 
 
-def with_sources(prepared: PreparedScore, request: ScoreRequest, sources: Iterable[Source]) -> PreparedScore:
-    """With what the sources tell: which gates can be satisfied; how the calls of agents are seen (of those in
-    a journal of ours what that run found out, of all others what the configuration says); and what stands
-    for the secrets of agents, of the configuration and in journals of ours."""
-    journals = [source for source in sources if is_journal(source)]
-    gates = prepared.plan.suite.gates
+def resolve(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
+    """What applies, with what the sources tell: which gates can be satisfied; how the calls of agents are
+    seen (of those in a journal of ours what that run found out, of all others what the configuration says);
+    and what stands for the secrets of agents, of the configuration and in journals of ours."""
+    settings, journals = suite.settings, [source for source in sources if is_journal(source)]
+    gates = settings.policy.gates
     # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
     # conversation has to pass.
-    left_out = unapplied(gates, repeats=request.paths.scenario is not None or bool(journals))
-    without = {"gates": gates.without(left_out)} if left_out else {}
-    agent = prepared.config.agent
+    left_out = unapplied(gates, repeats=suite.request.paths.scenario is not None or bool(journals))
+    agent = settings.config.agent
     declared = declared_visibility(agent.calls) if agent else None
     visibility = {"": declared} if declared else {}
-    secrets = dict(prepared.resources.marked.placeholders)
+    secrets = dict(settings.marked.placeholders)
     for source in journals:
         visibility |= visibility_in(_readable_lines(source))
         for name, placeholders in placeholders_in(_readable_lines(source)).items():
             secrets[name] = tuple(dict.fromkeys((*secrets.get(name, ()), *placeholders)))
     know_marked((each for placeholders in secrets.values() for each in placeholders), also=True)
-    known = {"unapplied": left_out, "visibility": visibility, "secrets": secrets}
-    return replace(
-        prepared,
-        public=prepared.public.model_copy(update=without),
-        plan=prepared.plan.with_suite(**without).model_copy(update=known),
+    return plan_of(
+        settings.policy.model_copy(update={"gates": gates.without(left_out)}),
+        settings.config,
+        (),
+        {},
+        unapplied=left_out,
+        secrets=secrets,
+        visibility=visibility,
     )
 
 
@@ -257,23 +282,21 @@ def _readable_lines(source: Source) -> Iterator[bytes]:
     return (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
 
 
-def reader_of(
-    request: ScoreRequest, prepared: PreparedScore, sources: Sequence[Source], remarks: Remarks
-) -> Reader:
+def reader_of(suite: RecordedSuite, sources: Sequence[Source], remarks: Remarks) -> Reader:
     """Raises ``AuthorError`` for a path of an option that no record has."""
+    request, config, expected = suite.request, suite.config, suite.expected
     require_paths(sources, request.paths.options)
-    agent = prepared.config.agent
-    policy = wiring.policy_of(agent, prepared.config.root) if agent else ""
+    policy = policy_of(config.agent, config.root) if config.agent else ""
     reader = Reader(
         sources,
-        naming=Naming(request.paths, policy, prepared.suite.ids),
-        policy_of=partial(_policy_in_journal, prepared.config),
-        suite=prepared.suite,
+        naming=Naming(request.paths, policy, expected.ids),
+        policy_of=partial(_policy_in_journal, config),
+        suite=expected,
         texts=request.texts,
         remarks=remarks,
         no_calls_in=NoCallsIn(frozenset(request.no_calls_in)),
     )
-    again = Naming(request.paths, policy, prepared.suite.ids)
+    again = Naming(request.paths, policy, expected.ids)
     return reader.with_exact(again) if request.texts else reader
 
 
@@ -287,20 +310,20 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
     if agent is None:
         return ""
     if own and own.policy == agent.policy:
-        return wiring.policy_of(own, config.root)
-    file = wiring.policy_file(agent, run.config.root)
+        return policy_of(own, config.root)
+    file = policy_file(agent, run.config.root)
     if file and not is_as_recorded(file, run.config.root, run.sources):
         what = (
             f"{run.run_id}: the policy of agent '{name}', {agent.policy}, is not the file that the run read"
         )
         raise AuthorError(Problem(what, "score it with the configuration that names it (-c)"))
-    return wiring.policy_of(agent, run.config.root)
+    return policy_of(agent, run.config.root)
 
 
-def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedScore) -> Iterator[Recorded]:
+def conversations_of(suite: RecordedSuite, reader: Reader, wired: WiredScore) -> Iterator[Recorded]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
-    conversations = _from_first_readable(reader, request)
-    bounded = prepared.judges or request.judging.no_judge
+    conversations = _from_first_readable(reader, suite.request)
+    bounded = wired.judges or suite.request.judging.no_judge
     return conversations if bounded else map(_without_bounds, conversations)
 
 

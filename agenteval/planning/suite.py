@@ -1,0 +1,171 @@
+"""The first step of a run: files and options become a ``Suite``, every mistake at its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from agenteval.adapters.traffic.middleware import Recording, marked_in
+from agenteval.core import selection
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
+from agenteval.core.marked_secrets import MarkedSecrets
+from agenteval.core.plan import SuitePolicy
+from agenteval.core.scenario import Scenario
+from agenteval.files import config_file, loading, named_scenarios
+from agenteval.files.config_checks import Known
+from agenteval.planning import judging, preflight
+from agenteval.planning.judging import Metrics
+from agenteval.planning.request import Request
+from agenteval.planning.resolve import suite_policy
+from agenteval.scoring.checks import RULES
+
+if TYPE_CHECKING:
+    from agenteval.adapters.traffic.cassettes import Played
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the configuration and the command line say, whatever the conversations are."""
+
+    config: Config
+    public: Config
+    """The configuration as it may be written down: without secrets."""
+    secrets: tuple[str, ...]
+    """Those that the configuration names."""
+    metrics: Metrics
+    policy: SuitePolicy
+    recording: Recording
+    played: Played | None
+    """The recording that answers in the place of agents and models."""
+    marked: MarkedSecrets
+    """The secrets that the author marked."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All that was loaded. ``request``: with what the profile selects."""
+
+    settings: Settings
+    request: Request
+    scenarios: tuple[Scenario, ...]
+    """Of all files that were asked for."""
+    found: tuple[Scenario, ...]
+    """What the filters leave of them."""
+
+
+def load(request: Request, known: Known) -> Suite:
+    """Load configuration, metrics and scenarios. Raises ``AuthorError`` with all that is wrong with them, and
+    ``NothingSelectedError`` where no scenario is left. ``known``: what a configuration may name."""
+    loaded = load_config(request, known)
+    config, asked = loaded.config, with_profile(request, loaded.config)
+    no_judge = asked.judging.no_judge
+    metrics = judging.metrics_of(config)
+    settings = settings_of(loaded, metrics, no_judge=no_judge, recording=asked.recording)
+    try:
+        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, settings.policy))
+    except loading.PartlyReadError as error:
+        lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
+        raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
+    return Suite(settings, asked, found.loaded, found.selected)
+
+
+def settings_of(
+    loaded: config_file.LoadedConfig, metrics: Metrics, *, no_judge: bool, recording: Recording
+) -> Settings:
+    """Raises ``AuthorError`` for a recording that cannot be played."""
+    played = None
+    if recording.replay:
+        from agenteval.adapters.traffic.cassettes import read_recording
+
+        played = read_recording(recording.replay)
+    return Settings(
+        config=loaded.config,
+        public=loaded.public,
+        secrets=tuple(loaded.secrets),
+        metrics=metrics,
+        policy=suite_policy(loaded.config, metrics.known.values(), metrics.asked, no_judge=no_judge),
+        recording=recording,
+        played=played,
+        marked=marked_in(loaded.config, played),
+    )
+
+
+def load_config(request: Request, known: Known) -> config_file.LoadedConfig:
+    """The configuration, with what the command line says over it. Raises ``AuthorError``."""
+    return config_file.load_config(
+        Path(request.config) if request.config else config_file.find_config(Path.cwd()),
+        known,
+        environ=request.recording.environ(os.environ),
+        flags={**request.judging.flags, **request.flags},
+        profile=request.profile,
+    )
+
+
+def with_profile(request: Request, config: Config) -> Request:
+    """What the profile selects holds where the command line says nothing of it."""
+    chosen, filters = config.selection, request.filters
+    return replace(
+        request,
+        filters=replace(
+            filters,
+            scenarios=filters.scenarios or chosen.scenarios,
+            tags=filters.tags or chosen.tags,
+            categories=filters.categories or chosen.categories,
+        ),
+        judging=replace(
+            request.judging, no_judge=request.judging.no_judge or chosen.no_judge or config.code_only
+        ),
+        baseline=request.baseline or chosen.baseline,
+    )
+
+
+class FoundScenarios(NamedTuple):
+    """``loaded``: of all files that were asked for; ``selected``: what the filters leave of it."""
+
+    loaded: tuple[Scenario, ...]
+    selected: tuple[Scenario, ...]
+
+
+def load_scenarios(
+    request: Request, config: Config, check: loading.ScenarioCheck = loading.nothing_more
+) -> FoundScenarios:
+    """Raises ``AuthorError`` with what is wrong with the files and by ``check``, and ``NothingSelectedError``
+    where none is left."""
+    asked = named_scenarios.asked_for(request.paths, config, Path.cwd())
+    if not asked.files:
+        raise NothingSelectedError(_no_file(config))
+    loaded = loading.load(asked.files, rules=RULES, root=Path(config.root), check=check)
+    return FoundScenarios(loaded, selection.select(asked.of(loaded), request.filters))
+
+
+def _no_file(config: Config) -> Problem:
+    patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
+    left = " not excluded by `exclude`" if config.exclude else ""
+    why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
+    remedy = "name files or folders, or set include: in the configuration"
+    if not config.source:
+        remedy = "agenteval init writes a first one; agenteval score FILE checks conversations that you have"
+    place = config.place("include") if config.where("include") != "default" else None
+    return Problem(f"no scenario was found: {why}", remedy, place)
+
+
+def empty_patterns(config: Config) -> Iterator[str]:
+    """A warning for each pattern of ``include`` that matches no file."""
+    where = config.where("include")
+    if where != "default":
+        for pattern in loading.unmatched(Path(config.root), config.include, config.exclude):
+            yield f"include: '{pattern}' ({where}) matches no scenario file"
+
+
+def all_included(config: Config) -> Sequence[Scenario] | None:
+    """The scenarios that the configuration includes, whatever was asked for. ``None``: mistakes in files that
+    nobody asked for; what they hold is unknown."""
+    root = Path(config.root)
+    try:
+        return loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
+    except AuthorError:
+        return None
