@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -776,6 +777,22 @@ def test_the_rooms_are_those_that_are_checked() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
     (contract,) = (each for each in settings["contracts"] if each["type"] == "layers")
     assert drawn == contract["layers"]
+
+
+ABOUT_CODE = ("docs/architecture.md", "docs/reading-the-code.md")
+_MODULE = re.compile(r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)`(?:\s+`([A-Za-z_]+)(?:\.([a-z_]+))?`)?")
+
+
+@pytest.mark.parametrize("page", ABOUT_CODE)
+def test_what_is_said_of_the_code_is_there(page: str) -> None:
+    """Each module that is named exists, and has the function or class that is named after it."""
+    for path, name, method in _MODULE.findall(text_of(page)):
+        file = next((base / path for base in (ROOT / "agenteval", ROOT) if (base / path).is_file()), None)
+        assert file, path
+        if name and file.is_relative_to(ROOT / "agenteval"):
+            module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+            assert hasattr(module, name), f"{path} {name}"
+            assert not method or hasattr(getattr(module, name), method), f"{path} {name}.{method}"
 
 
 def test_the_modules_of_the_models_are_those_that_exist() -> None:
