@@ -23,8 +23,9 @@ from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding,
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
-from agenteval.scoring.judges.corroboration import Question, Side, standing, vote_of
+from agenteval.scoring.judges.corroboration import standing, vote_of
 from agenteval.scoring.judges.goal import GoalJudge, Twin
+from agenteval.scoring.judges.question import JudgeQuestion, Side
 
 DISOBEYED = "disobey user request"
 """The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""
@@ -237,7 +238,7 @@ class _Asking:
         is_new = len(votes) > len(case.votes)
         return (is_new and votes[-1].verdict != case.outcome) or case.lacks_third
 
-    def _opinion(self, prompt: str, votes: Sequence[Vote], question: Question) -> str:
+    def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
         """The question, and what is to be made of the answers so far."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
@@ -267,7 +268,7 @@ class _Asking:
         return next(vote for vote in votes if vote.verdict == self.case.outcome)
 
 
-def _vote_of(reply: ModelReply, question: Question) -> Vote:
+def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
     """An answer that can name no difference to the conversation that reached the goal says that it was
     missed."""
     vote = vote_of(reply, against=question.gates(reply.value))

@@ -11,7 +11,7 @@ from agenteval.core.severity import POLICY_VIOLATION, severity_of
 from agenteval.core.speech import pieces_of
 from agenteval.scoring.effects import act_of, rated
 from agenteval.scoring.finding_merge import JUDGE
-from agenteval.scoring.judges.corroboration import Asked
+from agenteval.scoring.judges.corroboration import JudgeAnswer
 from agenteval.scoring.judges.judge import Judge, Judged
 from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.judges.references import Claim, call_text, invented, policy_violation
@@ -54,10 +54,10 @@ class PolicyJudge(Judge):
     def _gates(self, said: Any, of: Judged) -> bool:
         if said.label != BROKEN:
             return False
-        return self._is_severe(said, of) or self._stakes.bar(self.metric, of.scenario) is not None
+        return self._is_severe(said, of) or self._gating.bar(self.metric, of.scenario) is not None
 
     def _is_severe(self, answer: Any, of: Judged) -> bool:
-        return any(self._stakes.gates_at(self._breach(v, of).severity) for v in violations_in(answer))
+        return any(self._gating.gates_at(self._breach(v, of).severity) for v in violations_in(answer))
 
     def _is_doubtful(self, answer: Any, of: Judged) -> bool:
         """A breach that names a call which may have changed something is asked about again for its kind."""
@@ -86,7 +86,7 @@ class PolicyJudge(Judge):
             severities += [
                 severity_of(
                     POLICY_VIOLATION,
-                    self._stakes.severities,
+                    self._gating.severities,
                     act=each,
                     kind=which,
                     in_words=True,
@@ -97,7 +97,7 @@ class PolicyJudge(Judge):
             ]
         return max(severities, key=lambda severity: severity.rank)
 
-    def _items(self, answer: Asked, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
+    def _items(self, answer: JudgeAnswer, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
         if answer.is_split:
             return (self._undecided(answer),)
         reply = answer.reply
@@ -135,7 +135,7 @@ class PolicyJudge(Judge):
             carried_out=violation.carried_out,
             scripted=scripted,
         )
-        return rated(finding, of.trajectory, of.scenario.tools, self._stakes.severities)
+        return rated(finding, of.trajectory, of.scenario.tools, self._gating.severities)
 
 
 def violations_in(said: Any) -> Iterable[PolicyBreach]:
