@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -23,6 +23,8 @@ from agenteval.core.scenario import ArgsMatch, CallPattern
 from agenteval.core.trajectory import ToolCall
 from agenteval.files.yaml_scalars import shown
 from agenteval.scoring.checks.quoting import one_line
+
+Path: TypeAlias = tuple[str | int, ...]
 
 _ABSENT = object()
 _APPROX_KEYS = ("value", "abs", "rel")
@@ -222,41 +224,46 @@ def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
     return _MATCHERS[name], operand
 
 
-def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Mistake]:
+def matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
     """What is wrong with the matchers in an expected value that an author wrote."""
-    if isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from matcher_mistakes(item, (*path, index))
-    if not isinstance(value, Mapping):
-        return
-    reserved = [key for key in value if str(key).startswith("$")]
+    reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
-        for key, item in value.items():
+        for key, item in _items_in(value):
             yield from matcher_mistakes(item, (*path, key))
         return
     for key in reserved:
-        if key not in _MATCHERS:
-            yield Mistake(f"unknown matcher '{key}'", did_you_mean(str(key), _MATCHERS), (*path, key))
-        elif fault := _MATCHERS[key].misuse(value[key]):
-            yield Mistake(f"{key}: {fault[0]}", fault[1], (*path, key))
-        elif key == "$in":
-            yield from matcher_mistakes(value[key], (*path, key))
-            for index, option in enumerate(value[key]):
-                if isinstance(option, Mapping) and "$optional" in option:
-                    what = "$optional is about a value that may be absent, and $in lists values"
-                    yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, key, index))
-        elif key == "$optional":
-            yield from matcher_mistakes(value[key], (*path, key))
+        yield from _mistakes_of(key, value[key], (*path, key))
     if len(value) > 1:
         what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
-def optional_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _items_in(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What a mapping or a list holds, with its key or index; of anything else nothing."""
+    if isinstance(value, Mapping):
+        return value.items()
+    return enumerate(value) if isinstance(value, list | tuple) else ()
+
+
+def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
+    """What is wrong with one matcher."""
+    if matcher not in _MATCHERS:
+        yield Mistake(f"unknown matcher '{matcher}'", did_you_mean(str(matcher), _MATCHERS), path)
+    elif fault := _MATCHERS[matcher].misuse(operand):
+        yield Mistake(f"{matcher}: {fault[0]}", fault[1], path)
+    elif matcher == "$optional":
+        yield from matcher_mistakes(operand, path)
+    elif matcher == "$in":
+        yield from matcher_mistakes(operand, path)
+        for index, option in enumerate(operand):
+            if isinstance(option, Mapping) and "$optional" in option:
+                what = "$optional is about a value that may be absent, and $in lists values"
+                yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
+
+
+def optional_places(value: Any, path: Path = ()) -> Iterator[Path]:
     """Where in an expected value something may be absent."""
-    if not isinstance(value, Mapping | list | tuple):
-        return
-    for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+    for key, item in _items_in(value):
         if key == "$optional":
             yield (*path, key)
         yield from optional_places(item, (*path, key))

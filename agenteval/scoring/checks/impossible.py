@@ -96,12 +96,13 @@ def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
     forbidden, expected = rule.args or {}, call.args or {}
     if rule.mode is ArgsMatch.EXACT and forbidden.keys() != expected.keys():
         return False
-    return all(
-        key in expected
-        and (expected[key] == value or (_is_literal(expected[key]) and matches(value, expected[key])))
-        and not may_be_absent(expected[key])
-        for key, value in forbidden.items()
-    )
+    return all(key in expected and _is_always(value, expected[key]) for key, value in forbidden.items())
+
+
+def _is_always(forbidden: Any, expected: Any) -> bool:
+    """Whether every argument that is as ``expected`` is as ``forbidden``, too."""
+    is_within = expected == forbidden or (_is_literal(expected) and matches(forbidden, expected))
+    return is_within and not may_be_absent(expected)
 
 
 def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
@@ -122,15 +123,23 @@ def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
-    schema = {key: value for key, value in tool.parameters.items() if key in _OF_EACH_KEY}
-    for key, value in (call.args or {}).items():
+    missing = _missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
+    return _refused(tool.parameters, call.args or {}) or missing
+
+
+def _refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
+    for key, value in args.items():
         if why := _broken(schema, key, value):
             return f"the tool's parameters refuse {key}: {words(value, 60)} ({why})"
-    required = tool.parameters.get("required")
-    if call.mode is ArgsMatch.EXACT and isinstance(required, list):
-        missing = [key for key in required if key not in (call.args or {})]
-        if missing and all(isinstance(key, str) for key in missing):
-            return f"the tool's parameters require {', '.join(missing)}"
+    return ""
+
+
+def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    required = parameters.get("required")
+    missing = [key for key in required if key not in args] if isinstance(required, list) else []
+    if missing and all(isinstance(key, str) for key in missing):
+        return f"the tool's parameters require {', '.join(missing)}"
     return ""
 
 

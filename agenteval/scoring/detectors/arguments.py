@@ -138,24 +138,16 @@ def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
     them are written so, it is how the log was written; so is Python's notation, and JSON written as text
     twice, where no other call is written in JSON."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
-    if not odd:
-        return
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
         call = placed.call
         raw = call.raw_args or ""
         what, may_be_log = _written(raw, call.args is not None)
-        habit = placed.error is None and call.result is not None and not plainly and len(odd) > 1
-        if habit and (may_be_log or not _looks_like_json(raw)):
-            continue
-        if may_be_log and not plainly:
-            continue
-        yield Proof(
-            placed.turn,
-            placed.index,
-            raw if len(raw) <= 300 else f"{raw[:299]}…",
-            f"the arguments of '{call.name}' are {what}",
-        )
+        succeeds = placed.error is None and call.result is not None
+        is_habit = len(odd) > 1 and succeeds and not _looks_like_json(raw)
+        if plainly or not (may_be_log or is_habit):
+            text = raw if len(raw) <= 300 else f"{raw[:299]}…"
+            yield Proof(placed.turn, placed.index, text, f"the arguments of '{call.name}' are {what}")
 
 
 def _looks_like_json(raw: str) -> bool:

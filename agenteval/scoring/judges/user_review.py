@@ -8,7 +8,7 @@ nor green. What the turns before the fault prove stands. Whom the model quotes i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
@@ -202,29 +202,36 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     """What is wrong with the quotations of an answer that finds a fault, in words for the model."""
     if said.label not in (HELPED, HINDERED):
         return ""
-    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
-    own = [turn.user for turn in trajectory.turns if turn.script is None]
     if "explains" not in said.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
-    known = _is_user_known(scenario)
-    if said.label == HELPED and not known:
-        return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    if said.label == HELPED:  # what is given away is said
-        return (
-            ""
-            if is_quoted(said.evidence, own)
-            else not_there("evidence", said.evidence, "what the user said")
-        )
+    own = [turn.user for turn in trajectory.turns if turn.script is None]
+    if said.label == HELPED:
+        return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
+    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
     if not is_quoted(said.evidence, (*own, *agent)):
-        return not_there(
-            "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
-        )
-    told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
-    if not known:  # then it can be at odds with its own words, but for those that are at fault
-        told = tuple(text for text in own if not is_quoted(said.evidence, (text,)))
-    if (said.source.strip() or not is_scripted) and not is_quoted(said.source, (*filter(None, told), *agent)):
-        return not_there("source", said.source, "what the user was told, or what the agent said")
-    return ""
+        place = "what the user said, or the agent's that it left unanswered"
+        return not_there("evidence", said.evidence, place)
+    if is_scripted and not said.source.strip():
+        return ""
+    if is_quoted(said.source, (*_at_odds_with(said, own, scenario), *agent)):
+        return ""
+    return not_there("source", said.source, "what the user was told, or what the agent said")
+
+
+def _flaw_of_helped(said: Any, own: Sequence[str], *, is_known: bool) -> str:
+    """What is given away is said by the user, of whom is known what it was to keep."""
+    if not is_known:
+        return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
+    return "" if is_quoted(said.evidence, own) else not_there("evidence", said.evidence, "what the user said")
+
+
+def _at_odds_with(said: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
+    """What a user that hindered the agent may have contradicted: what was written of it; if that is nothing,
+    its own words, but for those that are at fault."""
+    if not _is_user_known(scenario):
+        return [text for text in own if not is_quoted(said.evidence, (text,))]
+    beliefs = (each.belief for each in scenario.beliefs)
+    return filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *beliefs))
 
 
 def _turn_of(evidence: str, trajectory: Trajectory) -> int:
