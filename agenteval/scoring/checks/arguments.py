@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, error_of
@@ -27,6 +28,7 @@ from agenteval.scoring.checks.quoting import one_line
 Path: TypeAlias = tuple[str | int, ...]
 
 _ABSENT = object()
+"""Where there is no value at all."""
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -71,19 +73,13 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 def match_of(expected: CallPattern, call: ToolCall) -> bool | Unknown:
     """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
     (they could not be read), the agent that made it, or its result."""
-    if expected.name != call.name or _is_by_another(expected, call):
+    if expected.name != call.name:
         return False
-    wanted, result = expected.wanted_result, result_of(call)
-    if wanted and result and wanted != result:
-        return False
-    are_known = call.args is not None or expected.mode is ArgsMatch.IGNORE
-    if are_known and next(call_differences(expected, call), None) is not None:
-        return False
-    if not are_known:
-        return "arguments"
+    if difference := next(call_differences(expected, call), None):
+        return "arguments" if isinstance(difference.actual, _Unreadable) else False
     if expected.agent and not call.agent:
         return "agent"
-    return "result" if wanted and not result else True
+    return "result" if expected.wanted_result and result_of(call) is None else True
 
 
 def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
@@ -93,13 +89,9 @@ def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
     return "ok" if error_of(call.result) is None else "error"
 
 
-def _is_by_another(expected: CallPattern, call: ToolCall) -> bool:
-    return bool(expected.agent and call.agent) and expected.agent != call.agent
-
-
 def call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
     """Where the agent, the result and the arguments of ``call`` differ; the name is not looked at."""
-    if _is_by_another(expected, call):
+    if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, result_of(call) if expected.wanted_result else None
     if result and wanted != result:
@@ -128,7 +120,8 @@ def explain(expected: Any, actual: Any) -> str:
 def differences(
     expected: Any, actual: Any, *, path: str = "args", partial: bool = False
 ) -> Iterator[Difference]:
-    """Where ``actual`` is not as ``expected``. ``partial``: further keys at this level are allowed."""
+    """Where ``actual`` is not as ``expected``; either may be ``_ABSENT``. ``partial``: further keys at this
+    level are allowed."""
     if matcher := _matcher(expected):
         kind, operand = matcher
         if not kind.holds(operand, actual):
@@ -169,14 +162,10 @@ def _keys(
 ) -> Iterator[Difference]:
     expected, actual = _composed(expected), _composed(actual)
     for key, value in expected.items():
-        if key in actual:
-            yield from differences(value, actual[key], path=_join(path, key))
-        elif not may_be_absent(value):
-            yield Difference(_join(path, key), value, _ABSENT)
+        yield from differences(value, actual.get(key, _ABSENT), path=_join(path, key))
     if not partial:
-        for key in actual:
-            if key not in expected:
-                yield Difference(_join(path, key), _ABSENT, actual[key])
+        for key in (key for key in actual if key not in expected):
+            yield Difference(_join(path, key), _ABSENT, actual[key])
 
 
 def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -188,15 +177,8 @@ def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
-    for index in range(max(len(expected), len(actual))):
-        place = f"{path}[{index}]"
-        if index >= len(actual):
-            if not may_be_absent(expected[index]):
-                yield Difference(place, expected[index], _ABSENT)
-        elif index >= len(expected):
-            yield Difference(place, _ABSENT, actual[index])
-        else:
-            yield from differences(expected[index], actual[index], path=place)
+    for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=_ABSENT)):
+        yield from differences(one, other, path=f"{path}[{index}]")
 
 
 def _is_number(value: Any) -> bool:
@@ -271,8 +253,7 @@ def optional_places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def may_be_absent(expected: Any) -> bool:
     """Whether it holds where there is no value at all."""
-    matcher = _matcher(expected)
-    return matcher is not None and matcher[0] is _MATCHERS["$optional"]
+    return matches(expected, _ABSENT)
 
 
 def _in(options: Any, actual: Any) -> bool:
@@ -291,7 +272,7 @@ def _in_misuse(options: Any) -> tuple[str, str] | None:
 
 
 def _optional(expected: Any, actual: Any) -> bool:
-    return actual is None or matches(expected, actual)
+    return actual is None or actual is _ABSENT or matches(expected, actual)
 
 
 def _regex(pattern: str, actual: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from agenteval.core.call_outcomes import shown
 from agenteval.core.json_schema import breaks
+from agenteval.core.json_text import leaves
 from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
 from agenteval.scoring.detectors.identifiers import Sources
@@ -48,10 +49,9 @@ def _wrong(conversation: Conversation, placed: PlacedCall, sources: Sources) -> 
         return f"the arguments of '{call.name}' say nothing: {nothing}"
     if not conversation.observed:
         return ""
-    for path, value in _leaf_values(call.args):
-        if why := _from_nowhere(path, value, placed, sources):
-            return why
-    return ""
+    texts = ((path, leaf) for path, leaf in leaves(call.args) if isinstance(leaf, str))
+    reasons = (_from_nowhere(*text, placed, sources) for text in texts if 0 < len(text[1]) <= _LONGEST_VALUE)
+    return next(filter(None, reasons), "")
 
 
 def _broken(facts: ToolFacts, placed: PlacedCall) -> str:
@@ -76,31 +76,17 @@ def _decoded(value: Any) -> Any:
 def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
     """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
     placeholder was left in."""
-    texts = [(key, value) for key, value in args.items() if isinstance(value, str)]
-    unfilled = next((value for _, value in texts if _PLACEHOLDER.fullmatch(value)), "")
-    if unfilled:
+    texts = {key: value for key, value in args.items() if isinstance(value, str)}
+    if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
         return f"the placeholder '{unfilled}'"
+    if len(texts) < len(args) or any(map(str.strip, texts.values())):
+        return ""
     required = (facts.parameters or {}).get("required") if facts else None
-    if not isinstance(required, list) or not texts or any(value.strip() for _, value in texts):
-        return ""
-    if len(texts) < len(args):
-        return ""
-    return next((f"'{key}' is empty" for key, _ in texts if key in required), "")
+    empty = [key for key in texts if key in required] if isinstance(required, list) else []
+    return f"'{empty[0]}' is empty" if empty else ""
 
 
 _PLACEHOLDER = re.compile(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
-
-
-def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    pending: list[tuple[str, Any]] = list(reversed(list(args.items())))
-    while pending:
-        path, value = pending.pop()
-        if isinstance(value, Mapping):
-            pending.extend((f"{path}.{key}", item) for key, item in reversed(list(value.items())))
-        elif isinstance(value, list):
-            pending.extend((path, item) for item in reversed(value))
-        elif isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE:
-            yield path, value
 
 
 _LONGEST_VALUE = 120

@@ -40,6 +40,7 @@ from agenteval.scoring.judges.references import (
     invented,
     not_there,
     policy_violation,
+    unquoted,
 )
 from agenteval.scoring.judges.replies import claim_of, references_in
 from agenteval.scoring.judges.requests import request_for
@@ -248,11 +249,10 @@ def _reached(claim: Claim, of: Judged) -> str:
             return f'"call" is {call}; there is no such call'
         if _is_error(record.calls[call].result):
             return f'"call" is {call}, and its result is an error: it did nothing'
-    if refers.source and not is_quoted(refers.source, (*_answers(of), *_handed_over(claim, of))):
-        return not_there(
-            "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
-        )
-    if refers.source or not _could_change(of) or (call is None and claim.is_scripted):
+    if refers.source:
+        where = "a result that is no error, the policy, the knowledge or the facts"
+        return unquoted("source", refers.source, (*_answers(of), *_handed_over(claim, of)), where)
+    if not _could_change(of) or (call is None and claim.is_scripted):
         return ""
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
@@ -306,7 +306,7 @@ def _ruled_out(claim: Claim, of: Judged) -> str:
 def _withdrawn(claim: Claim, record: Shown) -> str:
     """The user's words."""
     source = claim.references.source or (claim.evidence if claim.is_scripted else "")
-    return "" if is_quoted(source, record.users) else not_there("source", source, "what the user said")
+    return unquoted("source", source, record.users, "what the user said")
 
 
 def _obstacle(claim: Claim, of: Judged, *, words: str) -> str:

@@ -37,7 +37,7 @@ from agenteval.files.prompts import USER_REVIEW, Prompt, fence
 from agenteval.scoring.goals import goals_of
 from agenteval.scoring.judges.corroboration import SAMPLED, ask
 from agenteval.scoring.judges.quotations import is_quoted
-from agenteval.scoring.judges.references import not_there
+from agenteval.scoring.judges.references import unquoted
 from agenteval.scoring.label_words import label_in
 from agenteval.scoring.transcript import latest_answer
 
@@ -208,21 +208,19 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     if said.label == HELPED:
         return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
     agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
-    if not is_quoted(said.evidence, (*own, *agent)):
-        place = "what the user said, or the agent's that it left unanswered"
-        return not_there("evidence", said.evidence, place)
-    if is_scripted and not said.source.strip():
-        return ""
-    if is_quoted(said.source, (*_at_odds_with(said, own, scenario), *agent)):
-        return ""
-    return not_there("source", said.source, "what the user was told, or what the agent said")
+    place = "what the user said, or the agent's that it left unanswered"
+    flaw = unquoted("evidence", said.evidence, (*own, *agent), place)
+    if flaw or (is_scripted and not said.source.strip()):
+        return flaw
+    texts = (*_at_odds_with(said, own, scenario), *agent)
+    return unquoted("source", said.source, texts, "what the user was told, or what the agent said")
 
 
 def _flaw_of_helped(said: Any, own: Sequence[str], *, is_known: bool) -> str:
     """What is given away is said by the user, of whom is known what it was to keep."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    return "" if is_quoted(said.evidence, own) else not_there("evidence", said.evidence, "what the user said")
+    return unquoted("evidence", said.evidence, own, "what the user said")
 
 
 def _at_odds_with(said: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
