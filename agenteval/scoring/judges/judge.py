@@ -197,7 +197,12 @@ class Judge:
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
         """No two of three answers agree."""
         message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
-        return ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
+        return self._unclear(answer, message)
+
+    def _unclear(self, answer: JudgeAnswer, message: str, worst: Severity | None = None) -> ScoreFailure:
+        return ScoreFailure(
+            metric=self.metric, message=message, usage=answer.usage, unclear=True, worst=worst
+        )
 
     def _items(self, answer: JudgeAnswer, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
@@ -206,13 +211,11 @@ class Judge:
             return (self._undecided(answer),)
         if verdict_of(self._rubric, said) is None:
             message = f"not enough to judge: {said.reason}"
-            failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
-            return (failure.model_copy(update={"worst": self._worst(None, of)}),)
+            return (self._unclear(answer, message, self._worst(None, of)),)
         label = said.label if self._rubric.labels else None
         if _is_of_unseen_call(said, of):
             message = f"“{said.evidence}”: no call was seen that did it, and not all calls are seen"
-            failure = ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True)
-            return (failure.model_copy(update={"worst": self._worst(said, of)}),)
+            return (self._unclear(answer, message, self._worst(said, of)),)
         score = Score(
             metric=self.metric,
             value=None if self._rubric.labels else said.score,
