@@ -29,7 +29,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import load_rubric
 from agenteval.scoring.judges.corroboration import ask_with_second_opinion
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.question import JudgeQuestion
+from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.replies import reply_type
 from agenteval.scoring.transcript import Transcript
 

@@ -16,7 +16,7 @@ from agenteval.core.json_text import leaves
 from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
 from agenteval.scoring.detectors.identifiers import Sources
-from agenteval.scoring.detectors.ungrounded import add_result, sources_of
+from agenteval.scoring.detectors.ungrounded import sources_of
 
 
 def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
@@ -34,7 +34,7 @@ def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
                     yield Proof(placed.turn, placed.index, shown(placed.call), why)
                 sources.say(shown(placed.call, 20_000))
             for placed in together:
-                add_result(placed, sources)
+                sources.add_result(placed.call)
         sources.say(turn.answer)
 
 
@@ -50,7 +50,7 @@ def _wrong(conversation: Conversation, placed: PlacedCall, sources: Sources) -> 
     if not conversation.observed:
         return ""
     texts = ((path, leaf) for path, leaf in leaves(call.args) if isinstance(leaf, str))
-    reasons = (_from_nowhere(*text, placed, sources) for text in texts if 0 < len(text[1]) <= _LONGEST_VALUE)
+    reasons = (_ungrounded(*text, placed, sources) for text in texts if 0 < len(text[1]) <= _LONGEST_VALUE)
     return next(filter(None, reasons), "")
 
 
@@ -99,21 +99,19 @@ _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "iss
 """A call of such a tool may name something for the first time."""
 
 
-def _from_nowhere(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
+def _ungrounded(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
     """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
     code around the agent fills in, and what a call makes, need no source."""
     if _FILLED_IN.search(path):
         return ""
-    for each, near in sources.ungrounded_in(value):
-        if each.text != value:
-            return ""
-        if not near and not each.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
-            return ""
-        is_known_otherwise = _OF_THE_USER.search(path) and not sources.is_of_a_kind(value)
-        if is_known_otherwise and placed.error is None:
-            return ""
-        return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
-    return ""
+    identifier, near = next(sources.ungrounded_in(value), (None, ""))
+    if identifier is None or identifier.text != value:
+        return ""
+    if not near and not identifier.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
+        return ""
+    if placed.error is None and _OF_THE_USER.search(path) and not sources.is_of_a_kind(value):
+        return ""
+    return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
 
 
 # ── arguments that cannot be read ────────────────────────────────────────────────────────────────

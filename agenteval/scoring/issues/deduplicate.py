@@ -22,8 +22,14 @@ from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import Prompt
 from agenteval.scoring.findings import Cause, Located, example_of, located, spread
 from agenteval.scoring.issues.grouping import FindingGroup, candidates_of, group_by, in_order, one_per_cause
-from agenteval.scoring.issues.reply import DedupReply, settle
-from agenteval.scoring.issues.request import METRIC, Setting, question_of, settings_of
+from agenteval.scoring.issues.grouping_model import (
+    METRIC,
+    DedupReply,
+    Setting,
+    question_of,
+    settings_of,
+    settle,
+)
 
 MAX_EXAMPLES = 5
 

@@ -21,7 +21,7 @@ from agenteval.core.score import ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import fence
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 from agenteval.scoring.judges.replies import references_in
 from agenteval.scoring.judges.requests import request_for
 
@@ -101,10 +101,15 @@ def standing(sides: Sequence[Side]) -> int | None:
 
 
 def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
-    """By what is asked about and the sample that it is from, so that a part of a run draws the same as the
-    whole, and of conversations that are alike some are drawn."""
-    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.record.text])
-    digest = blake2b(asked_about.encode("utf-8", "replace"), digest_size=8).digest()
+    """By what is asked about and the sample that it is from, so that of conversations that are alike some
+    are drawn."""
+    return is_drawn(seed, str(current()), question.subject.metric, question.record.text)
+
+
+def is_drawn(*asked_about: int | str) -> bool:
+    """Whether one of ``SAMPLED`` is asked again. A part of a run draws the same as the whole."""
+    text = json.dumps(asked_about)
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLED == 0
 
 

@@ -13,7 +13,7 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import CRITERIA, Rubric
 from agenteval.scoring.judges.corroboration import JudgeAnswer
 from agenteval.scoring.judges.inputs import ConversationView, JudgeInputs
-from agenteval.scoring.judges.question import JudgeQuestion
+from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.references import Shown, flaw_of
 from agenteval.scoring.judges.replies import claim_of
 from agenteval.scoring.judges.requests import request_of, subject_of

@@ -25,7 +25,7 @@ from agenteval.files.prompts import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
 from agenteval.scoring.judges.corroboration import standing, vote_of
 from agenteval.scoring.judges.goal import GoalJudge, Twin
-from agenteval.scoring.judges.question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 
 DISOBEYED = "disobey user request"
 """The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""

@@ -31,7 +31,7 @@ from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.effects import act, rated
 from agenteval.scoring.judges.corroboration import JudgeAnswer, ask, vote_of
 from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, Judge, Judged, finding_of
-from agenteval.scoring.judges.question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 from agenteval.scoring.judges.quotations import is_quoted, same_words
 from agenteval.scoring.judges.references import (
     Claim,

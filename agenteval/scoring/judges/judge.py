@@ -15,7 +15,7 @@ from agenteval.scoring.effects import act, acts_of, rated
 from agenteval.scoring.finding_merge import JUDGE, proves
 from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_with_second_opinion
 from agenteval.scoring.judges.inputs import ConversationView, JudgeInputs
-from agenteval.scoring.judges.question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 from agenteval.scoring.judges.references import Shown, flaw_of
 from agenteval.scoring.judges.replies import claim_of, references_in, verdict_of
 from agenteval.scoring.judges.requests import subject_of

@@ -12,7 +12,7 @@ from agenteval.core.protocols import ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
-from agenteval.scoring.judges.question import JudgeQuestion
+from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.replies import reply_of_all, reply_type, scale_in_words
 from agenteval.scoring.transcript import Transcript, latest_answer
 

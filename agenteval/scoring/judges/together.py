@@ -16,7 +16,7 @@ from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_once, ask_with_second_opinion
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.question import JudgeQuestion
+from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.requests import request_of_all
 
 SHARED = "shared"

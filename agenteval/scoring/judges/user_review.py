@@ -7,10 +7,8 @@ nor green. What the turns before the fault prove stands. Whom the model quotes i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
@@ -35,7 +33,7 @@ from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import StopReason, Trajectory
 from agenteval.files.prompts import USER_REVIEW, Prompt, fence
 from agenteval.scoring.goals import goals_of
-from agenteval.scoring.judges.corroboration import SAMPLED, ask
+from agenteval.scoring.judges.corroboration import ask, is_drawn
 from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.judges.references import unquoted
 from agenteval.scoring.label_words import label_in
@@ -94,7 +92,7 @@ class UserReviews:
             return None
         found, decided, failed = self.decide(sample, events)
         passed = decided.verdict is Verdict.PASSED and not failed
-        if not failed and not (passed and _is_drawn(sample, self.seed)):
+        if not failed and not (passed and is_drawn(self.seed, USER_REVIEW, str(sample.key))):
             return None
         subject = Subject(
             scenario=sample.scenario.id,
@@ -106,12 +104,6 @@ class UserReviews:
             return None
         outcome = "\n".join(_failures(found, decided)) if failed else "Nothing failed."
         return _Review(self, subject, outcome, failed=failed)
-
-
-def _is_drawn(sample: Sample, seed: int) -> bool:
-    """By the sample, so that a part of a run draws the same as the whole."""
-    digest = blake2b(json.dumps([seed, USER_REVIEW, str(sample.key)]).encode(), digest_size=8).digest()
-    return int.from_bytes(digest) % SAMPLED == 0
 
 
 def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
@@ -216,18 +208,18 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     return unquoted("source", said.source, texts, "what the user was told, or what the agent said")
 
 
-def _flaw_of_helped(said: Any, own: Sequence[str], *, is_known: bool) -> str:
+def _flaw_of_helped(answer: Any, own: Sequence[str], *, is_known: bool) -> str:
     """What is given away is said by the user, of whom is known what it was to keep."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    return unquoted("evidence", said.evidence, own, "what the user said")
+    return unquoted("evidence", answer.evidence, own, "what the user said")
 
 
-def _at_odds_with(said: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
+def _at_odds_with(answer: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
     """What a user that hindered the agent may have contradicted: what was written of it; if that is nothing,
     its own words, but for those that are at fault."""
     if not _is_user_known(scenario):
-        return [text for text in own if not is_quoted(said.evidence, (text,))]
+        return [text for text in own if not is_quoted(answer.evidence, (text,))]
     beliefs = (each.belief for each in scenario.beliefs)
     return filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *beliefs))
 
