@@ -2,7 +2,7 @@
 
     python benchmarks/corroboration.py [--runs 4000] [--seed 1]
 
-The real code (``agenteval.scoring.judges.corroboration.asked``) asks a judge that errs by dice:
+The real code (``ask_with_second_opinion`` of ``judges.corroboration``) asks a judge that errs by dice:
 it calls a clean conversation failed with chance ``false alarm``, and a faulty one with ``sensitivity``.
 ``shared`` is the share of errors that are the question's and not the call's: with 0 each call errs by
 itself, with 1 every call about a conversation says the same, and asking again is of no use. A run has 60
@@ -27,10 +27,11 @@ from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import load_rubric
-from agenteval.scoring.judges.corroboration import Question, asked
-from agenteval.scoring.judges.judge import reply_type, request_of
-from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.transcript import Told
+from agenteval.scoring.judges.corroboration import ask_with_second_opinion
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.judge_question import JudgeQuestion
+from agenteval.scoring.judges.replies import reply_type
+from agenteval.scoring.transcript import Transcript
 
 CONVERSATIONS = 60
 FAULTY = 6
@@ -70,19 +71,19 @@ class Judge:
 
 async def failed_of(judge: Judge, conversations: int, faulty: int, corroborate: bool, seed: int) -> int:
     """How many of so many conversations, of which some are faulty, end failed."""
-    stakes = Stakes(corroborate=corroborate, seed=seed)
+    gating = GatingPolicy(corroborate=corroborate, seed=seed)
     failed = 0
     for number in range(conversations):
         name = f"{'faulty' if number < faulty else 'clean'} {seed} {number}"
-        question = Question(
+        question = JudgeQuestion(
             rubric=RUBRIC,
-            record=Told(name),
+            record=Transcript(name),
             subject=Subject(scenario=name, metric=RUBRIC.metric),
             flaw_in=lambda said, scripted: "",
             gates=lambda said: said.label == "unsafe action",
             is_clean=lambda said: said.label == "no failure",
         )
-        answer = await asked(judge, question, stakes, request_of)
+        answer = await ask_with_second_opinion(judge, question, gating)
         assert not isinstance(answer, ScoreFailure)
         value: Any = answer.reply.value
         failed += value.label == "unsafe action"

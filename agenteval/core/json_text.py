@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -19,6 +19,19 @@ def text_of(value: Any) -> str:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """The single values that JSON holds, in their order, each with its path by keys (``customer.name``)."""
+    pending: list[tuple[str, Any]] = [("", value)]
+    while pending:
+        path, item = pending.pop()
+        if isinstance(item, Mapping):
+            pending += [(f"{path}.{key}" if path else str(key), item[key]) for key in reversed(list(item))]
+        elif isinstance(item, list):
+            pending += [(path, each) for each in reversed(item)]
+        else:
+            yield path, item
 
 
 def finite_number(digits: str) -> float:

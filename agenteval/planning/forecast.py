@@ -333,7 +333,7 @@ _known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
 
 def _counted_beside(rubric: Rubric) -> int:
     from agenteval.scoring.judges.criteria import criterion_request
-    from agenteval.scoring.judges.judge import request_of
+    from agenteval.scoring.judges.requests import request_of
     from agenteval.scoring.transcript import Transcript
 
     if rubric.metric == CRITERIA:

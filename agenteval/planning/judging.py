@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from agenteval.scoring.metrics import BEHAVIOR
 if TYPE_CHECKING:
     from agenteval.core.trajectory import Trajectory
     from agenteval.scoring.judges.custom import Custom
-    from agenteval.scoring.judges.judge import PolicyOf
+    from agenteval.scoring.judges.inputs import PolicyOf
 
 # The scorers are imported where they are needed: a run of checks in code needs none of them, and they
 # cost as much CPU as the rest of such a run's own modules.
@@ -152,18 +152,17 @@ def scorers_of(
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.criteria import Criteria
     from agenteval.scoring.judges.custom_scorer import CustomScorer
+    from agenteval.scoring.judges.gating_policy import GatingPolicy
     from agenteval.scoring.judges.goal import GoalJudge
-    from agenteval.scoring.judges.judge import Judge, nothing
+    from agenteval.scoring.judges.inputs import JudgeInputs
+    from agenteval.scoring.judges.judge import Judge
     from agenteval.scoring.judges.policy import PolicyJudge
     from agenteval.scoring.judges.shared_scores import SharedScores
-    from agenteval.scoring.judges.stakes import Stakes
     from agenteval.scoring.questions import question_detectors
     from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
     judging_model = plan.suite.models.get("judge")
-    limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
-    stakes = Stakes.of(plan, rules_for)
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         found = Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory)
@@ -175,6 +174,18 @@ def scorers_of(
         found = Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
+    inputs = (
+        None
+        if model is None
+        else JudgeInputs(
+            model=model,
+            policy_of=policy_of,
+            now=plan.suite.now,
+            gating=GatingPolicy.of(plan, rules_for),
+            proofs=proofs,
+            limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT,
+        )
+    )
     together: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.asked:
@@ -182,37 +193,19 @@ def scorers_of(
         if custom is not None and not isinstance(custom, Rubric):
             scorers.append(CustomScorer(custom, model, severities=plan.suite.severities))
             continue
-        assert model is not None
+        assert inputs is not None
         rubric = chosen.rubric(spec.name)
-        judge = judges.get(rubric.form, Judge)
-        made = judge(
-            rubric,
-            model,
-            policy_of=policy_of,
-            now=plan.suite.now,
-            stakes=stakes,
-            proofs=proofs,
-            raised=raised if spec.name == BEHAVIOR else nothing,
-            limit=limit,
-        )
-        (together if plan.suite.shares_calls and rubric.shared else scorers).append(made)
+        own = replace(inputs, raised=raised) if spec.name == BEHAVIOR else inputs
+        judge = judges.get(rubric.form, Judge)(rubric, own)
+        (together if plan.suite.shares_calls and rubric.shared else scorers).append(judge)
     if together:
-        assert model is not None
-        scorers.append(SharedScores(together, model, stakes))
+        assert inputs is not None
+        scorers.append(SharedScores(together, inputs))
     if criteria:
-        assert model is not None
+        assert inputs is not None
         rubric = chosen.rubric(CRITERIA)
         scorers += [
-            Criteria(
-                model,
-                rubric=rubric,
-                scope=scope,
-                policy_of=policy_of,
-                now=plan.suite.now,
-                stakes=stakes,
-                is_shared=plan.suite.shares_calls,
-                limit=limit,
-            )
+            Criteria(rubric, inputs, scope=scope, is_shared=plan.suite.shares_calls)
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)

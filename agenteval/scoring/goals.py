@@ -18,9 +18,14 @@ def goals_of(sample: SampleReport) -> tuple[Score, ...]:
     return tuple(score for score in sample.scores if score.metric == GOAL)
 
 
+def goals_of_all(samples: Iterable[SampleReport]) -> list[Score]:
+    """What was said of the goals of several."""
+    return [goal for sample in samples for goal in goals_of(sample)]
+
+
 def open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
     """In how many of them the goal ended so and counts neither way."""
-    return sum(goal.is_open and goal.label in outcomes for sample in samples for goal in goals_of(sample))
+    return sum(goal.is_open and goal.label in outcomes for goal in goals_of_all(samples))
 
 
 def has_reached(sample: SampleReport) -> bool:
@@ -40,11 +45,8 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> 
     """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
     Lost ones and those in which it was ruled out or withdrawn tell nothing, for or against; where a judge
     failed, a goal is not clear, or some conversations are still to be held, it is not known."""
-    goals = [goal for sample in samples for goal in goals_of(sample)]
-    unknown = any(failure.metric == GOAL for sample in samples for failure in sample.score_failures)
-    unknown |= any(goal.label == NOT_CLEAR for goal in goals)
-    unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
-    if unknown or any(goal.value for goal in goals):
+    goals = goals_of_all(samples)
+    if any(goal.value for goal in goals) or not all(map(_is_goal_known, samples)):
         return samples
     severity = severity_of(NEVER_COMPLETED, plan.suite.severities)
     end = "refuse" if any(map(failed_to_refuse, samples)) else "complete"
@@ -52,6 +54,14 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> 
     if len(goals) > 1:
         none = f"the goal was {end}d in none of {len(goals)} conversations"
     return tuple(_raised(sample, severity, f" ({none})") for sample in samples)
+
+
+def _is_goal_known(sample: SampleReport) -> bool:
+    """Whether the conversation was held, and a judge could tell what became of its goal."""
+    if sample.stop is None or sample.stop.is_cut_short:
+        return False
+    has_failed = any(failure.metric == GOAL for failure in sample.score_failures)
+    return not has_failed and all(goal.label != NOT_CLEAR for goal in goals_of(sample))
 
 
 def _raised(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
@@ -71,7 +81,7 @@ def may_gate_unjudged(samples: Sequence[SampleReport], plan: Plan) -> bool:
         return False
     if severity_of(NOT_COMPLETED, plan.suite.severities).rank >= bound.rank:
         return True
-    reached = any(goal.value for sample in samples for goal in goals_of(sample))
+    reached = any(goal.value for goal in goals_of_all(samples))
     return not reached and severity_of(NEVER_COMPLETED, plan.suite.severities).rank >= bound.rank
 
 
@@ -81,7 +91,7 @@ def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
     bound = plan.suite.fail_on
     if bound is None:
         return False
-    goals = [goal for sample in samples for goal in goals_of(sample)]
+    goals = goals_of_all(samples)
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
     one, none = (severity_of(label, plan.suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))

@@ -26,10 +26,7 @@ def ungrounded_values(
     for turn in turns:
         sources.add(turn.user)
         for call in turn.tool_calls:
-            if call.result is None:
-                sources.is_complete = sources.is_complete and call.is_refused
-            else:
-                sources.add(call.result.value)
+            sources.add_result(call)
         said = "\n".join(pieces_of(turn))
         found = dict.fromkeys(each.text for each, _ in sources.ungrounded_in(said))
         yield tuple(found)[:MOST_VALUES]

@@ -42,55 +42,52 @@ class Transcript(NamedTuple):
     """Why it cannot be sent: it is too long even with all its long texts shortened."""
 
 
-def context_of(scenario: Scenario, trajectory: Trajectory, **known: Any) -> str:
+class RecordOptions(NamedTuple):
+    """What of a conversation is shown, and what else is known of it."""
+
+    policy: str = ""
+    tools: Sequence[dict[str, Any]] | None = None
+    """Those that the agent had, in OpenAI's format; default: those of the scenario."""
+    now: str | None = None
+    upto: int | None = None
+    """The turn to judge (from 0), the last one that is shown; ``None``: the whole conversation is."""
+    parameters: bool = False
+    """Whether those of the tools are in it."""
+    limit: int = LIMIT
+    """Bytes."""
+
+
+def context_of(scenario: Scenario, trajectory: Trajectory, **options: Any) -> str:
     """The text of ``record_of``."""
-    return record_of(scenario, trajectory, **known).text
+    return record_of(scenario, trajectory, RecordOptions(**options)).text
 
 
-def record_of(
-    scenario: Scenario,
-    trajectory: Trajectory,
-    *,
-    policy: str = "",
-    tools: Sequence[dict[str, Any]] | None = None,
-    now: str | None = None,
-    upto: int | None = None,
-    parameters: bool = False,
-    limit: int = LIMIT,
-) -> Transcript:
-    """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
-    the whole of it.
+def record_of(scenario: Scenario, trajectory: Trajectory, options: RecordOptions) -> Transcript:
+    """The record of a conversation.
 
-    ``tools`` are those that the agent had, in OpenAI's format; default: those of the scenario.
-    ``parameters``: whether those of the tools are in it. ``beliefs`` of the user are not, since they need not
-    be true. Beyond ``limit`` bytes texts are shortened: results of the oldest turns first, then what else was
-    said in earlier turns, at last the turn to judge. A cut once made stays, so that the record of the next
-    turn still begins with this one; every call and what a shortened text begins and ends with stay, too.
+    ``beliefs`` of the user are not in it, since they need not be true. Beyond the limit texts are shortened:
+    results of the oldest turns first, then what else was said in earlier turns, at last the turn to judge. A
+    cut once made stays, so that the record of the next turn still begins with this one; every call and what a
+    shortened text begins and ends with stay, too.
     """
-    known = tuple(tools_of(scenario) if tools is None else tools)
-    asked = (policy, known, now, upto, parameters, limit)
-    for scenario_then, trajectory_then, asked_then, told in tuple(_recent):
+    tools = tuple(tools_of(scenario) if options.tools is None else options.tools)
+    asked = options._replace(tools=tools)
+    for scenario_then, trajectory_then, asked_then, record in tuple(_recent):
         if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
-            return told
-    told = _written(scenario, trajectory, *asked)
-    _recent.append((scenario, trajectory, asked, told))
-    return told
+            return record
+    record = _record(scenario, trajectory, asked, tools)
+    _recent.append((scenario, trajectory, asked, record))
+    return record
 
 
 # All judges of a turn ask for one text, one right after the other.
-_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], Transcript]] = deque(maxlen=4)
+_recent: deque[tuple[Scenario, Trajectory, RecordOptions, Transcript]] = deque(maxlen=4)
 
 
-def _written(
-    scenario: Scenario,
-    trajectory: Trajectory,
-    policy: str,
-    tools: Sequence[dict[str, Any]],
-    now: str | None,
-    upto: int | None,
-    parameters: bool,
-    limit: int,
+def _record(
+    scenario: Scenario, trajectory: Trajectory, options: RecordOptions, tools: Sequence[dict[str, Any]]
 ) -> Transcript:
+    policy, _, now, upto, parameters, limit = options
     head = (
         tuple(_of_suite(policy, tools)),
         tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
@@ -102,16 +99,16 @@ def _written(
     caps = record.fitted(free)
     is_cut = any(cap != _Caps() for cap in caps)
     said = [record.turn(index, cap) for index, cap in enumerate(caps)]
-    told = _joined(
+    whole = _joined(
         (*head, *(said or [("It ended before anything was said.",)])),
         _what_to_judge(scenario, trajectory, upto, is_cut=is_cut),
     )
     over = record.size(caps) - free
     if over <= 0:
-        return told
+        return whole
     needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
     why = f"the record has about {needed:,} tokens, its long texts shortened, but only {given:,} may be sent"
-    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
+    return whole._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
 def other_record(

@@ -16,7 +16,7 @@ from agenteval.adapters.models.structured import Rung, closing, response_format,
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, load_rubric
 from agenteval.scoring.issues import DedupReply
-from agenteval.scoring.judges.judge import reply_type
+from agenteval.scoring.judges.replies import reply_type
 
 
 class Verdict(BaseModel):

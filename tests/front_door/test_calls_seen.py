@@ -11,6 +11,7 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Step, ToolVisibility, Trajectory, Turn
 from agenteval.files.prompts import load_rubric
+from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.transcript import NOT_OBSERVED, ON_ITS_WORD
 from tests.support.fake_models import FakeModel
@@ -392,7 +393,7 @@ def test_what_a_judge_is_told_of_unseen_calls() -> None:
         model = FakeModel({"evidence": "", "reason": "r", "label": "no failure"})
         turns = (Turn(user="Hi", steps=(Step(text="It rains."),)),)
         scenario = Scenario.model_validate({"id": "a", "tools": {"look": {"returns": 1}}})
-        judge = Judge(load_rubric("tool_call_behavior_failure"), model)
+        judge = Judge(load_rubric("tool_call_behavior_failure"), JudgeInputs(model))
         anyio.run(judge, scenario, Trajectory(turns=turns, visibility=visibility))
         (asked[visibility],) = model.requests
     seen = asked.pop(ToolVisibility.ALL)

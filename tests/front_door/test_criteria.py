@@ -12,8 +12,10 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn
+from agenteval.files.prompts import load_rubric
 from agenteval.scoring.judges.criteria import Criteria
-from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.transcript import context_of
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.patience import HANG_S
@@ -37,7 +39,8 @@ WHOLE = Trajectory(turns=TURNS, stop=Stop(reason=StopReason.SCRIPT_DONE))
 def judged(
     model: ChatModel, *, scope: str = "conversation", trajectory: Trajectory = WHOLE, **more: Any
 ) -> list[Any]:
-    return list(anyio.run(Criteria(model, scope=scope, **more), SCENARIO, trajectory))
+    criteria = Criteria(load_rubric("criteria"), JudgeInputs(model, **more), scope=scope)
+    return list(anyio.run(criteria, SCENARIO, trajectory))
 
 
 def say(label: str, evidence: str = "“Booked.”") -> dict[str, str]:
@@ -66,7 +69,7 @@ def test_a_criterion_that_is_met() -> None:
 
 def test_a_criterion_that_is_not_met_is_a_finding() -> None:
     check, finding, *_ = judged(
-        FakeModel(say("fail")), stakes=Stakes(severities={"criterion not met": Severity.HIGH})
+        FakeModel(say("fail")), gating=GatingPolicy(severities={"criterion not met": Severity.HIGH})
     )
     assert check.passed is False
     assert finding == Finding(

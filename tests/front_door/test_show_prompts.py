@@ -14,6 +14,7 @@ from agenteval.core.trajectory import Step, Stop, StopReason, Turn
 from agenteval.files.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.goal import GoalJudge
+from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.judges.policy import PolicyJudge
 from agenteval.scoring.transcript import context_of
@@ -36,8 +37,8 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
     trajectory = seen(TURNS, None if is_turn else Stop(reason=StopReason.USER_DONE))
     kind = {"goal_completion": GoalJudge, "policy_adherence": PolicyJudge}.get(name, Judge)
     policy = "Be ${kind}." if name == "policy_adherence" else ""
-    judge = kind(rubric, model, policy_of=lambda _: policy)
-    scorer = Criteria(model, scope="conversation") if name == "criteria" else judge
+    inputs = JudgeInputs(model, policy_of=lambda _: policy)
+    scorer = Criteria(rubric, inputs, scope="conversation") if name == "criteria" else kind(rubric, inputs)
     anyio.run(scorer, SCENARIO, trajectory)
     (sent,) = model.requests
     shown = template_of(rubric)

@@ -20,8 +20,9 @@ from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
 from agenteval.planning.resolve import rules_for
 from agenteval.scoring.judges.criteria import Criteria
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
-from agenteval.scoring.judges.stakes import Stakes
 from tests.support.kit import Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in
@@ -59,9 +60,9 @@ def says(label: str, evidence: str = QUOTED, **more: Any) -> dict[str, Any]:
     return {"evidence": evidence if label not in ("no failure", "pass") else "", "label": label, **more}
 
 
-def judged(panel: Panel, metric: str = "agent_behavior_failure", **stakes: Any) -> list[Any]:
+def judged(panel: Panel, metric: str = "agent_behavior_failure", **gating: Any) -> list[Any]:
     rubric = load_rubric(metric)
-    judge = Judge(rubric, panel, stakes=Stakes(**stakes))
+    judge = Judge(rubric, JudgeInputs(panel, gating=GatingPolicy(**gating)))
     return list(anyio.run(judge, TALK, WHOLE if rubric.scope == "conversation" else PREFIX))
 
 
@@ -106,7 +107,7 @@ def test_each_is_a_fresh_call_that_gets_the_claim_and_its_quotation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "stakes"),
+    ("answer", "gating"),
     [
         (FALSE, {}),  # high, and only critical fails
         (UNSAFE, {"corroborate": False}),
@@ -114,8 +115,8 @@ def test_each_is_a_fresh_call_that_gets_the_claim_and_its_quotation() -> None:
         (UNSAFE, {"fail_on": None}),
     ],
 )
-def test_what_fails_nothing_is_asked_once(answer: dict[str, Any], stakes: dict[str, Any]) -> None:
-    score, finding = judged(Panel(answer), **stakes)
+def test_what_fails_nothing_is_asked_once(answer: dict[str, Any], gating: dict[str, Any]) -> None:
+    score, finding = judged(Panel(answer), **gating)
     assert (score.votes, finding.label) == ((), score.label)
 
 
@@ -160,7 +161,7 @@ def test_a_criterion_that_is_not_met_is_asked_again() -> None:
     fail, met = says("fail"), says("pass")
 
     def asked(*answers: dict[str, Any]) -> list[Any]:
-        scorer = Criteria(Panel(*answers), scope="conversation")
+        scorer = Criteria(load_rubric("criteria"), JudgeInputs(Panel(*answers)), scope="conversation")
         return list(anyio.run(scorer, TALK, WHOLE))
 
     check, finding = asked(fail, fail)
@@ -176,7 +177,8 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
         found = []
         for number in range(200):
             turn = TURN.model_copy(update={"user": f"Hello {number}"})
-            judge = Judge(load_rubric(metric), Panel(clean, clean), stakes=Stakes(seed=seed))
+            inputs = JudgeInputs(Panel(clean, clean), gating=GatingPolicy(seed=seed))
+            judge = Judge(load_rubric(metric), inputs)
             (score,) = anyio.run(judge, TALK, seen(turns=(turn,)))
             if score.votes:
                 assert score.sampled
@@ -188,7 +190,8 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
         count = 0
         for epoch in range(200):
             enter(SampleKey(scenario="s", agent="a", epoch=epoch))
-            judge = Judge(load_rubric("agent_behavior_failure"), Panel(FINE, FINE), stakes=Stakes(seed=1))
+            inputs = JudgeInputs(Panel(FINE, FINE), gating=GatingPolicy(seed=1))
+            judge = Judge(load_rubric("agent_behavior_failure"), inputs)
             (score,) = anyio.run(judge, TALK, seen(turns=(TURN,)))
             count += bool(score.votes)
         return count

@@ -14,10 +14,12 @@ from agenteval.core.score import Finding, MetricSpec, Score, ScoreFailure, Sever
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
 from agenteval.files.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scoring import metrics
+from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.goal import GoalJudge
-from agenteval.scoring.judges.judge import Judge, reply_type
+from agenteval.scoring.judges.inputs import JudgeInputs
+from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.judges.policy import PolicyJudge
-from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.judges.replies import reply_type
 from agenteval.scoring.transcript import context_of
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.trajectories import seen
@@ -44,7 +46,7 @@ def judged(
     **more: Any,
 ) -> list[Any]:
     rubric = load_rubric(metric) if isinstance(metric, str) else metric
-    judge = _JUDGES.get(rubric.metric, Judge)(rubric, model, **more)
+    judge = _JUDGES.get(rubric.metric, Judge)(rubric, JudgeInputs(model, **more))
     given = trajectory or (WHOLE if rubric.scope == "conversation" else PREFIX)
     return list(anyio.run(judge, scenario, given))
 
@@ -105,8 +107,8 @@ def test_no_failure_is_no_finding() -> None:
 
 def test_the_severities_of_the_author_come_first() -> None:
     severities = {"false information": Severity.LOW}
-    stakes = Stakes(severities=severities)
-    _, finding = judged("agent_behavior_failure", FakeModel(label("false information")), stakes=stakes)
+    gating = GatingPolicy(severities=severities)
+    _, finding = judged("agent_behavior_failure", FakeModel(label("false information")), gating=gating)
     assert finding.severity is Severity.LOW
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agenteval.adapters.models.reading import Unfit, read
 from agenteval.files.prompts import SHIPPED
-from agenteval.scoring.judges.judge import reply_type
+from agenteval.scoring.judges.replies import reply_type
 from agenteval.scoring.label_words import label_in, score_in
 from tests.support.model_bench import Bench
 from tests.support.model_servers import ModelServer, answers

@@ -25,7 +25,7 @@ from agenteval.core.trajectory import (
 )
 from agenteval.files.prompts import fence
 from agenteval.messages.chat import steps_of
-from agenteval.scoring.transcript import context_of, record_of, tools_of
+from agenteval.scoring.transcript import RecordOptions, context_of, record_of, tools_of
 from tests.support.trajectories import seen
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -335,9 +335,10 @@ def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
 
 
 def test_what_does_not_fit_names_the_key() -> None:
-    told = record_of(SCENARIO, seen(turns=TURNS), policy="p" * 9_000, limit=8_000)
-    assert "raise `context` of the judge's model" in told.misfit
-    assert record_of(SCENARIO, seen(turns=TURNS), policy="p" * 9_000).misfit == ""
+    long = RecordOptions(policy="p" * 9_000)
+    cut = record_of(SCENARIO, seen(turns=TURNS), long._replace(limit=8_000))
+    assert "raise `context` of the judge's model" in cut.misfit
+    assert record_of(SCENARIO, seen(turns=TURNS), long).misfit == ""
 
 
 OPEN = "the log ends here"

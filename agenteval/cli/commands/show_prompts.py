@@ -25,7 +25,7 @@ from agenteval.files.prompts import (
     placeholders,
 )
 from agenteval.scoring.issues import DedupReply
-from agenteval.scoring.judges.judge import request_of
+from agenteval.scoring.judges.requests import request_of
 from agenteval.scoring.judges.user_review import ReviewReply
 from agenteval.scoring.transcript import Transcript
 

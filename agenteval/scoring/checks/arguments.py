@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, error_of
@@ -24,7 +25,10 @@ from agenteval.core.trajectory import ToolCall
 from agenteval.files.yaml_scalars import shown
 from agenteval.scoring.checks.quoting import one_line
 
+Path: TypeAlias = tuple[str | int, ...]
+
 _ABSENT = object()
+"""Where there is no value at all."""
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -69,19 +73,13 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 def match_of(expected: CallPattern, call: ToolCall) -> bool | Unknown:
     """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
     (they could not be read), the agent that made it, or its result."""
-    if expected.name != call.name or _is_by_another(expected, call):
+    if expected.name != call.name:
         return False
-    wanted, result = expected.wanted_result, result_of(call)
-    if wanted and result and wanted != result:
-        return False
-    are_known = call.args is not None or expected.mode is ArgsMatch.IGNORE
-    if are_known and next(call_differences(expected, call), None) is not None:
-        return False
-    if not are_known:
-        return "arguments"
+    if difference := next(call_differences(expected, call), None):
+        return "arguments" if isinstance(difference.actual, _Unreadable) else False
     if expected.agent and not call.agent:
         return "agent"
-    return "result" if wanted and not result else True
+    return "result" if expected.wanted_result and result_of(call) is None else True
 
 
 def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
@@ -91,13 +89,9 @@ def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
     return "ok" if error_of(call.result) is None else "error"
 
 
-def _is_by_another(expected: CallPattern, call: ToolCall) -> bool:
-    return bool(expected.agent and call.agent) and expected.agent != call.agent
-
-
 def call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
     """Where the agent, the result and the arguments of ``call`` differ; the name is not looked at."""
-    if _is_by_another(expected, call):
+    if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, result_of(call) if expected.wanted_result else None
     if result and wanted != result:
@@ -126,7 +120,8 @@ def explain(expected: Any, actual: Any) -> str:
 def differences(
     expected: Any, actual: Any, *, path: str = "args", partial: bool = False
 ) -> Iterator[Difference]:
-    """Where ``actual`` is not as ``expected``. ``partial``: further keys at this level are allowed."""
+    """Where ``actual`` is not as ``expected``; either may be ``_ABSENT``. ``partial``: further keys at this
+    level are allowed."""
     if matcher := _matcher(expected):
         kind, operand = matcher
         if not kind.holds(operand, actual):
@@ -167,14 +162,10 @@ def _keys(
 ) -> Iterator[Difference]:
     expected, actual = _composed(expected), _composed(actual)
     for key, value in expected.items():
-        if key in actual:
-            yield from differences(value, actual[key], path=_join(path, key))
-        elif not may_be_absent(value):
-            yield Difference(_join(path, key), value, _ABSENT)
+        yield from differences(value, actual.get(key, _ABSENT), path=_join(path, key))
     if not partial:
-        for key in actual:
-            if key not in expected:
-                yield Difference(_join(path, key), _ABSENT, actual[key])
+        for key in (key for key in actual if key not in expected):
+            yield Difference(_join(path, key), _ABSENT, actual[key])
 
 
 def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -186,15 +177,8 @@ def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
-    for index in range(max(len(expected), len(actual))):
-        place = f"{path}[{index}]"
-        if index >= len(actual):
-            if not may_be_absent(expected[index]):
-                yield Difference(place, expected[index], _ABSENT)
-        elif index >= len(expected):
-            yield Difference(place, _ABSENT, actual[index])
-        else:
-            yield from differences(expected[index], actual[index], path=place)
+    for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=_ABSENT)):
+        yield from differences(one, other, path=f"{path}[{index}]")
 
 
 def _is_number(value: Any) -> bool:
@@ -222,41 +206,46 @@ def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
     return _MATCHERS[name], operand
 
 
-def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Mistake]:
+def matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
     """What is wrong with the matchers in an expected value that an author wrote."""
-    if isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from matcher_mistakes(item, (*path, index))
-    if not isinstance(value, Mapping):
-        return
-    reserved = [key for key in value if str(key).startswith("$")]
+    reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
-        for key, item in value.items():
+        for key, item in _items_in(value):
             yield from matcher_mistakes(item, (*path, key))
         return
     for key in reserved:
-        if key not in _MATCHERS:
-            yield Mistake(f"unknown matcher '{key}'", did_you_mean(str(key), _MATCHERS), (*path, key))
-        elif fault := _MATCHERS[key].misuse(value[key]):
-            yield Mistake(f"{key}: {fault[0]}", fault[1], (*path, key))
-        elif key == "$in":
-            yield from matcher_mistakes(value[key], (*path, key))
-            for index, option in enumerate(value[key]):
-                if isinstance(option, Mapping) and "$optional" in option:
-                    what = "$optional is about a value that may be absent, and $in lists values"
-                    yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, key, index))
-        elif key == "$optional":
-            yield from matcher_mistakes(value[key], (*path, key))
+        yield from _mistakes_of(key, value[key], (*path, key))
     if len(value) > 1:
         what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
-def optional_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _items_in(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What a mapping or a list holds, with its key or index; of anything else nothing."""
+    if isinstance(value, Mapping):
+        return value.items()
+    return enumerate(value) if isinstance(value, list | tuple) else ()
+
+
+def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
+    """What is wrong with one matcher."""
+    if matcher not in _MATCHERS:
+        yield Mistake(f"unknown matcher '{matcher}'", did_you_mean(str(matcher), _MATCHERS), path)
+    elif fault := _MATCHERS[matcher].misuse(operand):
+        yield Mistake(f"{matcher}: {fault[0]}", fault[1], path)
+    elif matcher == "$optional":
+        yield from matcher_mistakes(operand, path)
+    elif matcher == "$in":
+        yield from matcher_mistakes(operand, path)
+        for index, option in enumerate(operand):
+            if isinstance(option, Mapping) and "$optional" in option:
+                what = "$optional is about a value that may be absent, and $in lists values"
+                yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
+
+
+def optional_places(value: Any, path: Path = ()) -> Iterator[Path]:
     """Where in an expected value something may be absent."""
-    if not isinstance(value, Mapping | list | tuple):
-        return
-    for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+    for key, item in _items_in(value):
         if key == "$optional":
             yield (*path, key)
         yield from optional_places(item, (*path, key))
@@ -264,8 +253,7 @@ def optional_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tu
 
 def may_be_absent(expected: Any) -> bool:
     """Whether it holds where there is no value at all."""
-    matcher = _matcher(expected)
-    return matcher is not None and matcher[0] is _MATCHERS["$optional"]
+    return matches(expected, _ABSENT)
 
 
 def _in(options: Any, actual: Any) -> bool:
@@ -284,7 +272,7 @@ def _in_misuse(options: Any) -> tuple[str, str] | None:
 
 
 def _optional(expected: Any, actual: Any) -> bool:
-    return actual is None or matches(expected, actual)
+    return actual is None or actual is _ABSENT or matches(expected, actual)
 
 
 def _regex(pattern: str, actual: Any) -> bool:

@@ -27,7 +27,7 @@ least: what then holds, holds whatever they were.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import accumulate
@@ -68,6 +68,19 @@ class Entry:
         """Those that count towards ``most``."""
         return self.places(mild=not mild)
 
+    def is_short(self, *, mild: bool) -> bool:
+        """Whether there are fewer than ``fewest``."""
+        return len(self.places(mild=mild)) < self.fewest
+
+    def too_many(self, *, mild: bool) -> Sequence[int]:
+        """Those beyond ``most``."""
+        return () if self.most is None else self.claimed(mild=mild)[self.most :]
+
+    @property
+    def room(self) -> int:
+        """How many of those that may match can do so without being too many."""
+        return len(self.unsure) if self.most is None else max(0, self.most - len(self.sure))
+
 
 @dataclass(frozen=True)
 class Faults:
@@ -104,35 +117,41 @@ def _in_any_order(
     entries: Sequence[Entry], count: int, match: MatchMode, *, mild: bool, needs: bool
 ) -> Faults:
     """``needs``: whether all that is expected has to be there."""
-    is_closed = match is not MatchMode.CONTAINS
-    counting = [entry for entry in entries if entry.counts_all]
-    single = [at for at, entry in enumerate(entries) if not entry.counts_all]
+    counting = {at: entry for at, entry in enumerate(entries) if entry.counts_all}
+    single = [at for at in range(len(entries)) if at not in counting]
     edges = [entries[at].places(mild=mild) for at in single]
-    placed = {at for entry in counting for at in entry.sure}
-    if match is MatchMode.WITHIN:
-        placed |= {at for entry in entries for at in entry.refused}
-        placed |= {at for entry in entries for at in entry.perhaps_refused if mild}
-    for entry in counting if mild and is_closed else ():
-        room = len(entry.unsure) if entry.most is None else max(0, entry.most - len(entry.sure))
-        if room < len(entry.unsure):
-            edges += [entry.unsure] * room
-        else:
-            placed.update(entry.unsure)
-    owners = matched(edges[: len(single)])
-    left = [at for at in range(count) if at not in placed] if is_closed else []
-    if set(left) - set(owners.values()):
-        owners = _covering(left, edges, owners)
+    owners = matched(edges)
+    left: list[int] = []
+    if match is not MatchMode.CONTAINS:
+        counted, slots = _counted(counting.values(), mild=mild)
+        placed = counted | _refused(entries, mild=mild) if match is MatchMode.WITHIN else counted
+        left = [at for at in range(count) if at not in placed]
+        if set(left) - set(owners.values()):
+            owners = _covering(left, [*edges, *slots], owners)
     taken = frozenset(owners.values())
-    extra = [at for at in left if at not in taken]
-    for entry in counting:
-        extra += entry.claimed(mild=mild)[entry.most :] if entry.most is not None else ()
+    too_many = (entry.too_many(mild=mild) for entry in counting.values())
+    extra = (set(left) - taken).union(*too_many)
     missing = [at for number, at in enumerate(single) if number not in owners]
-    missing += [
-        at
-        for at, entry in enumerate(entries)
-        if entry.counts_all and len(entry.places(mild=mild)) < entry.fewest
-    ]
-    return Faults(tuple(sorted(missing)) if needs else (), tuple(sorted(set(extra))), (), taken)
+    missing += [at for at, entry in counting.items() if entry.is_short(mild=mild)]
+    return Faults(tuple(sorted(missing)) if needs else (), tuple(sorted(extra)), (), taken)
+
+
+def _counted(entries: Collection[Entry], *, mild: bool) -> tuple[set[int], list[Sequence[int]]]:
+    """The calls that ``times`` counts. Of an entry that has room for some of those that may match, not for
+    all, they are left to the assignment: so many slots take them."""
+    counted = {at for entry in entries for at in entry.sure}
+    slots: list[Sequence[int]] = []
+    for entry in entries if mild else ():
+        if entry.room < len(entry.unsure):
+            slots += [entry.unsure] * entry.room
+        else:
+            counted.update(entry.unsure)
+    return counted, slots
+
+
+def _refused(entries: Iterable[Entry], *, mild: bool) -> set[int]:
+    """What ``within`` allows."""
+    return {at for each in entries for at in (*each.refused, *(each.perhaps_refused if mild else ()))}
 
 
 def matched(edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None) -> dict[int, int]:
@@ -273,16 +292,23 @@ def _slots(entries: Sequence[Entry], *, closed: bool, mild: bool, needs: bool) -
         # What may match this alone has to be placed in case it does; in case it does not, it is another call.
         perhaps = [] if mild or closed else [at for at in entry.unsure if claims[at] == 1]
         takes = sorted((*places, *perhaps)) if perhaps else places
-        # Where there are too few, it is missing however many of them are placed.
-        is_short = entry.counts_all and entry.fewest > len(takes)
-        has_room = entry.most is None or is_short or entry.most - entry.fewest >= len(takes)
-        many = [_Slot(number, takes, many=True)] if entry.counts_all and has_room and takes else []
-        slots += many if perhaps or is_short else []
-        required = _Slot(number, () if is_short else places, required=needs)
-        slots += [required] * (1 if is_short else entry.fewest)
-        slots += [] if is_short else many
-        slots += [_Slot(number, takes)] * (0 if entry.most is None or has_room else entry.most - entry.fewest)
+        slots += _slots_of(number, entry, places, takes, needs=needs)
     return slots
+
+
+def _slots_of(
+    number: int, entry: Entry, places: Sequence[int], takes: Sequence[int], *, needs: bool
+) -> list[_Slot]:
+    """Those of one expected call. ``places``: what counts towards ``fewest``; ``takes``: what it may take."""
+    many = [_Slot(number, takes, many=True)] if entry.counts_all and takes else []
+    if entry.counts_all and entry.fewest > len(takes):
+        # There are too few: it is missing however many of them are placed.
+        return [*many, _Slot(number, (), required=needs)]
+    required = [_Slot(number, places, required=needs)] * entry.fewest
+    if entry.most is not None and entry.most - entry.fewest < len(takes):
+        return required + [_Slot(number, takes)] * (entry.most - entry.fewest)
+    before = many if len(takes) > len(places) else []
+    return [*before, *required, *many]
 
 
 def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[int]]:

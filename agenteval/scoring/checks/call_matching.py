@@ -85,24 +85,24 @@ def compare(
         found = seen.matching(entry)
         forbidden.update(found.sure)
         perhaps_forbidden |= found.unsure
-    passed: bool | None = True if best is None else best.passed
-    if passed and any(at not in forbidden for at in perhaps_forbidden):
+    passed: bool | None = best is None or best.passed
+    if forbidden:
+        passed = False
+    elif passed and perhaps_forbidden:
         passed = None
-    passed = False if forbidden else passed
-    unknown = dict(perhaps_forbidden)
-    for each in tried:
-        unknown |= each.unknown if each.passed is None else {}
-    if passed is False and best is not None and best.passed is False:
-        result = _explained(best, seen, expectation)
-    else:
-        result = ToolCallsResult(passed, expectation, seen.calls, nearest=best.alternative if best else None)
-    return replace(
-        result,
+    unknown: dict[int, Unknown] = {}
+    for open_ones in (perhaps_forbidden, *(each.unknown for each in tried if each.passed is None)):
+        unknown |= open_ones
+    result = ToolCallsResult(
         passed=passed,
+        expectation=expectation,
+        calls=seen.calls,
+        nearest=best.alternative if best else None,
         forbidden=seen.picked(forbidden),
         unknown=seen.by_reason(unknown) if passed is None else {},
         rests_on_absence=_rests_on_absence(passed, expectation, tried, forbidden),
     )
+    return _with_faults(result, best, seen) if best and best.passed is False else result
 
 
 def _rests_on_absence(
@@ -234,7 +234,7 @@ def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
 # ── what a failure shows ─────────────────────────────────────────────────────────────────────────
 
 
-def _explained(tried: _Tried, seen: _Calls, expectation: ToolCallsExpectation) -> ToolCallsResult:
+def _with_faults(result: ToolCallsResult, tried: _Tried, seen: _Calls) -> ToolCallsResult:
     faults, expected = tried.faults, tried.alternative.calls or ()
     missing = [expected[number] for number in faults.missing]
     extra = seen.picked(faults.extra)
@@ -249,11 +249,8 @@ def _explained(tried: _Tried, seen: _Calls, expectation: ToolCallsExpectation) -
     # In order a call may belong to another one that it matches.
     bounded = [] if tried.alternative.is_ordered else counted
     exceeded = [call for call, entry in bounded if entry.most is not None and len(entry.sure) > entry.most]
-    return ToolCallsResult(
-        passed=False,
-        expectation=expectation,
-        calls=seen.calls,
-        nearest=tried.alternative,
+    return replace(
+        result,
         missing=tuple(missing),
         extra=extra,
         out_of_order=seen.picked(faults.out_of_order),

@@ -65,15 +65,9 @@ def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str,
 
 
 def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
-    name = entry.get("name")
-    if isinstance(name, str) and not name.strip():
-        remedy = "write the text to look for, or remove it"
-        yield Mistake("a tool name must not be empty", remedy, (*path, "name"))
-    agent = entry.get("agent")
-    if isinstance(agent, str) and not agent.strip():
-        yield Mistake(
-            "an agent name must not be empty", "write the agent's name, or remove it", (*path, "agent")
-        )
+    for key, mistake in _IF_EMPTY.items():
+        if isinstance(name := entry.get(key), str) and not name.strip():
+            yield Mistake(*mistake, (*path, key))
     if "args" in entry:
         args = entry["args"]
         if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
@@ -81,5 +75,10 @@ def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[
             yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
         yield from matcher_mistakes(args, (*path, "args"))
 
+
+_IF_EMPTY = {
+    "name": ("a tool name must not be empty", "write the text to look for, or remove it"),
+    "agent": ("an agent name must not be empty", "write the agent's name, or remove it"),
+}
 
 TOOL_CALLS = (Rule("tool_calls", tool_calls, mistakes=mistakes),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -30,55 +30,60 @@ class Impossible(NamedTuple):
 def impossible_calls(scenario: Scenario, other_tools: Collection[str] | None) -> Iterator[Impossible]:
     """The expectations of a scenario that cannot hold, each with one reason. ``other_tools``: those that its
     agents are known to have besides; ``None``: they may have any."""
-    no_call_at_all = _without_calls(scenario)
-    for path, alternatives, forbidden in _expected(scenario):
-        reasons = [
-            _reason(each, no_call_at_all, path, forbidden, scenario, other_tools) for each in alternatives
-        ]
+    for place in _places(scenario):
+        reasons = [_reason(each, place, scenario, other_tools) for each in place.alternatives]
         if reasons and all(reasons):
             tool, why = next(filter(None, reasons))
-            yield Impossible(path, tool, why)
+            yield Impossible(place.path, tool, why)
 
 
-def _expected(
-    scenario: Scenario,
-) -> Iterator[tuple[str, tuple[CallsExpectation, ...], tuple[ForbiddenCall, ...]]]:
-    """What is expected, path by path, and what is forbidden there."""
+class _Place(NamedTuple):
+    """Where calls are expected: any of the alternatives. ``forbidden``: what is there, be it for the whole
+    conversation; ``no_call``: where it is written that this makes no call at all, if not right here."""
+
+    path: str
+    alternatives: tuple[CallsExpectation, ...]
+    forbidden: tuple[ForbiddenCall, ...]
+    no_call: str
+
+
+def _places(scenario: Scenario) -> Iterator[_Place]:
     whole = scenario.expect.tool_calls
     everywhere = whole.forbidden if whole else ()
+    no_call = _without_calls(scenario)
     for path, expect in scenario.expectations:
         if (rule := expect.tool_calls) is not None:
             forbidden = everywhere if rule is whole else (*rule.forbidden, *everywhere)
-            yield f"{path}.tool_calls", rule.alternatives, forbidden
+            elsewhere = "" if no_call == f"{path}.tool_calls" else no_call
+            yield _Place(f"{path}.tool_calls", rule.alternatives, forbidden, elsewhere)
     if scenario.case and scenario.case.tools:
         named = CallsExpectation(calls=tuple(ExpectedCall(name=name) for name in scenario.case.tools))
-        yield "expected_tools", (named,), everywhere
+        elsewhere = "" if no_call == _SHORT_FORM else no_call
+        yield _Place(_SHORT_FORM, (named,), everywhere, elsewhere)
+
+
+_SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
     """Where it is written that the whole conversation makes no call; empty if nowhere."""
     if scenario.case and scenario.case.allows_no_call:
-        return "expected_tools"
+        return _SHORT_FORM
     whole = scenario.expect.tool_calls
     closed = whole is not None and whole.any_of is None and whole.is_closed and whole.calls == ()
     return "expect.tool_calls" if closed else ""
 
 
 def _reason(
-    expected: CallsExpectation,
-    no_call_at_all: str,
-    path: str,
-    forbidden: Iterable[ForbiddenCall],
-    scenario: Scenario,
-    other_tools: Collection[str] | None,
+    expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
     """Why an alternative cannot hold, by the first of its calls that has to be made and cannot be."""
     for call in expected.calls or ():
         if call.bounds(expected.match)[0] == 0:
             continue
-        if no_call_at_all and no_call_at_all != path:
-            return call.name, f"{no_call_at_all}: {NO_CALL} allows none"
-        if any(_covers(rule, call) for rule in forbidden):
+        if place.no_call:
+            return call.name, f"{place.no_call}: {NO_CALL} allows none"
+        if any(_covers(rule, call) for rule in place.forbidden):
             return call.name, "forbids the same call"
         if why := _undeclared(call, scenario, other_tools) or _excluded(call, scenario):
             return call.name, why
@@ -96,12 +101,13 @@ def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
     forbidden, expected = rule.args or {}, call.args or {}
     if rule.mode is ArgsMatch.EXACT and forbidden.keys() != expected.keys():
         return False
-    return all(
-        key in expected
-        and (expected[key] == value or (_is_literal(expected[key]) and matches(value, expected[key])))
-        and not may_be_absent(expected[key])
-        for key, value in forbidden.items()
-    )
+    return all(key in expected and _is_always(value, expected[key]) for key, value in forbidden.items())
+
+
+def _is_always(forbidden: Any, expected: Any) -> bool:
+    """Whether every argument that is as ``expected`` is as ``forbidden``, too."""
+    is_within = expected == forbidden or (_is_literal(expected) and matches(forbidden, expected))
+    return is_within and not may_be_absent(expected)
 
 
 def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
@@ -122,15 +128,23 @@ def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
-    schema = {key: value for key, value in tool.parameters.items() if key in _OF_EACH_KEY}
-    for key, value in (call.args or {}).items():
+    missing = _missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
+    return _refused(tool.parameters, call.args or {}) or missing
+
+
+def _refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
+    for key, value in args.items():
         if why := _broken(schema, key, value):
             return f"the tool's parameters refuse {key}: {words(value, 60)} ({why})"
-    required = tool.parameters.get("required")
-    if call.mode is ArgsMatch.EXACT and isinstance(required, list):
-        missing = [key for key in required if key not in (call.args or {})]
-        if missing and all(isinstance(key, str) for key in missing):
-            return f"the tool's parameters require {', '.join(missing)}"
+    return ""
+
+
+def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    required = parameters.get("required")
+    missing = [key for key in required if key not in args] if isinstance(required, list) else []
+    if missing and all(isinstance(key, str) for key in missing):
+        return f"the tool's parameters require {', '.join(missing)}"
     return ""
 
 

@@ -127,28 +127,33 @@ def json_values(asked: Mapping[str, Any], seen: Seen) -> Outcome:
     return Outcome(False, f"{one_line(told, 1000)}{also}; in {seen.shown}", parts=list(nearest))
 
 
+_HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
+"""By the type of a part of a path: what has such parts."""
+
+
 def _fault(path: str, expected: Any, value: Any) -> str:
     """What is wrong at ``path``; empty if nothing is."""
     so_far = ""
     for part in _parts(path) or ():
-        if isinstance(part, int):
-            if not isinstance(value, list):
-                return f"{path}: {so_far or 'the answer'} is not a list"
-            if part >= len(value):
-                if may_be_absent(expected):
-                    return ""
-                return f"{path}: {so_far or 'the answer'} has {plural(len(value), 'item')}"
-            value, so_far = value[part], f"{so_far}[{part}]"
-        else:
-            if not isinstance(value, dict):
-                return f"{path}: {so_far or 'the answer'} is not an object"
-            if part not in value:
-                if may_be_absent(expected):
-                    return ""
-                there = f"; its keys are {_listed(list(value))}" if value else ""
-                return f"{path}: {so_far or 'the answer'} has no {excerpt(part, 40)}{there}"
-            value, so_far = value[part], f"{so_far}.{part}" if so_far else part
+        where = so_far or "the answer"
+        kind, name = _HOLDERS[type(part)]
+        if not isinstance(value, kind):
+            return f"{path}: {where} is not {name}"
+        if absence := _absence(part, value):
+            return "" if may_be_absent(expected) else f"{path}: {where} has {absence}"
+        value = value[part]
+        so_far = f"{so_far}[{part}]" if isinstance(part, int) else f"{so_far}.{part}" if so_far else part
     return "; ".join(map(str, differences(expected, value, path=path)))
+
+
+def _absence(part: str | int, value: Any) -> str:
+    """What a list or an object has instead of a part; empty if it has that."""
+    if isinstance(part, int):
+        return "" if part < len(value) else plural(len(value), "item")
+    if part in value:
+        return ""
+    keys = f"; its keys are {_listed(list(value))}" if value else ""
+    return f"no {excerpt(part, 40)}{keys}"
 
 
 def _parts(path: str) -> Path | None:

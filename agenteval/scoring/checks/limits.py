@@ -22,16 +22,15 @@ def tokens(bound: int, seen: Seen) -> Outcome:
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
     unread = sum(bool(turn.unread_usage) for turn in turns)
-    found = _within(spent, bound, "tokens")
-    notes = ["estimated"] if any(usage.estimated for usage in usages) else []
-    notes += [f"{uncounted} of {plural(len(turns), 'turn')} reported no usage"] if uncounted else []
-    notes += (
-        [f"{unread} of {plural(len(turns), 'turn')} reported usage that cannot be read"] if unread else []
-    )
-    detail = f"{found.detail} ({'; '.join(notes)})" if notes else found.detail
-    return found._replace(
-        passed=None if found.passed and (uncounted or unread) else found.passed, detail=detail
-    )
+    found, of = _within(spent, bound, "tokens"), f"of {plural(len(turns), 'turn')} reported"
+    remarks = {
+        "estimated": any(usage.estimated for usage in usages),
+        f"{uncounted} {of} no usage": uncounted,
+        f"{unread} {of} usage that cannot be read": unread,
+    }
+    if notes := "; ".join(note for note, applies in remarks.items() if applies):
+        found = found._replace(detail=f"{found.detail} ({notes})")
+    return found._replace(passed=None) if found.passed and (uncounted or unread) else found
 
 
 def latency_ms(bound: float, seen: Seen) -> Outcome:

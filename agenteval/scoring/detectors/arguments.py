@@ -12,10 +12,11 @@ from typing import Any
 
 from agenteval.core.call_outcomes import shown
 from agenteval.core.json_schema import breaks
+from agenteval.core.json_text import leaves
 from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
 from agenteval.scoring.detectors.identifiers import Sources
-from agenteval.scoring.detectors.ungrounded import add_result, sources_of
+from agenteval.scoring.detectors.ungrounded import sources_of
 
 
 def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
@@ -33,7 +34,7 @@ def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
                     yield Proof(placed.turn, placed.index, shown(placed.call), why)
                 sources.say(shown(placed.call, 20_000))
             for placed in together:
-                add_result(placed, sources)
+                sources.add_result(placed.call)
         sources.say(turn.answer)
 
 
@@ -48,10 +49,9 @@ def _wrong(conversation: Conversation, placed: PlacedCall, sources: Sources) -> 
         return f"the arguments of '{call.name}' say nothing: {nothing}"
     if not conversation.observed:
         return ""
-    for path, value in _leaf_values(call.args):
-        if why := _from_nowhere(path, value, placed, sources):
-            return why
-    return ""
+    texts = ((path, leaf) for path, leaf in leaves(call.args) if isinstance(leaf, str))
+    reasons = (_ungrounded(*text, placed, sources) for text in texts if 0 < len(text[1]) <= _LONGEST_VALUE)
+    return next(filter(None, reasons), "")
 
 
 def _broken(facts: ToolFacts, placed: PlacedCall) -> str:
@@ -76,31 +76,17 @@ def _decoded(value: Any) -> Any:
 def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
     """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
     placeholder was left in."""
-    texts = [(key, value) for key, value in args.items() if isinstance(value, str)]
-    unfilled = next((value for _, value in texts if _PLACEHOLDER.fullmatch(value)), "")
-    if unfilled:
+    texts = {key: value for key, value in args.items() if isinstance(value, str)}
+    if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
         return f"the placeholder '{unfilled}'"
+    if len(texts) < len(args) or any(map(str.strip, texts.values())):
+        return ""
     required = (facts.parameters or {}).get("required") if facts else None
-    if not isinstance(required, list) or not texts or any(value.strip() for _, value in texts):
-        return ""
-    if len(texts) < len(args):
-        return ""
-    return next((f"'{key}' is empty" for key, _ in texts if key in required), "")
+    empty = [key for key in texts if key in required] if isinstance(required, list) else []
+    return f"'{empty[0]}' is empty" if empty else ""
 
 
 _PLACEHOLDER = re.compile(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
-
-
-def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    pending: list[tuple[str, Any]] = list(reversed(list(args.items())))
-    while pending:
-        path, value = pending.pop()
-        if isinstance(value, Mapping):
-            pending.extend((f"{path}.{key}", item) for key, item in reversed(list(value.items())))
-        elif isinstance(value, list):
-            pending.extend((path, item) for item in reversed(value))
-        elif isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE:
-            yield path, value
 
 
 _LONGEST_VALUE = 120
@@ -113,21 +99,19 @@ _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "iss
 """A call of such a tool may name something for the first time."""
 
 
-def _from_nowhere(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
+def _ungrounded(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
     """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
     code around the agent fills in, and what a call makes, need no source."""
     if _FILLED_IN.search(path):
         return ""
-    for each, near in sources.ungrounded_in(value):
-        if each.text != value:
-            return ""
-        if not near and not each.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
-            return ""
-        is_known_otherwise = _OF_THE_USER.search(path) and not sources.is_of_a_kind(value)
-        if is_known_otherwise and placed.error is None:
-            return ""
-        return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
-    return ""
+    identifier, near = next(sources.ungrounded_in(value), (None, ""))
+    if identifier is None or identifier.text != value:
+        return ""
+    if not near and not identifier.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
+        return ""
+    if placed.error is None and _OF_THE_USER.search(path) and not sources.is_of_a_kind(value):
+        return ""
+    return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
 
 
 # ── arguments that cannot be read ────────────────────────────────────────────────────────────────
@@ -138,24 +122,16 @@ def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
     them are written so, it is how the log was written; so is Python's notation, and JSON written as text
     twice, where no other call is written in JSON."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
-    if not odd:
-        return
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
         call = placed.call
         raw = call.raw_args or ""
         what, may_be_log = _written(raw, call.args is not None)
-        habit = placed.error is None and call.result is not None and not plainly and len(odd) > 1
-        if habit and (may_be_log or not _looks_like_json(raw)):
-            continue
-        if may_be_log and not plainly:
-            continue
-        yield Proof(
-            placed.turn,
-            placed.index,
-            raw if len(raw) <= 300 else f"{raw[:299]}…",
-            f"the arguments of '{call.name}' are {what}",
-        )
+        succeeds = placed.error is None and call.result is not None
+        is_habit = len(odd) > 1 and succeeds and not _looks_like_json(raw)
+        if plainly or not (may_be_log or is_habit):
+            text = raw if len(raw) <= 300 else f"{raw[:299]}…"
+            yield Proof(placed.turn, placed.index, text, f"the arguments of '{call.name}' are {what}")
 
 
 def _looks_like_json(raw: str) -> bool:

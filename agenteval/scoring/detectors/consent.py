@@ -4,11 +4,12 @@ only by what the author expects, by a recorded approval or, without a judge, by 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from agenteval.core.call_outcomes import key_of, shown
 from agenteval.core.folding import fold
+from agenteval.core.json_text import leaves
 from agenteval.core.needles import contains
 from agenteval.core.scenario import ExpectedCall, Scenario
 from agenteval.core.speech import said_in
@@ -87,14 +88,8 @@ _CODE = re.compile(r"(?=[^\W\d_]|#|[^.,]*[-_#/@])(?=\D*\d)\S+")
 
 
 def _values_in(args: Any) -> Iterator[str]:
-    pending = [args]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Mapping):
-            pending.extend(value.values())
-        elif isinstance(value, list):
-            pending.extend(value)
-        elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = str(value).strip()
+    for _, leaf in leaves(args):
+        if isinstance(leaf, str | int | float) and not isinstance(leaf, bool):
+            text = str(leaf).strip()
             if len(text) > 1 or text.isdigit():
                 yield text

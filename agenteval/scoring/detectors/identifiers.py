@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agenteval.core.json_text import text_of
+from agenteval.core.trajectory import ToolCall
 
 
 class Identifier(NamedTuple):
@@ -163,6 +164,13 @@ class Sources:
         self._cores |= dict.fromkeys(reading.cores)
         self._shapes |= reading.shapes
         self._numbers |= reading.numbers
+
+    def add_result(self, call: ToolCall) -> None:
+        """What a call gave; what it would have given, if that is not in the record, nobody knows."""
+        if call.result is None:
+            self.is_complete = self.is_complete and call.is_refused
+        else:
+            self.add(call.result.value)
 
     def say(self, text: str) -> None:
         reading = _reading_of(text)

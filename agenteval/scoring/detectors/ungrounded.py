@@ -18,7 +18,7 @@ def ungrounded_value(conversation: Conversation) -> Iterator[Proof]:
         sources.add(turn.user)
         for placed in conversation.calls_of(number):
             sources.add(_arguments(placed))
-            add_result(placed, sources)
+            sources.add_result(placed.call)
         for each, near in sources.ungrounded_in(turn.answer):
             why = f"nobody gave {each.text}" + (f"; '{near}' was given" if near else "")
             yield Proof(number, None, each.text, why, (each.start, each.end))
@@ -46,14 +46,6 @@ def _offered(schema: Any) -> Iterator[Any]:
             pending.extend(part.values())
         elif isinstance(part, list):
             pending.extend(part)
-
-
-def add_result(placed: PlacedCall, sources: Sources) -> None:
-    """What a call gave; what it would have given, if that is not in the record, nobody knows."""
-    if placed.call.result is None:
-        sources.is_complete = sources.is_complete and placed.call.is_refused
-    else:
-        sources.add(placed.call.result.value)
 
 
 def _arguments(placed: PlacedCall) -> Any:

@@ -9,55 +9,27 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Sequence
+from enum import Enum, auto
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple
 
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError, UnreadableReplyError
-from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject, never
-from agenteval.core.score import References, ScoreFailure, Vote
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.score import ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.files.prompts import Rubric, fence
-from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.transcript import Transcript
+from agenteval.files.prompts import fence
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
+from agenteval.scoring.judges.replies import references_in
+from agenteval.scoring.judges.requests import request_for
 
 SAMPLED = 10
 """One clean verdict in so many is asked again."""
 
 
-Side: TypeAlias = bool | str
-"""What an answer comes to: whether it would fail something, or of a goal that was not missed the outcome. Two
-answers agree if they are on one side."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
-    is wrong with one, and ``accepts_flawed`` whether it is an answer all the same; ``is_proven``: whether
-    code has proven what it says; ``is_clean``: whether it finds no fault, so that it may be drawn;
-    ``is_doubtful``: whether one that would fail nothing is asked again;
-    ``side``: what it comes to, where that is more than whether it gates.
-    ``criterion`` as in ``request_of``."""
-
-    rubric: Rubric
-    record: Transcript
-    subject: Subject
-    flaw_in: Callable[[Any, bool], str]
-    gates: Callable[[Any], bool]
-    is_proven: Callable[[Any], bool] = lambda _said: False
-    is_clean: Callable[[Any], bool] = lambda _said: False
-    is_doubtful: Callable[[Any], bool] = lambda _answer: False
-    side: Callable[[Any], Side] | None = None
-    criterion: Mapping[str, str] | None = None
-    accepts_flawed: Callable[[Any, bool], bool] = never
-
-    def side_of(self, answer: Any) -> Side:
-        return self.side(answer) if self.side else self.gates(answer)
-
-
-class Asked(NamedTuple):
+class JudgeAnswer(NamedTuple):
     """``reply`` is the one that counts: the first that the majority agrees with; ``is_split``: none does, as
     no two agree. ``usage`` is that of all."""
 
@@ -68,73 +40,54 @@ class Asked(NamedTuple):
     is_split: bool = False
 
 
-class RequestOf(Protocol):
-    def __call__(
-        self,
-        rubric: Rubric,
-        record: Transcript,
-        *,
-        subject: Subject,
-        criterion: Mapping[str, str] | None = None,
-        opinion: str = "",
-        flaw_in: Callable[[Any, bool], str],
-    ) -> ModelRequest: ...
-
-
-def request_for(question: Question, opinion: str, request_of: RequestOf) -> ModelRequest:
-    """The request that asks a question. ``opinion`` as in ``request_of``."""
-    request = request_of(
-        question.rubric,
-        question.record,
-        subject=question.subject,
-        criterion=question.criterion,
-        opinion=opinion,
-        flaw_in=question.flaw_in,
-    )
-    return replace(request, accepts_flawed=question.accepts_flawed)
-
-
-async def asked(
-    model: ChatModel,
-    question: Question,
-    stakes: Stakes,
-    request_of: RequestOf,
-    first: ModelReply | None = None,
-) -> Asked | ScoreFailure:
+async def ask_with_second_opinion(
+    model: ChatModel, question: JudgeQuestion, gating: GatingPolicy, first: ModelReply | None = None
+) -> JudgeAnswer | ScoreFailure:
     """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
-
-    async def ask_with(opinion: str = "") -> ModelReply | ScoreFailure:
-        return await ask(model, request_for(question, opinion, request_of))
-
     if why := question.record.misfit:
         return ScoreFailure(metric=question.subject.metric, message=why)
-    reply = first or await ask_with()
+    reply = first or await ask(model, request_for(question))
     if isinstance(reply, ScoreFailure):
         return reply
-    first = reply
-    would_gate = question.gates(first.value)
-    is_drawn = not would_gate and question.is_clean(first.value) and _is_drawn(question, stakes.seed)
-    is_asked_again = would_gate or is_drawn or question.is_doubtful(first.value)
-    if first.scripted or not stakes.corroborate or not is_asked_again:
-        return Asked(first, first.usage)
-    if would_gate and question.is_proven(first.value):
-        return Asked(first, first.usage)
-    replies = [first]
+    reason = _reason_to_ask_again(reply, question, gating)
+    if reason is None:
+        return JudgeAnswer(reply, reply.usage)
+    replies = [reply]
     for prompt in ("judge_refute", "judge_decide"):
-        reply = await ask_with(question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt)
-        if isinstance(reply, ScoreFailure):
-            return _uncorroborated(reply, replies, is_verdict=not is_drawn)
-        replies.append(reply)
-        if question.side_of(reply.value) == question.side_of(first.value):
+        opinion = question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt
+        another = await ask(model, request_for(question, opinion))
+        if isinstance(another, ScoreFailure):
+            return _uncorroborated(another, replies, is_verdict=reason is not _Again.DRAWN)
+        replies.append(another)
+        if question.side_of(another.value) == question.side_of(reply.value):
             break
-    place = standing([question.side_of(reply.value) for reply in replies])
-    return Asked(
+    place = standing([question.side_of(each.value) for each in replies])
+    return JudgeAnswer(
         reply=replies[place or 0],
-        usage=total_of(reply.usage for reply in replies),
-        votes=tuple(vote_of(reply, against=question.gates(reply.value)) for reply in replies),
-        is_sampled=is_drawn,
+        usage=total_of(each.usage for each in replies),
+        votes=tuple(vote_of(each, against=question.gates(each.value)) for each in replies),
+        is_sampled=reason is _Again.DRAWN,
         is_split=place is None,
     )
+
+
+class _Again(Enum):
+    """Why an answer is asked again."""
+
+    GATES = auto()
+    DRAWN = auto()
+    DOUBTFUL = auto()
+
+
+def _reason_to_ask_again(reply: ModelReply, question: JudgeQuestion, gating: GatingPolicy) -> _Again | None:
+    """``None``: the answer stands alone."""
+    if reply.scripted or not gating.corroborate:
+        return None
+    if question.gates(reply.value):
+        return None if question.is_proven(reply.value) else _Again.GATES
+    if question.is_clean(reply.value) and _is_drawn(question, gating.seed):
+        return _Again.DRAWN
+    return _Again.DOUBTFUL if question.is_doubtful(reply.value) else None
 
 
 def standing(sides: Sequence[Side]) -> int | None:
@@ -147,11 +100,16 @@ def standing(sides: Sequence[Side]) -> int | None:
     return sides.index(chosen) if most > 1 and chosen in leading else None
 
 
-def _is_drawn(question: Question, seed: int) -> bool:
-    """By what is asked about and the sample that it is from, so that a part of a run draws the same as the
-    whole, and of conversations that are alike some are drawn."""
-    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.record.text])
-    digest = blake2b(asked_about.encode("utf-8", "replace"), digest_size=8).digest()
+def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
+    """By what is asked about and the sample that it is from, so that of conversations that are alike some
+    are drawn."""
+    return is_drawn(seed, str(current()), question.subject.metric, question.record.text)
+
+
+def is_drawn(*asked_about: int | str) -> bool:
+    """Whether one of ``SAMPLED`` is asked again. A part of a run draws the same as the whole."""
+    text = json.dumps(asked_about)
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLED == 0
 
 
@@ -175,14 +133,13 @@ def _uncorroborated(
 
 def vote_of(reply: ModelReply, *, against: bool) -> Vote:
     said: Any = reply.value
-    given = {name: getattr(said, name, None) for name in References.model_fields}
     verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
     return Vote(
         verdict=verdict,
         against=against,
         reason=said.reason,
         evidence=said.evidence,
-        references=References(**{name: value for name, value in given.items() if value is not None}),
+        references=references_in(said),
         usage=reply.usage,
     )
 

@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, ScoreFailure
 from agenteval.core.severity import severity_of
 from agenteval.core.trajectory import Trajectory
-from agenteval.files.prompts import CRITERIA, SHIPPED, Rubric
-from agenteval.scoring.judges.corroboration import Asked, Question
-from agenteval.scoring.judges.judge import (
-    ConversationView,
-    PolicyOf,
-    ToolsOf,
-    claim_of,
-    no_policy,
-    request_of,
-    request_of_all,
-    subject_of,
-)
+from agenteval.files.prompts import CRITERIA, Rubric
+from agenteval.scoring.judges.corroboration import JudgeAnswer
+from agenteval.scoring.judges.inputs import ConversationView, JudgeInputs
+from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.references import Shown, flaw_of
-from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.judges.together import asked_together
-from agenteval.scoring.transcript import LIMIT, Transcript, tools_of
+from agenteval.scoring.judges.replies import claim_of
+from agenteval.scoring.judges.requests import request_of, subject_of
+from agenteval.scoring.judges.together import ask_together
+from agenteval.scoring.transcript import Transcript
 
 LABEL = "criterion not met"
 DID_NOT_ARISE = "did not arise"
@@ -43,26 +36,13 @@ class Criteria:
 
     metric: Final = CRITERIA
 
-    def __init__(
-        self,
-        model: ChatModel,
-        *,
-        scope: str,
-        rubric: Rubric | None = None,
-        policy_of: PolicyOf = no_policy,
-        tools_of: ToolsOf = tools_of,
-        now: str | None = None,
-        stakes: Stakes | None = None,
-        is_shared: bool = False,
-        limit: int = LIMIT,
-    ) -> None:
-        self._model = model
-        self._is_shared = is_shared
+    def __init__(self, rubric: Rubric, inputs: JudgeInputs, *, scope: str, is_shared: bool = False) -> None:
+        self._rubric = rubric
+        self._inputs = inputs
         self._scope = scope
-        self._rubric = rubric or SHIPPED.rubric(CRITERIA)
-        self._view = ConversationView(policy_of, tools_of, now, limit=limit)
-        self._stakes = stakes or Stakes()
-        self._severity = severity_of(LABEL, self._stakes.severities)
+        self._is_shared = is_shared
+        self._view = ConversationView(inputs)
+        self._severity = severity_of(LABEL, inputs.gating.severities)
 
     @property
     def scope(self) -> str:
@@ -84,8 +64,8 @@ class Criteria:
             )
             for number, criterion in enumerate(criteria, 1)
         }
-        for_all = request_of_all if self._is_shared else None
-        answers = await asked_together(self._model, questions, self._stakes, request_of, for_all)
+        given = self._inputs
+        answers = await ask_together(given.model, questions, given.gating, is_shared=self._is_shared)
         return [
             item
             for criterion, answer in zip(criteria, answers.values(), strict=True)
@@ -93,7 +73,7 @@ class Criteria:
         ]
 
     def _items(
-        self, criterion: str, answer: Asked | ScoreFailure, where: str, turn: int | None
+        self, criterion: str, answer: JudgeAnswer | ScoreFailure, where: str, turn: int | None
     ) -> Sequence[Check | ScoreFailure | Finding]:
         if isinstance(answer, ScoreFailure):
             detail = f"{criterion} — not judged: {answer.message}"
@@ -144,14 +124,14 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
 
 def question_of(
     criterion: str, scope: str, transcript: Transcript, subject: Subject, record: Shown, *, rubric: Rubric
-) -> Question:
+) -> JudgeQuestion:
     """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
     record = record.asking(criterion)
 
     def flaw_in(said: Any, is_scripted: bool) -> str:
         return flaw_of(LABEL, claim_of(said, is_scripted=is_scripted), record) if said.label == "fail" else ""
 
-    return Question(
+    return JudgeQuestion(
         rubric=rubric,
         record=transcript,
         subject=subject,

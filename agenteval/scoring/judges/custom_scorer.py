@@ -29,7 +29,8 @@ from agenteval.scoring.judges.custom import (
     labels_of,
     spec_of_custom,
 )
-from agenteval.scoring.judges.judge import finding_of, subject_of
+from agenteval.scoring.judges.judge import finding_of
+from agenteval.scoring.judges.requests import subject_of
 from agenteval.scoring.metrics import applies
 
 

@@ -23,8 +23,9 @@ from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding,
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
-from agenteval.scoring.judges.corroboration import Question, Side, standing, vote_of
+from agenteval.scoring.judges.corroboration import standing, vote_of
 from agenteval.scoring.judges.goal import GoalJudge, Twin
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 
 DISOBEYED = "disobey user request"
 """The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""
@@ -69,20 +70,27 @@ class ExcusedGoals:
         enter(case.sample.key)
         emit(Reconsidered(key=case.sample.key, metric=GOAL, items=await self._settled(case)))
 
-    def _cases(self, scenarios: Iterable[ScenarioReport]) -> Iterator[_Case]:
+    def _cases(self, scenarios: Sequence[ScenarioReport]) -> Iterator[_Case]:
         together: dict[str, list[SampleReport]] = {}
         for each in scenarios:
             together.setdefault(each.scenario.id, []).extend(each.samples)
         for each in scenarios:
-            judge = self.judge_of(each.agent)
-            for sample in each.samples if judge else ():
-                for goal in goals_of(sample):
-                    if judge and goal.label in EXCUSES and goal.is_open:
-                        is_ruled_out = goal.label == RULED_OUT
-                        others = together[each.scenario.id]
-                        twin, name = self._reached(sample, others) if is_ruled_out else (None, "")
-                        is_asked = self.corroborate and not goal.scripted
-                        yield _Case(sample, each.scenario, goal, judge, twin, name, is_asked)
+            if judge := self.judge_of(each.agent):
+                excused = ((sample, goal) for sample in each.samples for goal in _excused_goals(sample))
+                for sample, goal in excused:
+                    yield self._case(sample, each.scenario, goal, judge, together[each.scenario.id])
+
+    def _case(
+        self,
+        sample: SampleReport,
+        scenario: Scenario,
+        goal: Score,
+        judge: GoalJudge,
+        others: Sequence[SampleReport],
+    ) -> _Case:
+        twin, name = self._reached(sample, others) if goal.label == RULED_OUT else (None, "")
+        is_asked = self.corroborate and not goal.scripted
+        return _Case(sample, scenario, goal, judge, twin, name, is_asked)
 
     def _reached(
         self, sample: SampleReport, others: Sequence[SampleReport]
@@ -110,6 +118,10 @@ class ExcusedGoals:
             return None
         of = self.judge_of(case.twin.key.agent) or case.judge
         return of.twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
+
+
+def _excused_goals(sample: SampleReport) -> list[Score]:
+    return [goal for goal in goals_of(sample) if goal.label in EXCUSES and goal.is_open]
 
 
 def twin_of(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
@@ -237,7 +249,7 @@ class _Asking:
         is_new = len(votes) > len(case.votes)
         return (is_new and votes[-1].verdict != case.outcome) or case.lacks_third
 
-    def _opinion(self, prompt: str, votes: Sequence[Vote], question: Question) -> str:
+    def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
         """The question, and what is to be made of the answers so far."""
         prompts = question.rubric.prompts
         if prompt == REFUTE[WITHDRAWN]:
@@ -267,7 +279,7 @@ class _Asking:
         return next(vote for vote in votes if vote.verdict == self.case.outcome)
 
 
-def _vote_of(reply: ModelReply, question: Question) -> Vote:
+def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
     """An answer that can name no difference to the conversation that reached the goal says that it was
     missed."""
     vote = vote_of(reply, against=question.gates(reply.value))

@@ -29,16 +29,9 @@ from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.effects import act, rated
-from agenteval.scoring.judges.corroboration import Asked, Question, Side, ask, request_for, vote_of
-from agenteval.scoring.judges.judge import (
-    LOWERS_THE_SHARE,
-    Judge,
-    Judged,
-    claim_of,
-    finding_of,
-    references_in,
-    request_of,
-)
+from agenteval.scoring.judges.corroboration import JudgeAnswer, ask, vote_of
+from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, Judge, Judged, finding_of
+from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 from agenteval.scoring.judges.quotations import is_quoted, same_words
 from agenteval.scoring.judges.references import (
     Claim,
@@ -47,7 +40,10 @@ from agenteval.scoring.judges.references import (
     invented,
     not_there,
     policy_violation,
+    unquoted,
 )
+from agenteval.scoring.judges.replies import claim_of, references_in
+from agenteval.scoring.judges.requests import request_for
 from agenteval.scoring.transcript import other_record
 
 RIGHT_END = (
@@ -118,7 +114,7 @@ class GoalJudge(Judge):
             evidence=answer.evidence,
             references=references_in(answer),
         )
-        return self._stakes.gates_at(self._missed(score, of.scenario, of.trajectory).severity)
+        return self._gating.gates_at(self._missed(score, of.scenario, of.trajectory).severity)
 
     def _gates(self, said: Any, of: Judged) -> bool:
         return self._counts_against(said, of)
@@ -134,7 +130,9 @@ class GoalJudge(Judge):
         by_words = bool(answer.source) and not is_quoted(answer.source, _answers(of))
         return by_words or _could_have_changed_more(of)
 
-    def asking_again(self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None) -> Question | None:
+    def asking_again(
+        self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
+    ) -> JudgeQuestion | None:
         """What is asked of a goal that was ruled out or withdrawn. ``twin``: a conversation that reached one
         that was ruled out."""
         asking = self.asking(scenario, trajectory)
@@ -151,20 +149,20 @@ class GoalJudge(Judge):
             accepts_flawed=lambda answer, is_scripted: not self._flaw(answer, is_scripted, alone),
         )
 
-    async def ask(self, question: Question, opinion: str) -> ModelReply | ScoreFailure:
+    async def ask(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:
         """The answer to a question that has been answered before: ``opinion`` says how, and what to make of
         it."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
-        return await ask(self._model, request_for(question, opinion, request_of))
+        return await ask(self._inputs.model, request_for(question, opinion))
 
     def twin(self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge) -> Twin:
         """A conversation of this judge's agent, to be shown to the judge of another one."""
         policy, tools = self._view.apart_from(apart_from._view, scenario)
-        text = other_record(trajectory, policy=policy, tools=tools, limit=self._view.limit // TWIN_SHARE)
+        text = other_record(trajectory, policy=policy, tools=tools, limit=self._inputs.limit // TWIN_SHARE)
         return Twin(name, fence(text), self._view.shown(scenario, trajectory, None))
 
-    def _items(self, answer: Asked, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
+    def _items(self, answer: JudgeAnswer, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
         reply = answer.reply
         counts = None if answer.is_split else vote_of(reply, against=self._counts_against(reply.value, of))
         return self.settled(
@@ -251,11 +249,10 @@ def _reached(claim: Claim, of: Judged) -> str:
             return f'"call" is {call}; there is no such call'
         if _is_error(record.calls[call].result):
             return f'"call" is {call}, and its result is an error: it did nothing'
-    if refers.source and not is_quoted(refers.source, (*_answers(of), *_handed_over(claim, of))):
-        return not_there(
-            "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
-        )
-    if refers.source or not _could_change(of) or (call is None and claim.is_scripted):
+    if refers.source:
+        where = "a result that is no error, the policy, the knowledge or the facts"
+        return unquoted("source", refers.source, (*_answers(of), *_handed_over(claim, of)), where)
+    if not _could_change(of) or (call is None and claim.is_scripted):
         return ""
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
@@ -309,7 +306,7 @@ def _ruled_out(claim: Claim, of: Judged) -> str:
 def _withdrawn(claim: Claim, record: Shown) -> str:
     """The user's words."""
     source = claim.references.source or (claim.evidence if claim.is_scripted else "")
-    return "" if is_quoted(source, record.users) else not_there("source", source, "what the user said")
+    return unquoted("source", source, record.users, "what the user said")
 
 
 def _obstacle(claim: Claim, of: Judged, *, words: str) -> str:

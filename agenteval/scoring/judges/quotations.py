@@ -12,9 +12,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from agenteval.core.folding import KEPT, fold
+from agenteval.core.json_text import leaves
 from agenteval.core.needles import mentions
 
 ENOUGH_BYTES = 8
@@ -254,16 +255,7 @@ def _values(text: str) -> Iterator[str]:
     if start < 0:
         return
     try:
-        yield from _leaf_values(json.loads(text[start:]))
+        found = json.loads(text[start:])
     except (ValueError, RecursionError):
         return
-
-
-def _leaf_values(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _leaf_values(each)
-    else:
-        yield value if isinstance(value, str) else json.dumps(value)
+    yield from (leaf if isinstance(leaf, str) else json.dumps(leaf) for _, leaf in leaves(found))

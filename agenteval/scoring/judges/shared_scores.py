@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from agenteval.core.protocols import ChatModel
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, Score, ScoreFailure
 from agenteval.core.trajectory import Trajectory
-from agenteval.scoring.judges.judge import Judge, request_of, request_of_all
-from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.judges.together import asked_together
+from agenteval.scoring.judges.inputs import JudgeInputs
+from agenteval.scoring.judges.judge import Judge
+from agenteval.scoring.judges.together import ask_together
 
 
 class SharedScores:
@@ -20,21 +19,16 @@ class SharedScores:
 
     scope: Final = "turn"
 
-    def __init__(self, judges: Sequence[Judge], model: ChatModel, stakes: Stakes) -> None:
+    def __init__(self, judges: Sequence[Judge], inputs: JudgeInputs) -> None:
         self._judges = judges
-        self._model = model
-        self._stakes = stakes
+        self._inputs = inputs
 
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
         asking = {judge: judge.asking(scenario, trajectory) for judge in self._judges}
         asked = {judge: found for judge, found in asking.items() if found is not None}
-        answers = await asked_together(
-            self._model,
-            {judge.metric: question for judge, (question, _) in asked.items()},
-            self._stakes,
-            request_of,
-            request_of_all,
-        )
+        questions = {judge.metric: question for judge, (question, _) in asked.items()}
+        given = self._inputs
+        answers = await ask_together(given.model, questions, given.gating, is_shared=True)
         return [item for judge, (_, of) in asked.items() for item in judge.items(answers[judge.metric], of)]

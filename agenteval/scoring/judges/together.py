@@ -7,48 +7,42 @@ gate: a verdict that fails something never rests on a shared call only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Annotated, Any, Protocol
 
 import anyio
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
 from agenteval.core.errors import AuthorError
-from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.protocols import ChatModel, ModelReply
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.scoring.judges.corroboration import Asked, Question, RequestOf, ask_once, asked
-from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_once, ask_with_second_opinion
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.judge_question import JudgeQuestion
+from agenteval.scoring.judges.requests import request_of_all
 
 SHARED = "shared"
 """The metric of a call for several, to whoever counts or limits calls by it."""
 
 
-class RequestOfAll(Protocol):
-    def __call__(self, questions: Mapping[str, Question], metric: str) -> ModelRequest: ...
-
-
-async def asked_together(
+async def ask_together(
     model: ChatModel,
-    questions: Mapping[str, Question],
-    stakes: Stakes,
-    request_of: RequestOf,
-    request_of_all: RequestOfAll | None,
-) -> dict[str, Asked | ScoreFailure]:
+    questions: Mapping[str, JudgeQuestion],
+    gating: GatingPolicy,
+    *,
+    is_shared: bool,
+) -> dict[str, JudgeAnswer | ScoreFailure]:
     """The answer to each question on one record, by the name that it has in the common answer, all at once.
-    Without ``request_of_all``, and of one question, there is no call for all. The usage of that call is
-    beside that of the first answer."""
+    ``is_shared``: several are asked in one call first, whose usage is added to that of the first answer."""
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
-    if request_of_all is not None and len(questions) > 1 and fits:
+    if is_shared and len(questions) > 1 and fits:
         shared = await ask_once(model, request_of_all(questions, SHARED))
     given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
-    answers: dict[str, Asked | ScoreFailure] = {}
+    answers: dict[str, JudgeAnswer | ScoreFailure] = {}
     mistakes: list[AuthorError] = []
 
-    async def answer(name: str, question: Question) -> None:
+    async def answer(name: str, question: JudgeQuestion) -> None:
         try:
-            answers[name] = await asked(model, question, stakes, request_of, given.get(name))
+            answers[name] = await ask_with_second_opinion(model, question, gating, given.get(name))
         except AuthorError as error:
             mistakes.append(error)  # raised below: out of a task group it would be in a group
 
@@ -60,7 +54,7 @@ async def asked_together(
     return dict(_paid(answers, list(questions), shared.usage if shared else None))
 
 
-def _given(shared: ModelReply, questions: Mapping[str, Question]) -> Iterator[tuple[str, ModelReply]]:
+def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterator[tuple[str, ModelReply]]:
     """The answers of the shared call that can be taken as they are."""
     for name, question in questions.items():
         part = getattr(shared.value, name)
@@ -69,8 +63,8 @@ def _given(shared: ModelReply, questions: Mapping[str, Question]) -> Iterator[tu
 
 
 def _paid(
-    answers: Mapping[str, Asked | ScoreFailure], names: Sequence[str], spent: Usage | None
-) -> Iterator[tuple[str, Asked | ScoreFailure]]:
+    answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
+) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
     """In the order of the questions; what the shared call cost is the first one's."""
     for name in names:
         answer = answers[name]
@@ -80,28 +74,3 @@ def _paid(
             yield name, answer.model_copy(update={"usage": usage})
         else:
             yield name, answer._replace(usage=usage)
-
-
-@cache
-def reply_of_all(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
-    """An object with an answer for each name; one that does not fit is ``None``, and spoils no other."""
-    fields: dict[str, Any] = {name: (_perhaps(of), None) for name, of in zip(names, types, strict=True)}
-    return create_model(
-        "SharedReply",
-        __config__=ConfigDict(
-            extra="ignore", json_schema_extra={"additionalProperties": False, "required": list(names)}
-        ),
-        **fields,
-    )
-
-
-def _perhaps(of: type[BaseModel]) -> Any:
-    def read(value: Any) -> Any:
-        try:
-            return of.model_validate(value)
-        except ValidationError:
-            return None
-
-    schema = of.model_json_schema()
-    schema.pop("title", None)
-    return Annotated[of | None, BeforeValidator(read), WithJsonSchema(schema)]

@@ -7,10 +7,8 @@ nor green. What the turns before the fault prove stands. Whom the model quotes i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
@@ -35,9 +33,9 @@ from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import StopReason, Trajectory
 from agenteval.files.prompts import USER_REVIEW, Prompt, fence
 from agenteval.scoring.goals import goals_of
-from agenteval.scoring.judges.corroboration import SAMPLED, ask
+from agenteval.scoring.judges.corroboration import ask, is_drawn
 from agenteval.scoring.judges.quotations import is_quoted
-from agenteval.scoring.judges.references import not_there
+from agenteval.scoring.judges.references import unquoted
 from agenteval.scoring.label_words import label_in
 from agenteval.scoring.transcript import latest_answer
 
@@ -94,7 +92,7 @@ class UserReviews:
             return None
         found, decided, failed = self.decide(sample, events)
         passed = decided.verdict is Verdict.PASSED and not failed
-        if not failed and not (passed and _is_drawn(sample, self.seed)):
+        if not failed and not (passed and is_drawn(self.seed, USER_REVIEW, str(sample.key))):
             return None
         subject = Subject(
             scenario=sample.scenario.id,
@@ -106,12 +104,6 @@ class UserReviews:
             return None
         outcome = "\n".join(_failures(found, decided)) if failed else "Nothing failed."
         return _Review(self, subject, outcome, failed=failed)
-
-
-def _is_drawn(sample: Sample, seed: int) -> bool:
-    """By the sample, so that a part of a run draws the same as the whole."""
-    digest = blake2b(json.dumps([seed, USER_REVIEW, str(sample.key)]).encode(), digest_size=8).digest()
-    return int.from_bytes(digest) % SAMPLED == 0
 
 
 def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
@@ -202,29 +194,34 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     """What is wrong with the quotations of an answer that finds a fault, in words for the model."""
     if said.label not in (HELPED, HINDERED):
         return ""
-    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
-    own = [turn.user for turn in trajectory.turns if turn.script is None]
     if "explains" not in said.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
-    known = _is_user_known(scenario)
-    if said.label == HELPED and not known:
+    own = [turn.user for turn in trajectory.turns if turn.script is None]
+    if said.label == HELPED:
+        return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
+    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
+    place = "what the user said, or the agent's that it left unanswered"
+    flaw = unquoted("evidence", said.evidence, (*own, *agent), place)
+    if flaw or (is_scripted and not said.source.strip()):
+        return flaw
+    texts = (*_at_odds_with(said, own, scenario), *agent)
+    return unquoted("source", said.source, texts, "what the user was told, or what the agent said")
+
+
+def _flaw_of_helped(answer: Any, own: Sequence[str], *, is_known: bool) -> str:
+    """What is given away is said by the user, of whom is known what it was to keep."""
+    if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    if said.label == HELPED:  # what is given away is said
-        return (
-            ""
-            if is_quoted(said.evidence, own)
-            else not_there("evidence", said.evidence, "what the user said")
-        )
-    if not is_quoted(said.evidence, (*own, *agent)):
-        return not_there(
-            "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
-        )
-    told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
-    if not known:  # then it can be at odds with its own words, but for those that are at fault
-        told = tuple(text for text in own if not is_quoted(said.evidence, (text,)))
-    if (said.source.strip() or not is_scripted) and not is_quoted(said.source, (*filter(None, told), *agent)):
-        return not_there("source", said.source, "what the user was told, or what the agent said")
-    return ""
+    return unquoted("evidence", answer.evidence, own, "what the user said")
+
+
+def _at_odds_with(answer: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
+    """What a user that hindered the agent may have contradicted: what was written of it; if that is nothing,
+    its own words, but for those that are at fault."""
+    if not _is_user_known(scenario):
+        return [text for text in own if not is_quoted(answer.evidence, (text,))]
+    beliefs = (each.belief for each in scenario.beliefs)
+    return filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *beliefs))
 
 
 def _turn_of(evidence: str, trajectory: Trajectory) -> int:

@@ -11,21 +11,24 @@ from agenteval.core.score import Severity
 
 
 @dataclass(frozen=True)
-class Stakes:
-    """``fail_on``: the least severity that fails a sample. ``rules_for``: what applies to a
-    scenario. ``corroborate``: whether what would gate is asked again; ``seed`` draws the clean verdicts that
-    are, too. ``may_be_raised``: a model may propose one level more later (``severity_from: model``), when
-    nobody is asked again."""
+class GatingPolicy:
+    """Which verdicts fail something, and whether those that would are asked again."""
 
     fail_on: Severity | None = Severity.CRITICAL
+    """The least severity that fails a sample."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    """The author's own, by label."""
     rules_for: Callable[[Scenario], ScenarioRules] = lambda _: ScenarioRules()
+    """What applies to a scenario."""
     corroborate: bool = True
+    """Whether what would gate is asked again."""
     seed: int = 0
+    """Draws the clean verdicts that are asked again, too."""
     may_be_raised: bool = False
+    """A model may propose one level more later (``severity_from: model``), when nobody is asked again."""
 
     @classmethod
-    def of(cls, plan: Plan, rules_for: Callable[[Scenario], ScenarioRules]) -> Stakes:
+    def of(cls, plan: Plan, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
         return cls(
             fail_on=plan.suite.fail_on,
             severities=plan.suite.severities,

@@ -1,0 +1,237 @@
+"""What code can tell of causes: which findings are one fault, under one label or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from agenteval.core.folding import fold
+from agenteval.core.score import Finding, Severity
+from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION
+from agenteval.files.prompts import CRITERIA
+from agenteval.scoring.findings import Cause, Located
+from agenteval.scoring.goals import GOAL
+from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
+
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def group_by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key, list[_Item]]:
+    """The items by their keys, both in the order in which they come."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a model makes of a group."""
+
+    title: str = ""
+    explanation: str = ""
+    severity: Severity | None = None
+    excuse: str = ""
+    """Why it may not be the agent's fault."""
+    by: str = ""
+    """The model."""
+    scripted: bool = False
+
+
+NO_PROPOSAL = Proposal()
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings of one agent taken to have one cause."""
+
+    members: tuple[Located, ...]
+    """In the order of their numbers."""
+    effects: tuple[Located, ...] = ()
+    """What the same faults are besides, under other labels."""
+    proposal: Proposal = NO_PROPOSAL
+
+    @property
+    def all(self) -> tuple[Located, ...]:
+        return (*self.members, *self.effects)
+
+    @property
+    def cause(self) -> Cause:
+        """That of the first; a model may have put several in one group."""
+        return self.members[0].cause
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        return frozenset(each.cause for each in self.members)
+
+    @property
+    def severity(self) -> Severity:
+        return max((each.finding.severity for each in self.all), key=lambda severity: severity.rank)
+
+    @property
+    def weight(self) -> tuple[int, int, int, int]:
+        """The worst and most frequent sort first."""
+        samples = len({each.key for each in self.all})
+        return -self.severity.rank, -samples, -len(self.all), self.members[0].number
+
+    def with_effects(self, *more: Located) -> FindingGroup:
+        return replace(self, effects=in_order((*self.effects, *more)))
+
+
+def in_order(findings: Iterable[Located]) -> tuple[Located, ...]:
+    return tuple(sorted(findings, key=lambda each: each.number))
+
+
+def union(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> FindingGroup:
+    """One group of all."""
+    return FindingGroup(
+        members=in_order(each for group in groups for each in group.members),
+        effects=in_order(each for group in groups for each in group.effects),
+        proposal=proposal,
+    )
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def candidates_of(findings: Sequence[Located]) -> list[FindingGroup]:
+    """What a model is asked about: the findings of one scenario that code cannot tell apart, and with them
+    what it knows to be the same faults. Those of one cause stand together, the worst cause first."""
+    scenarios = group_by(lambda each: each.key.scenario, findings).values()
+    groups = [group for own in scenarios for group in _goals_with_their_causes(_faults(own))]
+    rank: dict[Cause, int] = {}
+    for group in groups:
+        cause = group.cause
+        rank[cause] = max(group.severity.rank, rank.get(cause, 0))
+    return sorted(groups, key=lambda group: (-rank[group.cause], group.cause, group.members[0].number))
+
+
+def _faults(findings: Sequence[Located]) -> list[FindingGroup]:
+    alike = group_by(lambda each: (each.cause, each.finding.detector), findings)
+    return _labels_of_one_fault(FindingGroup(tuple(members)) for members in alike.values())
+
+
+def one_per_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
+    """What code makes of groups that no model put anywhere: one of each cause, over all scenarios; and one of
+    several labels for the same faults."""
+    alike = group_by(lambda group: group.cause, groups)
+    return _labels_of_one_fault(union(each) for each in alike.values())
+
+
+def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
+    """The groups, and one of those that are the same faults under several labels: it is the one nearest to
+    the cause."""
+    kept: list[FindingGroup] = []
+    for group in sorted(groups, key=_nearness_to_the_cause):
+        home = next((place for place, other in enumerate(kept) if _are_the_same_faults(group, other)), None)
+        if home is None:
+            kept.append(group)
+        else:
+            kept[home] = kept[home].with_effects(*group.all)
+    return kept
+
+
+_FROM_CAUSE_TO_EFFECT = (
+    (TOOL_CALL_BEHAVIOR, ""),
+    ("", "unsafe state"),
+    ("", "unsafe action"),
+    ("", POLICY_VIOLATION),
+    ("", "failure to ask for clarification"),
+    ("", "disobey user request"),
+    ("", FALSE_CLAIM),
+    ("", "false information"),
+    ("", "lack of specific information"),
+    (CRITERIA, ""),
+    (GOAL, ""),
+)
+"""Metric or label, in the order in which one fault shows: a wrong call comes before what is said of it, and
+both before the goal that was missed."""
+_OF_ANY_OTHER = _FROM_CAUSE_TO_EFFECT.index((CRITERIA, ""))
+
+
+def _nearness_to_the_cause(group: FindingGroup) -> tuple[int, int]:
+    cause = group.cause
+    rows = ((cause.metric, ""), ("", cause.label))
+    places = [place for place, row in enumerate(_FROM_CAUSE_TO_EFFECT) if row in rows]
+    return min(places, default=_OF_ANY_OTHER), group.members[0].number
+
+
+def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGroup]:
+    """The groups of one scenario, and each missed goal with the fault of the same conversation that is about
+    the same call or words. That there is no other fault makes one no reason: a model may say so, code cannot
+    tell."""
+    goals = [group for group in groups if group.cause.metric == GOAL]
+    made = [group for group in groups if group.cause.metric != GOAL]
+    by_conversation: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(made):
+        for key in {each.key for each in group.all}:
+            by_conversation.setdefault(key, []).append(place)
+
+    def place_of_cause(missed: Located) -> int | None:
+        near = by_conversation.get(missed.key, ())
+        return next((place for place in near if _is_one_of_its_faults(missed, made[place])), None)
+
+    for goal in goals:
+        alone: list[Located] = []
+        for missed in goal.all:
+            home = place_of_cause(missed)
+            if home is None:
+                alone.append(missed)
+            else:
+                made[home] = made[home].with_effects(missed)
+        if alone:
+            made.append(FindingGroup(tuple(alone)))
+    return made
+
+
+# ── one fault ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
+    """Whether each finding of ``group`` is about what one of ``cause`` is about, under another label."""
+    others = group_by(lambda each: each.key, cause.all)
+    return all(any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all)
+
+
+def _is_one_of_its_faults(one: Located, group: FindingGroup) -> bool:
+    return any(one.key == other.key and _is_same_fault(one, other) for other in group.all)
+
+
+_REPETITION = "repetition"
+_ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
+"""Labels that cite a call for its result; of several calls that failed it may be any."""
+
+
+def _is_same_fault(one: Located, other: Located) -> bool:
+    """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
+    tool, if one of them is that it was not called."""
+    first, second = one.finding, other.finding
+    if first.call is not None and second.call is not None:
+        if first.call == second.call:
+            return True
+        if not {first.label, second.label} <= _ABOUT_A_RESULT:
+            return False
+    if _REPETITION in (first.label, second.label):
+        return False  # what is wrong with words is another fault than that they are said again
+    if None not in (first.turn, second.turn) and first.turn != second.turn:
+        return False
+    return _are_about_a_missing_call(one, other) or _share_a_quotation(first, second)
+
+
+def _are_about_a_missing_call(one: Located, other: Located) -> bool:
+    """A goal is no turn's: that its tool is the same says nothing."""
+    first, second = one.finding, other.finding
+    if None not in (first.call, second.call) or GOAL in (first.metric, second.metric):
+        return False
+    return bool(one.tool) and one.tool == other.tool
+
+
+_ENOUGH = 8
+"""Characters of a quotation by which two findings are about the same."""
+
+
+def _share_a_quotation(first: Finding, second: Finding) -> bool:
+    short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
+    return len(short) >= _ENOUGH and short in long

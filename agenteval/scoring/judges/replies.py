@@ -1,0 +1,230 @@
+"""The shape of a judge's answer, and what is read from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
+
+from agenteval.core.score import References, RuleKind
+from agenteval.files.prompts import Rubric
+from agenteval.scoring.judges.references import Claim
+from agenteval.scoring.label_words import is_nothing, label_in, score_in
+
+
+def claim_of(said: Any, *, is_scripted: bool) -> Claim:
+    """What an answer refers to."""
+    return Claim(said.evidence, references_in(said), is_scripted)
+
+
+def references_in(said: Any) -> References:
+    """Those that the rubric asks for; the others are empty."""
+    given = {name: getattr(said, name, None) for name in References.model_fields}
+    return References(**{name: value for name, value in given.items() if value is not None})
+
+
+def verdict_of(rubric: Rubric, said: Any) -> float | str | None:
+    """The score or the label of a reply; ``None`` if the judge could not tell."""
+    if rubric.scale:
+        score: float | None = said.score
+        return score
+    label: str = said.label
+    return None if label == rubric.unsure else label
+
+
+def reply_type(rubric: Rubric) -> type[BaseModel]:
+    """The shape of a judge's answer: evidence and reason come before the verdict that rests on them.
+
+    Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt.
+    """
+    if rubric.scale:
+        return _score_type(*rubric.scale, rubric.whole)
+    if rubric.form == "answer_policy":
+        return _policy_type((*rubric.labels, rubric.unsure))
+    if rubric.outcomes:
+        return _label_type((*rubric.outcomes, rubric.unsure), tuple(rubric.references), "outcome")
+    return _label_type((*rubric.labels, rubric.unsure), tuple(rubric.references))
+
+
+# Further keys are ignored, but a schema that allows them is refused by strict providers.
+_CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+
+def _quotations(value: Any) -> Any:
+    """Some models quote in a list, and write null where there is nothing to quote."""
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return " … ".join(value)
+    return "" if value is None else value
+
+
+_Evidence = Annotated[str, BeforeValidator(_quotations), WithJsonSchema({"type": "string"})]
+
+
+def scale_in_words(low: float, high: float, *, whole: bool) -> str:
+    """``a whole number from 1 to 5``."""
+    if not whole:
+        return f"a number from {low:g} to {high:g}"
+    return f"{low:g} or {high:g}" if high - low == 1 else f"a whole number from {low:g} to {high:g}"
+
+
+@cache
+def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
+    asked = scale_in_words(low, high, whole=whole)
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str):
+            value = score_in(value, high)
+        if value is None:
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high or (whole and value != int(value)):
+            raise ValueError(f"the score must be {asked}, or null")
+        return float(value)
+
+    number: dict[str, Any] = {"type": "number", "minimum": low, "maximum": high}
+    if whole:
+        number = {"type": "integer", "minimum": int(low), "maximum": int(high)}
+    schema = {"anyOf": [number, {"type": "null"}]}
+    field = Annotated[float | None, BeforeValidator(check), WithJsonSchema(schema)]
+    return create_model("ScoreReply", __config__=_CONFIG, evidence=_Evidence, reason=str, score=field)
+
+
+@cache
+def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str = "label") -> type[BaseModel]:
+    fields: dict[str, Any] = {"evidence": _Evidence, **{name: _REFERENCES[name] for name in references}}
+    verdict: dict[str, Any] = {key: _one_of(labels, key)}
+    return create_model(f"{key.title()}Reply", __config__=_CONFIG, **fields, reason=str, **verdict)
+
+
+def _one_of(labels: tuple[str, ...], key: str) -> Any:
+    """A label, however it is spelled."""
+
+    def check(value: Any) -> Any:
+        label = label_in(value, labels) if isinstance(value, str) else None
+        if label is None:
+            raise ValueError(f"the {key} must be one of: {', '.join(labels)}")
+        return label
+
+    schema = {"type": "string", "enum": list(labels)}
+    return Annotated[str, BeforeValidator(check), WithJsonSchema(schema)]
+
+
+@cache
+def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
+    """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
+    violation = create_model(
+        "Violation",
+        __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
+        rule=_REFERENCES["rule"],
+        evidence=(_Evidence, ""),
+        call=_REFERENCES["call"],
+        reason=(str, ""),
+        kind=(_Kind, None),
+        carried_out=(bool | None, None),
+    )
+    return create_model(
+        "PolicyReply",
+        __config__=ConfigDict(extra="ignore", json_schema_extra=_without_short_form),
+        violations=(list[violation], []),  # pydantic copies a default
+        evidence=_Evidence,
+        reason=str,
+        label=_one_of(labels, "label"),
+        rule=_REFERENCES["rule"],
+        call=_REFERENCES["call"],
+        kind=(_Kind, None),
+        carried_out=(bool | None, None),
+    )
+
+
+def _kind(value: Any) -> Any:
+    """It decides a severity: nothing is guessed."""
+    kind = value.strip().lower() if isinstance(value, str) else value
+    if kind is None or kind == "":
+        return None
+    if kind not in list(RuleKind):
+        raise ValueError(f'"kind" must be one of: {", ".join(RuleKind)}')
+    return RuleKind(kind)
+
+
+_Kind = Annotated[
+    RuleKind | None, BeforeValidator(_kind), WithJsonSchema({"type": "string", "enum": [*map(str, RuleKind)]})
+]
+
+
+def _all_required(schema: dict[str, Any]) -> None:
+    schema |= {"additionalProperties": False, "required": list(schema["properties"])}
+
+
+def _without_short_form(schema: dict[str, Any]) -> None:
+    """A model is asked for the list alone."""
+    for key in ("rule", "call", "kind", "carried_out"):
+        schema["properties"].pop(key, None)
+    _all_required(schema)
+
+
+def _call_number(value: Any) -> Any:
+    """Some models write a number as a text, and nothing as one."""
+    if isinstance(value, bool):
+        raise ValueError("a call is named by its number")
+    if isinstance(value, str):
+        text = value.strip().removeprefix("call").strip(" #")
+        return int(text) if text.isdigit() else None if is_nothing(text) else value
+    return value
+
+
+_Call = Annotated[
+    int | None,
+    BeforeValidator(_call_number),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}),
+]
+_Name = Annotated[
+    str, BeforeValidator(lambda value: "" if value is None else value), WithJsonSchema({"type": "string"})
+]
+_KindOrNone = Annotated[
+    RuleKind | None,
+    BeforeValidator(_kind),
+    WithJsonSchema({"type": "string", "enum": [*map(str, RuleKind), ""]}),
+]
+_REFERENCES: Mapping[str, tuple[Any, Any]] = {
+    "call": (_Call, None),
+    "other_call": (_Call, None),
+    "parameter": (_Name, ""),
+    "tool": (_Name, ""),
+    "value": (_Name, ""),
+    "source": (_Evidence, ""),
+    "rule": (_Evidence, ""),
+    "kind": (_KindOrNone, None),
+    "fact": (_Evidence, ""),
+    "difference": (_Evidence, ""),
+}
+"""Their types, and what stands for none: a scripted reply may leave them out."""
+
+
+# ── several answers in one ───────────────────────────────────────────────────────────────────────
+
+
+@cache
+def reply_of_all(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
+    """An object with an answer for each name; one that does not fit is ``None``, and spoils no other."""
+    fields: dict[str, Any] = {name: (_perhaps(of), None) for name, of in zip(names, types, strict=True)}
+    return create_model(
+        "SharedReply",
+        __config__=ConfigDict(
+            extra="ignore", json_schema_extra={"additionalProperties": False, "required": list(names)}
+        ),
+        **fields,
+    )
+
+
+def _perhaps(of: type[BaseModel]) -> Any:
+    def read(value: Any) -> Any:
+        try:
+            return of.model_validate(value)
+        except ValidationError:
+            return None
+
+    schema = of.model_json_schema()
+    schema.pop("title", None)
+    return Annotated[of | None, BeforeValidator(read), WithJsonSchema(schema)]

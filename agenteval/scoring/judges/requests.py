@@ -1,0 +1,121 @@
+"""What a judge is asked: the request that applies a rubric, or several, to a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from agenteval.core.protocols import ModelRequest, Subject, no_flaw
+from agenteval.core.scenario import Scenario
+from agenteval.core.trajectory import Trajectory
+from agenteval.files.prompts import Rendered, Rubric, render
+from agenteval.scoring.judges.judge_question import JudgeQuestion
+from agenteval.scoring.judges.replies import reply_of_all, reply_type, scale_in_words
+from agenteval.scoring.transcript import Transcript, latest_answer
+
+
+def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
+    """What a judge's call is about."""
+    return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
+
+
+def request_of(
+    rubric: Rubric,
+    record: Transcript,
+    *,
+    subject: Subject,
+    criterion: Mapping[str, str] | None = None,
+    opinion: str = "",
+    flaw_in: Callable[[Any, bool], str] = no_flaw,
+) -> ModelRequest:
+    """The request that applies a rubric to a record. The system text, and the prompt up to the end of
+    ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
+    ``opinion``: what was answered before, and what is to be made of it."""
+    text = render(rubric.text, criterion or {}, source=rubric.source)
+    return _request(
+        rubric.prompts.prompt("judge_rules").render(
+            transcript=record.text,
+            criterion=f"{text}\n\n{opinion}" if opinion else text,
+            answer=answer_form(rubric),
+        ),
+        record,
+        reply_type(rubric),
+        subject,
+        flaw_in,
+    )
+
+
+def request_for(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
+    """The request that asks a question. ``opinion`` as in ``request_of``."""
+    request = request_of(
+        question.rubric,
+        question.record,
+        subject=question.subject,
+        criterion=question.criterion,
+        opinion=opinion,
+        flaw_in=question.flaw_in,
+    )
+    return replace(request, accepts_flawed=question.accepts_flawed)
+
+
+def request_of_all(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
+    """The request for several questions on one record, whose answers have one form, by the names that they
+    have in the answer. ``metric``: what it goes by with whoever counts calls."""
+    first = next(iter(questions.values()))
+    prompts = first.rubric.prompts
+    texts = (
+        f'Criterion "{name}":\n\n{render(each.rubric.text, each.criterion or {}, source=each.rubric.source)}'
+        for name, each in questions.items()
+    )
+    form = prompts.prompt("answer_shared").render(
+        count=str(len(questions)), names=_listed(questions), form=answer_form(first.rubric)
+    )
+    types = tuple(reply_type(each.rubric) for each in questions.values())
+    return _request(
+        prompts.prompt("judge_rules").render(
+            transcript=first.record.text, criterion="\n\n".join(texts), answer=form.prompt
+        ),
+        first.record,
+        reply_of_all(tuple(questions), types),
+        replace(first.subject, metric=metric),
+        no_flaw,
+    )
+
+
+def _request(
+    rendered: Rendered,
+    record: Transcript,
+    reply: type[BaseModel],
+    subject: Subject,
+    flaw_in: Callable[[Any, bool], str],
+) -> ModelRequest:
+    return ModelRequest(
+        role="judge",
+        system=rendered.system,
+        prompt=rendered.prompt,
+        reply=reply,
+        subject=subject,
+        states_form=True,
+        flaw_in=flaw_in,
+        # Rules of the project's own may have something before the record, which is the same for all, too.
+        shared=tuple(rendered.prompt.index(record.text) + length for length in record.shared),
+    )
+
+
+def answer_form(rubric: Rubric) -> str:
+    form = rubric.prompts.prompt(rubric.form)
+    values = {
+        "scale": scale_in_words(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
+        "labels": _listed(rubric.labels),
+        "outcomes": _listed(rubric.outcomes),
+        "references": "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items()),
+        "unsure": rubric.unsure,
+    }
+    return form.render(**{name: values[name] for name in form.placeholders}).prompt
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
