@@ -143,39 +143,10 @@ def _of_function(function: Any) -> Named:
     yield from _of_code(function.__code__, function.__globals__)
 
 
-def _of_method(method: Any) -> Named:
-    return ("", method.__func__), ("", method.__self__)
-
-
-def _of_partial(made: Any) -> Named:
-    return ("", made.func), *(("", each) for each in made.args), *made.keywords.items()
-
-
-def _of_wrapped(method: Any) -> Named:
-    return [("", method.__func__)]
-
-
-def _of_property(found: Any) -> Named:
-    return [("", found.fget)]
-
-
-def _of_mapping(found: Any) -> Named:
-    return ((str(key), each) for key, each in [*found.items()][:_ITEMS])
-
-
-def _of_items(found: Any) -> Named:
-    return (("", each) for each in [*found][:_ITEMS])
-
-
 def _of_class(cls: Any) -> Named:
     if not is_installed(cls) and cls.__module__ != "builtins":
         for each in cls.__mro__[:-1]:
             yield from vars(each).items()
-
-
-def _of_module(_: Any) -> Named:
-    """What code takes from a module is found where the code is read."""
-    return ()
 
 
 def _of_object(obj: Any) -> Named:
@@ -184,16 +155,20 @@ def _of_object(obj: Any) -> Named:
         yield "", type(obj)
 
 
+def _unnamed(values: Iterable[Any]) -> Named:
+    return [("", each) for each in values]
+
+
 _READERS: tuple[tuple[Any, Callable[[Any], Named]], ...] = (
     (FunctionType, _of_function),
-    (MethodType, _of_method),
-    (partial, _of_partial),
-    ((staticmethod, classmethod), _of_wrapped),
-    (property, _of_property),
-    (dict, _of_mapping),
-    ((list, tuple, set, frozenset), _of_items),
+    (MethodType, lambda method: _unnamed([method.__func__, method.__self__])),
+    (partial, lambda made: [*_unnamed([made.func, *made.args]), *made.keywords.items()]),
+    ((staticmethod, classmethod), lambda method: _unnamed([method.__func__])),
+    (property, lambda found: _unnamed([found.fget])),
+    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_ITEMS]]),
+    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_ITEMS])),
     (type, _of_class),
-    (ModuleType, _of_module),
+    (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
     (object, _of_object),
 )
 """By the kind of a value, the first that it is of."""

@@ -200,15 +200,8 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 _DEEPEST = 24
 _MOST = 500
 _WHAT_IS_CALLED = (
-    "bound",
-    "func",
-    "afunc",
-    "coroutine",
-    "steps",
-    "mapper",
-    "runnable",
-    "subgraphs",
-    "branches",
+    *("bound", "func", "afunc", "coroutine"),
+    *("steps", "mapper", "runnable", "subgraphs", "branches"),
 )
 """Where objects of LangChain and LangGraph keep what they call."""
 _CONTAINERS = (dict, list, tuple, set, frozenset)
