@@ -241,21 +241,32 @@ _FITS = {
 
 def _forced(body: dict[str, Any]) -> str:
     """The one function that the model had to ask for: so clients ask for an answer of a certain form."""
-    choice = body.get("tool_choice") or body.get("function_call")
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
-        calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
-        names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
-        return str(names[0]) if calling.get("mode") == "ANY" and len(names) == 1 else ""
+        return _only_allowed(config)
+    choice = body.get("tool_choice") or body.get("function_call")
     if isinstance(choice, dict):
-        inner = choice.get("function")
-        return str((inner if isinstance(inner, dict) else choice).get("name") or "")
+        return _name_of(choice)
+    return _name_of(_only_tool(body)) if choice in ("required", "any") else ""
+
+
+def _only_allowed(config: dict[str, Any]) -> str:
+    """Gemini's form."""
+    calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
+    names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
+    return str(names[0]) if calling.get("mode") == "ANY" and len(names) == 1 else ""
+
+
+def _only_tool(body: dict[str, Any]) -> dict[str, Any]:
     tools = body.get("tools")
-    only: Any = next(iter(tools), None) if isinstance(tools, list) and len(tools) == 1 else None
-    if choice in ("required", "any") and isinstance(only, dict):
-        inner = only.get("function")
-        return str((inner if isinstance(inner, dict) else only).get("name") or "")
-    return ""
+    only = tools[0] if isinstance(tools, list) and len(tools) == 1 else None
+    return only if isinstance(only, dict) else {}
+
+
+def _name_of(tool: dict[str, Any]) -> str:
+    """Some interfaces have a function's name in its ``function``."""
+    inner = tool.get("function")
+    return str((inner if isinstance(inner, dict) else tool).get("name") or "")
 
 
 # ── the results that it brings ───────────────────────────────────────────────────────────────────

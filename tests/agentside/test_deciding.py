@@ -135,7 +135,7 @@ def made(code: str, head: str = HEAD) -> Any:
 def test_what_is_passed(code: str, takes: str, head: str) -> None:
     agent = decide(made(code, head))
     assert isinstance(agent, Agent), agent
-    roles = [f"{role.kind}{'=' if role.parameter else ''}{role.parameter}" for role in agent.takes.roles]
+    roles = [f"{role.kind}{'=' if role.parameter else ''}{role.parameter}" for role in agent.binding.roles]
     assert " ".join(roles) == takes
 
 

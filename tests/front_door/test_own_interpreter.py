@@ -19,8 +19,9 @@ from tests.support.kit import Project, failed_checks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
-AGENTSIDE = sorted(Path(agentside.__file__).parent.rglob("*.py"))
-FRAMEWORKS = [path for path in AGENTSIDE if path.parent.name in ("frameworks", "hooks")]
+ROOM = Path(agentside.__file__).parent
+AGENTSIDE = sorted(ROOM.rglob("*.py"))
+FRAMEWORKS = [path for path in AGENTSIDE if path.relative_to(ROOM).parts[0] in ("frameworks", "hooks")]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def config(project: Project, python: str, more: str = "", target: str = "app/sho
     project.config(agent, target="")
 
 
-@pytest.mark.parametrize("path", AGENTSIDE, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", AGENTSIDE, ids=lambda path: str(path.relative_to(ROOM)))
 def test_what_runs_there_is_of_the_standard_library_and_of_python_3_8(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
     # What knows a framework imports it where it is surely there: inside a function.

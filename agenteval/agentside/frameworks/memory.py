@@ -13,11 +13,14 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..closures import cells
 from ..targets.module_files import is_installed
 from .seam import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    Named = Iterable[tuple[str, Any]]
 
 
 class Keeper(NamedTuple):
@@ -122,44 +125,53 @@ def _keeper(value: Any) -> Keeper | None:
     return next((each for each in KEEPERS if each.is_of(value)), None)
 
 
-def _named_in(value: Any) -> Iterator[tuple[str, Any]]:
+def _named_in(value: Any) -> Named:
     """What a value leads to, by its names; nothing of a library's."""
-    if isinstance(value, FunctionType):
-        if not is_installed(value) or hasattr(value, "__wrapped__"):
-            yield from _of_function(value)
-    elif isinstance(value, MethodType):
-        yield from (("", value.__func__), ("", value.__self__))
-    elif isinstance(value, partial):
-        yield from (("", value.func), *(("", each) for each in value.args), *value.keywords.items())
-    elif isinstance(value, (staticmethod, classmethod)):
-        yield "", value.__func__
-    elif isinstance(value, property):
-        yield "", value.fget
-    elif isinstance(value, dict):
-        yield from ((str(key), each) for key, each in [*value.items()][:_ITEMS])
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from (("", each) for each in [*value][:_ITEMS])
-    elif inspect.isclass(value):
-        if not is_installed(value) and value.__module__ != "builtins":
-            for cls in value.__mro__[:-1]:
-                yield from vars(cls).items()
-    elif not isinstance(value, ModuleType) and not is_installed(type(value)):
-        yield from getattr(value, "__dict__", {}).items()
-        yield "", type(value)
+    read = next(read for kind, read in _READERS if isinstance(value, kind))
+    return read(value)
 
 
-def _of_function(function: Any) -> Iterator[tuple[str, Any]]:
+def _of_function(function: Any) -> Named:
+    if is_installed(function) and not hasattr(function, "__wrapped__"):
+        return
     yield "", getattr(function, "__wrapped__", None)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     yield from ((names[at - len(defaults)], each) for at, each in enumerate(defaults))
     yield from (function.__kwdefaults__ or {}).items()
-    for at, cell in enumerate(function.__closure__ or ()):
-        try:
-            yield function.__code__.co_freevars[at], cell.cell_contents
-        except ValueError:  # it is still empty
-            continue
+    yield from cells(function).items()
     yield from _of_code(function.__code__, function.__globals__)
+
+
+def _of_class(cls: Any) -> Named:
+    if not is_installed(cls) and cls.__module__ != "builtins":
+        for each in cls.__mro__[:-1]:
+            yield from vars(each).items()
+
+
+def _of_object(obj: Any) -> Named:
+    if not is_installed(type(obj)):
+        yield from getattr(obj, "__dict__", {}).items()
+        yield "", type(obj)
+
+
+def _unnamed(values: Iterable[Any]) -> Named:
+    return [("", each) for each in values]
+
+
+_READERS: tuple[tuple[Any, Callable[[Any], Named]], ...] = (
+    (FunctionType, _of_function),
+    (MethodType, lambda method: _unnamed([method.__func__, method.__self__])),
+    (partial, lambda made: [*_unnamed([made.func, *made.args]), *made.keywords.items()]),
+    ((staticmethod, classmethod), lambda method: _unnamed([method.__func__])),
+    (property, lambda found: _unnamed([found.fget])),
+    (dict, lambda found: [(str(key), each) for key, each in [*found.items()][:_ITEMS]]),
+    ((list, tuple, set, frozenset), lambda found: _unnamed([*found][:_ITEMS])),
+    (type, _of_class),
+    (ModuleType, lambda module: ()),  # what code takes from it is found where the code is read
+    (object, _of_object),
+)
+"""By the kind of a value, the first that it is of."""
 
 
 def _of_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:

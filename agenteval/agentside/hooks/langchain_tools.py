@@ -9,6 +9,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from ..closures import cells
 from .tool_methods import ToolFailedError
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def is_agent(tool: Any) -> bool:
     """Return whether another agent is called as a tool, by the framework's own means."""
     function = function_of(tool)
     module = str(getattr(function, "__module__", ""))
-    return module in _SUBAGENTS or (
-        module == _AS_TOOL and any(map(_is_graph, _closed_over(function).values()))
-    )
+    return module in _SUBAGENTS or (module == _AS_TOOL and any(map(_is_graph, cells(function).values())))
 
 
 def _is_graph(value: Any) -> bool:
@@ -140,7 +139,7 @@ def plain_name(name: str) -> str:
 
 def _destinations(function: Any) -> list[str]:
     """Where the ``Command`` that a function returns goes."""
-    known = {**getattr(function, "__globals__", {}), **_closed_over(function)}
+    known = {**getattr(function, "__globals__", {}), **cells(function)}
     return [
         found
         for each in _goes_to(function)
@@ -172,14 +171,3 @@ def _texts_and_names(tree: Any) -> Iterator[tuple[str, str]]:
 def _named(called: Any) -> str:
     plain = called.value if isinstance(called, ast.Subscript) else called
     return str(getattr(plain, "attr", getattr(plain, "id", "")))
-
-
-def _closed_over(function: Any) -> dict[str, Any]:
-    code, found = getattr(function, "__code__", None), {}
-    cells = getattr(function, "__closure__", None) or ()
-    for name, cell in zip(getattr(code, "co_freevars", ()), cells):  # noqa: B905 - Python 3.8 has no strict
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
-    return found

@@ -106,102 +106,145 @@ def hook(
     the turn proves nothing.
     """
 
-    def met(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Met | None:
+    return functools.partial(_change, _Hook(layer, read, give, through, recorded, last))
+
+
+class _Hook(NamedTuple):
+    """What a framework's module here has to say of its tools: the parameters of ``hook``."""
+
+    layer: str
+    read: Read
+    give: Give
+    through: Callable[[Any, Callable[..., Any]], Any]
+    recorded: Callable[[Any], Any]
+    last: Callable[[list[Any]], Any]
+
+    def meet(self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Met | Answer | None:
+        """Return the call to ask for; the answer, for one that is refused; ``None`` for what runs as ever."""
         world = worlds.current()
         if world is None and not worlds.may_be_of_agent():
             return None
         try:
-            call = read(tool, args, kwargs)
+            call = self.read(tool, args, kwargs)
         except Exception as error:
-            what = f"a call of a tool of {layer} could not be read ({type(error).__name__}: {error})"
-            return _Met(layer, None, f"{what}; it was not run", world)
+            what = f"a call of a tool of {self.layer} could not be read ({type(error).__name__}: {error})"
+            return _given_up(f"{what}; it was not run", world)
         if call is None:
             return None
         if world is not None:
             world.is_met = True
         key = call.call_id or id(tool) if call.key is None else call.key
-        is_mocked = world is not None and world.mocks(call.name)
-        outer = _INSIDE.get() if layer != MCP or is_mocked else (*_INSIDE.get(), *_left_now())
-        if any(_is_same(each, layer, key, call, is_mocked) for each in outer):
+        met = _Inside(self.layer, key, call)
+        if _is_part_of_known(met, is_mocked=world is not None and world.mocks(call.name)):
             return None
         if world is None:
-            return _Met(layer, call, str(worlds.untracked(call.name)), None)
-        return _Met(layer, call, "", world, key)
+            return _given_up(str(worlds.untracked(call.name)), None)
+        return _error(call.misfit) if call.misfit else _Met(met, world)
 
-    def change(real: Any) -> Any:
-        if inspect.isasyncgenfunction(real):
 
-            @functools.wraps(real)
-            async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
-                found = met(tool, args, kwargs)
-                if found is None:
-                    async for event in real(tool, *args, **kwargs):
-                        yield event
-                    return
-                events: list[Any] = []
+def _given_up(why: str, world: worlds.World | None) -> Answer:
+    """What a model hears of a call that nobody answers: an exception of ours would hang some frameworks, and
+    end others."""
+    if world is not None:
+        world.give_up(why)
+    return _error(why)
 
-                async def own() -> Any:
-                    with found.inside():
-                        events.extend([event async for event in real(tool, *args, **kwargs)])
-                    return recorded(last(events))
 
-                answer = await found.ask(own)
-                if answer is None:
-                    for event in events:
-                        yield event
-                else:
-                    yield give(tool, answer, args, kwargs)
+def _error(why: str) -> Answer:
+    return Answer({"error": why}, is_error=True)
 
-            return stream
-        if inspect.iscoroutinefunction(real):
 
-            @functools.wraps(real)
-            async def run_async(tool: Any, *args: Any, **kwargs: Any) -> Any:
-                found = met(tool, args, kwargs)
-                if found is None:
-                    return await real(tool, *args, **kwargs)
-                value: Any = None
+# ── a method, by the way in which it is called ───────────────────────────────────────────────────
 
-                async def own() -> Any:
-                    nonlocal value
-                    with found.inside():
-                        value = await real(tool, *args, **kwargs)
-                    return recorded(value)
 
-                async def asked(*_: Any, **__: Any) -> Any:
-                    answer = await found.ask(own)
-                    if answer is None:
-                        return value
-                    given = give(tool, answer, args, kwargs)
-                    return await given if inspect.isawaitable(given) else given
+def _change(hooked: _Hook, real: Any) -> Any:
+    if inspect.isasyncgenfunction(real):
+        return _change_stream(hooked, real)
+    if inspect.iscoroutinefunction(real):
+        return _change_coroutine(hooked, real)
+    return _change_function(hooked, real)
 
-                proxy = through(tool, asked) if found.is_asked else None
-                if proxy is None:
-                    return await asked()
-                with found.inside():
-                    return await real(proxy, *args, **kwargs)
 
-            return run_async
+def _change_function(hooked: _Hook, real: Any) -> Any:
+    @functools.wraps(real)
+    def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        met = hooked.meet(tool, args, kwargs)
+        if met is None:
+            return real(tool, *args, **kwargs)
+        if isinstance(met, Answer):
+            return hooked.give(tool, met, args, kwargs)
+        value: Any = None
 
-        @functools.wraps(real)
-        def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-            found = met(tool, args, kwargs)
-            if found is None:
-                return real(tool, *args, **kwargs)
-            value: Any = None
+        def own() -> Any:
+            nonlocal value
+            with met.inside():
+                value = real(tool, *args, **kwargs)
+            return hooked.recorded(value)
 
-            def own() -> Any:
-                nonlocal value
-                with found.inside():
-                    value = real(tool, *args, **kwargs)
-                return recorded(value)
+        answer = met.ask_sync(own)
+        return value if answer is None else hooked.give(tool, answer, args, kwargs)
 
-            answer = found.ask_sync(own)
-            return value if answer is None else give(tool, answer, args, kwargs)
+    return run
 
-        return run
 
-    return change
+def _change_coroutine(hooked: _Hook, real: Any) -> Any:
+    @functools.wraps(real)
+    async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        met = hooked.meet(tool, args, kwargs)
+        if met is None:
+            return await real(tool, *args, **kwargs)
+        if isinstance(met, Answer):
+            return await _in_full(hooked.give(tool, met, args, kwargs))
+        value: Any = None
+
+        async def own() -> Any:
+            nonlocal value
+            with met.inside():
+                value = await real(tool, *args, **kwargs)
+            return hooked.recorded(value)
+
+        async def ask(*_: Any, **__: Any) -> Any:
+            answer = await met.ask(own)
+            return value if answer is None else await _in_full(hooked.give(tool, answer, args, kwargs))
+
+        proxy = None if met.is_left else hooked.through(tool, ask)
+        if proxy is None:
+            return await ask()
+        with met.inside():
+            return await real(proxy, *args, **kwargs)
+
+    return run
+
+
+def _change_stream(hooked: _Hook, real: Any) -> Any:
+    @functools.wraps(real)
+    async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
+        met = hooked.meet(tool, args, kwargs)
+        if met is None:
+            async for event in real(tool, *args, **kwargs):
+                yield event
+            return
+        if isinstance(met, Answer):
+            yield hooked.give(tool, met, args, kwargs)
+            return
+        events: list[Any] = []
+
+        async def own() -> Any:
+            with met.inside():
+                events.extend([event async for event in real(tool, *args, **kwargs)])
+            return hooked.recorded(hooked.last(events))
+
+        answer = await met.ask(own)
+        if answer is not None:
+            events = [hooked.give(tool, answer, args, kwargs)]
+        for event in events:
+            yield event
+
+    return stream
+
+
+async def _in_full(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
 
 
 def awaited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -232,17 +275,27 @@ def iterated(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return change_any
 
 
-def _is_same(outer: _Inside, layer: str, key: Any, call: Call, is_mocked: bool) -> bool:
+# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_part_of_known(met: _Inside, *, is_mocked: bool) -> bool:
+    outer = _INSIDE.get() if met.layer != MCP or is_mocked else (*_INSIDE.get(), *_left_now())
+    return any(_is_same(each, met, is_mocked) for each in outer)
+
+
+def _is_same(outer: _Inside, met: _Inside, is_mocked: bool) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
     another under its name hands on, or what a tool of one framework hands on to the layer below. One of
     another name that the scenario mocks is none: ids may be those of another agent's model."""
-    if is_mocked and outer.call.name != call.name:
+    has_name = outer.call.name == met.call.name
+    if is_mocked and not has_name:
         return False
-    if outer.layer == layer and outer.key == key:
+    if (outer.layer, outer.key) == (met.layer, met.key):
         return True
-    is_of_server = layer == MCP and outer.layer != MCP and _ends_with(outer.call.name, call.name)
-    is_named_so = outer.call.name == call.name or is_of_server
-    return is_named_so and worlds.as_json_text(outer.call.args) == worlds.as_json_text(call.args)
+    is_of_server = met.layer == MCP and outer.layer != MCP and _ends_with(outer.call.name, met.call.name)
+    return (has_name or is_of_server) and (
+        worlds.as_json_text(outer.call.args) == worlds.as_json_text(met.call.args)
+    )
 
 
 def _ends_with(name: str, mcp_name: str) -> bool:
@@ -263,13 +316,17 @@ def _left_now() -> list[_Inside]:
 
 
 class _Met:
-    """A call that was met. ``refused``: why it is not asked for; empty if it is."""
+    """A call that the scenario is asked for; one that is left to the agent is noted."""
 
-    def __init__(
-        self, layer: str, call: Call | None, refused: str, world: worlds.World | None, key: Any = None
-    ) -> None:
-        self._layer, self._call, self._refused, self._world, self._key = layer, call, refused, world, key
+    def __init__(self, met: _Inside, world: worlds.World) -> None:
+        self._met = met
+        self._call = met.call
+        self._world = world
         self._ran = False
+
+    @property
+    def is_left(self) -> bool:
+        return self._call.is_agent and not self._world.mocks(self._call.name)
 
     async def ask(self, own: Callable[[], Any]) -> Answer | None:
         """The scenario's answer; ``None`` where the agent's own tool ran."""
@@ -278,22 +335,14 @@ class _Met:
             self._ran = True
             return await own()
 
-        if (refusal := self._refusal()) is not None:
-            return refusal
-        assert self._call
-        assert self._world
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
+        ask = self._world.record if self.is_left else self._world.call
         try:
-            if self._is_left:
-                self._note(await self._world.record(name, args, run, call_id, agent))
-                return None
-            answer = await self._world.call(name, args, run, call_id, agent)
-            self._note(answer.value if self._ran else answer.text)
+            return self._noted(await ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return Answer({"error": str(error)}, is_error=True)
+            return _error(str(error))
         except ToolFailedError:
             return None
-        return None if self._ran else answer
 
     def ask_sync(self, own: Callable[[], Any]) -> Answer | None:
         """The same for code that cannot await."""
@@ -302,63 +351,34 @@ class _Met:
             self._ran = True
             return own()
 
-        if (refusal := self._refusal()) is not None:
-            return refusal
-        assert self._call
-        assert self._world
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
+        ask = self._world.record_sync if self.is_left else self._world.call_sync
         try:
-            if self._is_left:
-                self._note(self._world.record_sync(name, args, run, call_id, agent))
-                return None
-            answer = self._world.call_sync(name, args, run, call_id, agent)
-            self._note(answer.value if self._ran else answer.text)
+            return self._noted(ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
-            return Answer({"error": str(error)}, is_error=True)
+            return _error(str(error))
         except ToolFailedError:
             return None
-        return None if self._ran else answer
 
-    def _note(self, result: Any) -> None:
-        assert self._call
-        assert self._world
-        done = DoneCall(self._call.name, self._call.args, result, bool(_INSIDE.get()))
-        self._world.done.append(done)
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether the scenario is to be asked."""
-        return self._call is not None and not (self._refused or self._call.misfit or self._is_left)
-
-    @property
-    def _is_left(self) -> bool:
-        assert self._call
-        assert self._world
-        return self._call.is_agent and not self._world.mocks(self._call.name)
-
-    def _refusal(self) -> Answer | None:
-        """By an error for the model: an exception of ours would hang some frameworks, and end others."""
-        if self._call is not None and self._call.misfit and not self._refused:
-            return Answer({"error": self._call.misfit}, is_error=True)
-        if not self._refused:
-            return None
-        if self._world is not None:
-            self._world.give_up(self._refused)
-        return Answer({"error": self._refused}, is_error=True)
+    def _noted(self, given: Any) -> Answer | None:
+        """Note what a call gave: an answer, or the value of one that is left to the agent."""
+        is_own = self._ran or self.is_left
+        value = given if self.is_left else given.value
+        result = value if is_own else given.text
+        self._world.done.append(DoneCall(self._call.name, self._call.args, result, bool(_INSIDE.get())))
+        return None if is_own else given
 
     @contextmanager
     def inside(self) -> Iterator[None]:
         """The agent's own tool runs in here."""
-        assert self._call
-        left = _Inside(self._layer, self._key, self._call)
-        token = _INSIDE.set((*_INSIDE.get(), left))
+        token = _INSIDE.set((*_INSIDE.get(), self._met))
         with _LOCK:
-            _LEFT_NOW[id(left)] = left
+            _LEFT_NOW[id(token)] = self._met
         try:
             yield
         finally:
             with _LOCK:
-                del _LEFT_NOW[id(left)]
+                del _LEFT_NOW[id(token)]
             _INSIDE.reset(token)
 
 

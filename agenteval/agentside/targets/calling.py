@@ -159,7 +159,7 @@ class Played:
             SESSION: self._session,
             CONTEXT: context,
         }
-        roles = self._agent.takes.roles
+        roles = self._agent.binding.roles
         named = {role.parameter: values[role.kind] for role in roles if role.parameter}
         return [values[role.kind] for role in roles if not role.parameter], named
 

@@ -70,7 +70,7 @@ class Role(NamedTuple):
     parameter: str = ""
 
 
-class Takes(NamedTuple):
+class ParameterBinding(NamedTuple):
     """The arguments of a call. ``why``: what decided between text and messages, in words."""
 
     roles: tuple[Role, ...]
@@ -91,7 +91,7 @@ class Agent(NamedTuple):
     owner: Any
     made: str
     method: str = ""
-    takes: Takes = Takes(())
+    binding: ParameterBinding = ParameterBinding(())
     is_async: bool = False
     name: str = ""
     why_shared: str = ""
@@ -100,7 +100,7 @@ class Agent(NamedTuple):
 
     @property
     def gets(self) -> frozenset[str]:
-        return frozenset(role.kind for role in self.takes.roles)
+        return frozenset(role.kind for role in self.binding.roles)
 
     @property
     def is_forgetful(self) -> bool:
@@ -136,9 +136,9 @@ class Agent(NamedTuple):
             "shared": "one object for all conversations",
         }[self.made]
         chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
-        told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.takes.roles)]
+        told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.binding.roles)]
         last = f" and {told.pop()}" if len(told) > 1 else ""
-        why = f" ({self.takes.why})" if self.takes.why else ""
+        why = f" ({self.binding.why})" if self.binding.why else ""
         return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
 
     def _warning(self) -> str:
@@ -252,8 +252,8 @@ def _of_framework(target: Any, written: str, recognise: Recognise, has_deps: boo
                 return Refusal(error.what, error.remedy)  # type: ignore[attr-defined]
             what = f"the {known.framework.name} agent cannot be opened: {describe(error)}"
             return Refusal(what, "name a function that calls it (docs/agents.md)")
-        takes = Takes((Role(TEXT), Role(CONTEXT)))
-        return Agent(known, "framework", "", takes, True, known.name, tools=tools)
+        binding = ParameterBinding((Role(TEXT), Role(CONTEXT)))
+        return Agent(known, "framework", "", binding, True, known.name, tools=tools)
     owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
     if owner is not None and (known := recognise(owner)):
         place = written.rpartition(".")[0]
@@ -284,10 +284,10 @@ def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
     name = _name(function)
     if _makes_an_agent(function, name):
         return Agent(function, "factory", name=name)
-    takes = takes_of(function)
-    if isinstance(takes, Refusal):
-        return takes
-    return Agent(function, "function", "", takes, is_async(function), name)
+    binding = bind_signature(function)
+    if isinstance(binding, Refusal):
+        return binding
+    return Agent(function, "function", "", binding, is_async(function), name)
 
 
 def _makes_an_agent(function: Callable[..., Any], name: str) -> bool:
@@ -315,21 +315,21 @@ def _of_class(owner: type, method: str) -> Agent | Refusal:
     if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
         return Refusal(f"the agent's class {owner.__name__} is abstract: no instance can be made of it", "")
     entry = _unbound(owner, method)
-    takes = takes_of(entry)
-    if isinstance(takes, Refusal):
-        return takes
-    return Agent(owner, "class", method.replace("__call__", ""), takes, is_async(entry), name)
+    binding = bind_signature(entry)
+    if isinstance(binding, Refusal):
+        return binding
+    return Agent(owner, "class", method.replace("__call__", ""), binding, is_async(entry), name)
 
 
 def _of_object(owner: Any, method: str) -> Agent | Refusal:
     name = f"{type(owner).__name__}.{method}" if method != "__call__" else type(owner).__name__
     entry = owner if method == "__call__" else getattr(owner, method)
-    takes = takes_of(entry)
-    if isinstance(takes, Refusal):
-        return takes
+    binding = bind_signature(entry)
+    if isinstance(binding, Refusal):
+        return binding
     why = why_not_copied(owner)
     made, own = ("shared" if why else "copied"), method.replace("__call__", "")
-    return Agent(owner, made, own, takes, is_async(entry), name, why)
+    return Agent(owner, made, own, binding, is_async(entry), name, why)
 
 
 def why_not_copied(value: Any) -> str:
@@ -362,37 +362,55 @@ def _unbound(owner: type, method: str) -> Any:
 # ── what it takes ────────────────────────────────────────────────────────────────────────────────
 
 
-def takes_of(function: Callable[..., Any]) -> Takes | Refusal:
+def bind_signature(function: Callable[..., Any]) -> ParameterBinding | Refusal:
     """What each parameter of a function gets; one that does not say gets messages and ctx."""
     every = parameters_of(function)
-    takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
     parameters = [p for p in every or () if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    for each in parameters:
-        if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
-            shown = f"{each.name}: {_shown(each.annotation)}"
-            return _refused(function, f"{shown} is no list of messages, which are dicts")
+    if refusal := _refused_history(parameters, function):
+        return refusal
     kinds = {p.name: kind for p in parameters if (kind := _kind_beside(p, function))}
     main = _main(parameters, kinds)
     if main is None:
-        return Takes((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refused(function)
+        takes_any = every is None or any(p.kind is p.VAR_POSITIONAL for p in every)
+        return ParameterBinding((Role(MESSAGES), Role(CONTEXT))) if takes_any else _refused(function)
     kinds.pop(main.name, None)
     decided = _text_or_messages(main, function, has_history=HISTORY in kinds.values())
     if isinstance(decided, Refusal):
         return decided
     kinds[main.name], why = decided
-    needed = [p for p in parameters if p.default is p.empty]
     if kinds[main.name] == MESSAGES:
-        names = {p.name for p in needed}  # a history that is not needed is among the messages
-        kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in names}
-        kinds.update({p.name: CONTEXT for p in parameters[1:2] if _has_to_be_context(p, kinds)})
-    for each in needed:
-        if each.name not in kinds:
-            return _refused(function, f"there is nothing to pass as {each.name}")
+        kinds = _with_messages(parameters, kinds)
+    return _bound(function, parameters, kinds, why)
+
+
+def _refused_history(parameters: list[inspect.Parameter], function: Any) -> Refusal | None:
+    for each in parameters:
+        if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
+            shown = f"{each.name}: {_shown(each.annotation)}"
+            return _refused(function, f"{shown} is no list of messages, which are dicts")
+    return None
+
+
+def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
+    """What parameters get where one gets all messages: a history that is not needed is among these, and a
+    second parameter that says nothing gets the context."""
+    needed = {p.name for p in parameters if p.default is p.empty}
+    kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
+    return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _has_to_be_context(p, kinds)}}
+
+
+def _bound(
+    function: Any, parameters: list[inspect.Parameter], kinds: Mapping[str, str], why: str
+) -> ParameterBinding | Refusal:
+    """The binding, if a function can be called so."""
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
+    if missing:
+        return _refused(function, f"there is nothing to pass as {missing[0]}")
     roles = tuple(_roles(parameters, kinds))
-    places = sum(not role.parameter for role in roles)
-    if misfit(function, places, [role.parameter for role in roles if role.parameter]):
+    by_name = [role.parameter for role in roles if role.parameter]
+    if misfit(function, len(roles) - len(by_name), by_name):
         return _refused(function)
-    return Takes(roles, why)
+    return ParameterBinding(roles, why)
 
 
 def _refused(function: Callable[..., Any], why: str = "") -> Refusal:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib import invalidate_caches
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .faults import is_ours
 
@@ -162,27 +162,44 @@ def _imports_of(file: Path) -> tuple[_Import, ...]:
 
 
 def _imports_in(node: ast.AST, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield _Import(alias.name, 0, node.lineno, instead_of)
-    elif isinstance(node, ast.ImportFrom):
-        for alias in node.names:
-            name = ".".join(part for part in (node.module, alias.name) if part)
-            yield _Import(name, node.level, node.lineno, instead_of)
-    elif isinstance(node, ast.Try):
-        tried = [each for inner in node.body for each in _imports_in(inner, instead_of)]
-        yield from tried
-        for handler in node.handlers:  # as "from .x import y", else "from x import y"
-            yield from _imports_in(handler, (*instead_of, *tried))
-        for after in [*node.orelse, *node.finalbody]:
-            yield from _imports_in(after, instead_of)
-    elif isinstance(node, ast.If) and _never_holds(node.test):
-        for other in node.orelse:
-            yield from _imports_in(other, instead_of)
-    else:
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.expr):  # no expression has an import in it
-                yield from _imports_in(child, instead_of)
+    return _READERS.get(type(node), _in_children)(node, instead_of)
+
+
+def _of_import(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    for alias in node.names:
+        yield _Import(alias.name, 0, node.lineno, instead_of)
+
+
+def _of_import_from(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    for alias in node.names:
+        name = ".".join(part for part in (node.module, alias.name) if part)
+        yield _Import(name, node.level, node.lineno, instead_of)
+
+
+def _in_try(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    tried = [each for inner in node.body for each in _imports_in(inner, instead_of)]
+    yield from tried
+    for handler in node.handlers:  # as "from .x import y", else "from x import y"
+        yield from _imports_in(handler, (*instead_of, *tried))
+    for after in [*node.orelse, *node.finalbody]:
+        yield from _imports_in(after, instead_of)
+
+
+def _in_if(node: Any, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    if not _never_holds(node.test):
+        yield from _in_children(node, instead_of)
+        return
+    for other in node.orelse:
+        yield from _imports_in(other, instead_of)
+
+
+def _in_children(node: ast.AST, instead_of: tuple[_Import, ...]) -> Iterator[_Import]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):  # no expression has an import in it
+            yield from _imports_in(child, instead_of)
+
+
+_READERS = {ast.Import: _of_import, ast.ImportFrom: _of_import_from, ast.Try: _in_try, ast.If: _in_if}
 
 
 def _never_holds(test: ast.expr) -> bool:

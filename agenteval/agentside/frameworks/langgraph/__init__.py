@@ -1,0 +1,101 @@
+"""LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+
+- ``graph``: what a graph holds, read off it before anything runs
+- ``conversation``: a copy of the graph, played turn by turn
+- ``recorder``: what the stream of a turn reports
+- ``encoder``: LangChain's messages in OpenAI's format
+
+Nothing here stands in for a tool: LangChain's hook does that where tools run (``hooks/langchain.py``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ... import hooks
+from ...hooks.langchain_tools import is_handoff
+from ..seam import MORE, Refused, kinds, unsupported
+from .conversation import Conversation, run_options
+from .graph import (
+    describe,
+    has_own_code,
+    input_keys,
+    is_builder,
+    is_graph,
+    is_runnable,
+    names_in,
+    tools_of,
+)
+
+if TYPE_CHECKING:
+    from ...world import World
+    from ..seam import Tool
+
+_TOOLS = "langchain_core.tools.base"
+"""The module whose class of tools is hooked."""
+_FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
+
+
+class LangGraph:
+    name = "LangGraph"
+    package = "langgraph"
+    supports = "0.6 to 1.2"
+
+    def matches(self, obj: Any) -> bool:
+        if isinstance(obj, type):
+            return kinds(obj)[0].startswith("langgraph.")
+        return is_graph(obj) or is_builder(obj) or is_runnable(obj)
+
+    def tools(self, obj: Any) -> list[Tool]:
+        graph = _compiled(obj)
+        own = [describe(tool) for tool in tools_of(graph).values() if not is_handoff(tool)]
+        return [*own, MORE] if has_own_code(graph) else own
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return has_own_code(_compiled(obj))
+
+    def prompt(self, obj: Any) -> str | None:
+        """It is known to the nodes alone."""
+        return None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+        graph = _compiled(obj)
+        _require_messages(graph)
+        options = run_options(graph, deps)
+        if not hooks.is_hooked(_TOOLS):
+            raise unsupported(FRAMEWORK, "BaseTool.run and arun")
+        return Conversation(graph, world, session, options, names_in(graph))
+
+
+FRAMEWORK = LangGraph()
+
+
+def _compiled(obj: Any) -> Any:
+    if is_graph(obj):
+        return obj
+    name = type(obj).__name__
+    if is_builder(obj):
+        try:
+            return obj.compile()
+        except Exception as error:
+            raise Refused(f"the {name} cannot be compiled: {error}") from error
+    if name == "RemoteGraph":
+        what = "the agent is a RemoteGraph, whose tools run at its server"
+        raise Refused(what, "name the graph itself, or its server as an agent of type http")
+    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as create_agent makes"
+    raise Refused(what, "for others " + _FUNCTION)
+
+
+def _require_messages(graph: Any) -> None:
+    """Raises ``Refused`` for a graph that no message can be given to."""
+    for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
+        if not hasattr(graph, attribute):
+            raise unsupported(FRAMEWORK, "Pregel." + attribute)
+    keys = input_keys(graph)
+    if "messages" in keys:
+        return
+    if not keys:
+        raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
+    what = f"the graph takes {', '.join(sorted(keys))} and no messages"
+    remedy = "write a function of the user's message that calls it: its tools are answered there, too"
+    raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -1,0 +1,175 @@
+"""One conversation with a graph: with a copy of it, which has a checkpointer of its own where the graph has
+one, else the state carried from turn to turn; with a store and a cache of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..call_marks import with_asked_arguments
+from ..seam import LATER, Refused, Waits, with_partial
+from .graph import has_no_async, input_keys, is_instance, needs_store
+from .recorder import Recorder, new_meter
+
+if TYPE_CHECKING:
+    from ...world import World
+    from .graph import GraphNames
+
+
+class RunOptions(NamedTuple):
+    """What a graph gets with its input."""
+
+    context: Any = None
+    config: dict[str, Any] = {}
+
+
+def run_options(graph: Any, deps: Any) -> RunOptions:
+    """Give ``deps`` as the graph's context, and to graphs that read them from the configuration there, too.
+    Raises ``Refused``."""
+    schema = getattr(graph, "context_schema", None)
+    if deps is LATER:
+        return RunOptions()
+    if deps is None:
+        return RunOptions(_context_of_defaults(schema))
+    config: dict[str, Any] = {}
+    if isinstance(deps, dict):
+        config = deps if "configurable" in deps else {"configurable": deps}
+    if schema is not None:
+        return RunOptions(None if "configurable" in config and config is deps else deps, config)
+    if not config:
+        what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
+        raise Refused(what, "return a dict, which is given as `configurable`")
+    return RunOptions(None, config)
+
+
+def _context_of_defaults(schema: Any) -> Any:
+    """A context where none is given; a graph may do without one whose fields are a mapping's."""
+    if dataclasses.is_dataclass(schema):
+        missing = dataclasses.MISSING
+        fields = [each for each in dataclasses.fields(schema) if each.init]
+        needed = [each.name for each in fields if each.default is missing and each.default_factory is missing]
+    elif isinstance(getattr(schema, "model_fields", None), dict):
+        needed = [name for name, field in schema.model_fields.items() if field.is_required()]
+    else:
+        return None
+    if needed:
+        what = f"the graph needs a context of type {schema.__name__} ({', '.join(needed)})"
+        raise Refused(what, "write target: {object: …, deps: FILE.py:FUNCTION}, a function that makes one")
+    return schema()
+
+
+class Conversation:
+    def __init__(
+        self, graph: Any, world: World, session: str, options: RunOptions, names: GraphNames
+    ) -> None:
+        self._world = world
+        self._options = options
+        self._names = names
+        self._thread = session or uuid.uuid4().hex
+        self._graph = copy.copy(graph)
+        self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
+        if self._keeps_state:
+            self._graph.checkpointer = _saver_like(graph.checkpointer)
+        self._graph.store = _store_like(graph)
+        if getattr(graph, "cache", None) is not None:
+            self._graph.cache = None
+        self._is_sync = has_no_async(graph)
+        self._seen: set[Any] = set()
+        self._state: dict[str, Any] = {}
+        self._input_keys = input_keys(graph)
+
+    async def close(self) -> None:
+        """Nothing: what a run has started has ended with it."""
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        from langchain_core.messages import HumanMessage
+
+        message = HumanMessage(content=text, id=str(uuid.uuid4()))
+        turn = Recorder(self._seen, message.id, self._names)
+        meter = new_meter()
+        try:
+            await self._play(self._input(message), self._config(meter), turn)
+        except Exception as error:
+            with_partial(error, **self._reply(turn, turn.messages(), meter))
+            raise
+        self._state = turn.state
+        if turn.waits:
+            waits = Waits(turn.waits)
+            with_partial(waits, **self._reply(turn, turn.messages(), meter))
+            raise waits
+        return self._reply(turn, turn.answer(), meter)
+
+    def _reply(self, turn: Recorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
+        for what in turn.unread:
+            self._world.leave_unplaced(what)
+        by_hand = [each for each in self._world.asked_now if not each.call_id]
+        if by_hand:  # a node of the author's hands no id on, and may add arguments of its own
+            messages, _ = with_asked_arguments(messages, by_hand)
+        return {
+            "messages": messages,
+            "usage": meter.usage() or turn.usage(),
+            "elsewhere": turn.carried_out_elsewhere(messages),
+            "unknown": turn.refused_as_unknown(messages),
+        }
+
+    def _input(self, message: Any) -> dict[str, Any]:
+        if self._keeps_state:
+            return {"messages": [message]}
+        kept = {key: value for key, value in self._state.items() if key in self._input_keys}
+        return {**kept, "messages": [*(kept.get("messages") or ()), message]}
+
+    def _config(self, meter: Any) -> Any:
+        from langchain_core.runnables.config import merge_configs
+
+        ours: Any = {"configurable": {"thread_id": self._thread}, "callbacks": [meter]}
+        given: Any = self._options.config
+        return merge_configs(getattr(self._graph, "config", None), given, ours)
+
+    async def _play(self, given: Any, config: Any, turn: Recorder) -> None:
+        options: dict[str, Any] = {"stream_mode": ["values", "updates"], "subgraphs": True}
+        if self._options.context is not None:
+            options["context"] = self._options.context
+        if self._is_sync:
+
+            def played() -> None:
+                for event in self._graph.stream(given, config, **options):
+                    turn.take(*event)
+
+            await asyncio.to_thread(played)
+            return
+        stream = self._graph.astream(given, config, **options)
+        try:
+            async for event in stream:
+                turn.take(*event)
+        finally:
+            await stream.aclose()
+
+
+# ── what stands in for the graph's own ───────────────────────────────────────────────────────────
+
+
+def _saver_like(saver: Any) -> Any:
+    """In memory, which writes what it keeps as the graph's own one does."""
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    serde = getattr(saver, "serde", None)
+    return InMemorySaver(serde=serde) if serde is not None else InMemorySaver()
+
+
+def _store_like(graph: Any) -> Any:
+    """A copy of one in memory; a database is the author's to choose. A graph that has none and asks for one
+    gets it, as from the platform on which it runs."""
+    from langgraph.store.memory import InMemoryStore
+
+    store = getattr(graph, "store", None)
+    if store is None and needs_store(graph):
+        return InMemoryStore()
+    if not is_instance(store, "langgraph.store.memory", "InMemoryStore"):
+        return store
+    try:
+        return copy.deepcopy(store)
+    except Exception:  # a client in it, for embeddings
+        return store

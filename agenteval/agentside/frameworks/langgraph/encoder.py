@@ -1,0 +1,189 @@
+"""LangChain's messages in OpenAI's format. They are objects, or what LangChain takes for one: a dict, a text,
+a pair of a role and a text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...transcript import ToolCall, Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Recorded(NamedTuple):
+    """A message of a turn, and where it was seen."""
+
+    message: Any
+    agent: str
+    """The innermost agent whose message it is; empty for the graph itself."""
+    is_of_graph: bool
+    """It came up to the graph itself, and did not stay with an agent below."""
+
+
+class Encoder:
+    """Writes the messages of a turn."""
+
+    def __init__(self, user: Any, internal: frozenset[str]) -> None:
+        """``user``: the id of the message that the user wrote; ``internal``: the names of tools that are the
+        graph's own business."""
+        self._user = user
+        self._internal = internal
+        self._hidden: set[Any] = set()
+        self._writers = {"ai": self._write_answer, "human": self._write_person, "tool": self._write_result}
+
+    def hide(self, call_id: Any) -> None:
+        """Leave a call out, with its result: it asked no tool."""
+        self._hidden.add(call_id)
+
+    def encode(self, recorded: Iterable[Recorded]) -> Transcript:
+        transcript = Transcript()
+        for each in recorded:
+            write = self._writers.get(kind_of(each.message))
+            if write is not None and not _is_handed_back(each.message):
+                write(each, transcript)
+        return transcript
+
+    def _write_answer(self, recorded: Recorded, transcript: Transcript) -> None:
+        """A message in which an agent does nothing but hand over counts where its name is known."""
+        message = recorded.message
+        made = _calls(message)
+        calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]
+        text = text_of(field(message, "content")) if recorded.is_of_graph else ""
+        name = field(message, "name") or recorded.agent
+        hands_over = any(call.name in self._internal for call in made)
+        if text or calls or (hands_over and name):
+            transcript.answer(text or None, calls, name=name or None)
+
+    def _write_person(self, recorded: Recorded, transcript: Transcript) -> None:
+        """So some graphs write what an agent below has answered: under its name."""
+        message = recorded.message
+        name = field(message, "name")
+        if recorded.is_of_graph and name and field(message, "id") != self._user:
+            transcript.answer(text_of(field(message, "content")), name=name)
+
+    def _write_result(self, recorded: Recorded, transcript: Transcript) -> None:
+        message = recorded.message
+        call_id, name = field(message, "tool_call_id"), field(message, "name")
+        if call_id not in self._hidden and name not in self._internal:
+            text, has_failed = text_of(field(message, "content")), field(message, "status") == "error"
+            transcript.result(call_id, text, error=has_failed, name=name)
+
+
+def _is_handed_back(message: Any) -> bool:
+    """What a supervisor's library writes where an agent is done."""
+    return bool((field(message, "response_metadata") or {}).get("__is_handoff_back"))
+
+
+# ── one message ──────────────────────────────────────────────────────────────────────────────────
+
+
+def field(message: Any, name: str) -> Any:
+    if isinstance(message, dict):
+        return message.get(name)
+    if isinstance(message, (str, tuple, list)):
+        role, content = ("ai", message) if isinstance(message, str) else (message[0], message[-1])
+        return {"role": role, "content": content}.get(name)
+    return getattr(message, name, None)
+
+
+def kind_of(message: Any) -> str:
+    """``human``, ``ai``, ``tool`` or something else."""
+    kind = str(field(message, "type") or field(message, "role") or "")
+    if kind == "chat":
+        kind = str(field(message, "role"))
+    kind = kind.replace("MessageChunk", "").lower()
+    return {"assistant": "ai", "user": "human", "function": "tool"}.get(kind, kind)
+
+
+def with_keys(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each message behind its key in the conversation: its id, else its content and the how-manieth of
+    this content it is."""
+    count: dict[Any, int] = {}
+    for message in messages:
+        key = field(message, "id")
+        if key is None:
+            text, calls = text_of(field(message, "content")), repr(field(message, "tool_calls"))
+            content = (kind_of(message), text, calls, field(message, "tool_call_id"))
+            count[content] = count.get(content, 0) + 1
+            key = (*content, count[content])
+        yield key, message
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message, of the blocks of some providers, too."""
+    if isinstance(content, list):
+        return "".join(each if isinstance(each, str) else _text_of_block(each) for each in content)
+    return content if isinstance(content, str) else "" if content is None else as_json(content)
+
+
+def _text_of_block(block: Any) -> str:
+    return str(block.get("text") or "") if isinstance(block, dict) and block.get("type") == "text" else ""
+
+
+def as_json(value: Any) -> str:
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json")
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+# ── its calls ────────────────────────────────────────────────────────────────────────────────────
+
+_AT_PROVIDER = ("server_tool_use", "server_tool_call", "mcp_tool_use")
+_READ = frozenset(
+    (
+        *("text", "reasoning", "thinking", "redacted_thinking", "refusal", "citation", "input_json_delta"),
+        *("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"),
+        *("image", "image_url", "audio", "input_audio", "video", "file", "document", "text-plain", "media"),
+        *_AT_PROVIDER,
+    )
+)
+"""The blocks of a reply that are read, that stand among its calls, too, or that hold none."""
+
+
+def _calls(message: Any) -> list[ToolCall]:
+    listed = field(message, "tool_calls") or ()
+    made = [ToolCall(each["id"], each["name"], each["args"]) for each in listed if "args" in each]
+    if isinstance(message, dict):
+        made += [_call_of_openai(each) for each in listed if "function" in each]
+    made += server_calls(message)
+    invalid = field(message, "invalid_tool_calls") or ()
+    return made + [ToolCall(each["id"], each["name"], each.get("args")) for each in invalid]
+
+
+def _call_of_openai(call: Any) -> ToolCall:
+    return ToolCall(call["id"], call["function"]["name"], call["function"].get("arguments", ""))
+
+
+def server_calls(message: Any) -> list[ToolCall]:
+    """Return the calls that the model's provider carried out, as some of them list them."""
+    listed = [each for each in _blocks(message) if each.get("type") in _AT_PROVIDER and "name" in each]
+    return [
+        ToolCall(each.get("id"), each["name"], each.get("args", each.get("input")) or {}) for each in listed
+    ]
+
+
+def unread_in(message: Any) -> Iterator[str]:
+    """Yield, in words, what of a reply may hold calls and is not read."""
+    for block in _blocks(message):
+        kind = str(block.get("type"))
+        if kind not in _READ and not kind.endswith("_result"):
+            yield f"a block '{kind}' of a message is not read"
+    if (field(message, "additional_kwargs") or {}).get("tool_outputs"):
+        yield "the model used tools of its provider, whose calls are not read"
+
+
+def _blocks(message: Any) -> list[dict[str, Any]]:
+    content = field(message, "content")
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+
+
+def answered_in(written: Any) -> set[str]:
+    """Return the ids of the calls whose results a node wrote."""
+    messages = written.get("messages") if isinstance(written, dict) else None
+    listed = messages if isinstance(messages, (list, tuple)) else [messages]
+    return {str(call_id) for each in listed if (call_id := field(each, "tool_call_id"))}

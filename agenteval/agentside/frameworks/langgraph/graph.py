@@ -1,0 +1,320 @@
+"""What a graph holds, read off it before anything runs: its tools, its agents, code of the author's. Nothing
+is called for it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...closures import cells
+from ...hooks.langchain_tools import function_of, injected_in, is_agent, is_handoff
+from ..seam import Tool, hints_of, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# ── kinds of objects ─────────────────────────────────────────────────────────────────────────────
+
+
+def is_instance(obj: Any, module: str, name: str) -> bool:
+    """Return whether it is an instance of such a class. (A graph's nodes name classes, too.)"""
+    return not isinstance(obj, type) and any(
+        kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
+    )
+
+
+def is_graph(obj: Any) -> bool:
+    return is_instance(obj, "langgraph.pregel", "Pregel")
+
+
+def is_builder(obj: Any) -> bool:
+    return is_instance(obj, "langgraph.graph", "StateGraph")
+
+
+def is_runnable(obj: Any) -> bool:
+    """Of a library's class: one of the author's own is called as any other object is."""
+    return _is_of_library(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
+
+
+def _is_tool(obj: Any) -> bool:
+    return is_instance(obj, "langchain_core.tools", "BaseTool")
+
+
+def _is_of_library(obj: Any) -> bool:
+    return _is_librarys(kinds(obj)[0])
+
+
+def _is_shipped(obj: Any) -> bool:
+    """Of a class that stands in its library's module: a decorator makes others there of a function."""
+    cls = type(obj)
+    return (
+        _is_librarys(cls.__module__) and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+    )
+
+
+_LIBRARIES = ("langgraph", "langchain", "deepagents")
+
+
+def _is_librarys(module: str) -> bool:
+    """Whether a module is of LangChain's libraries: one of the author's own may have such a name, too."""
+    root = module.partition(".")[0]
+    found = sys.modules.get(root)
+    if found is None or not root.startswith(_LIBRARIES):
+        return False
+    places = [getattr(found, "__file__", None) or "", *getattr(found, "__path__", ())]
+    return any("-packages" in place for place in places)
+
+
+# ── what it takes, and what is in it ─────────────────────────────────────────────────────────────
+
+
+class GraphNames(NamedTuple):
+    """Of the graph's tools; of those among them that are its own business; of nodes that are agents; of nodes
+    of the author's own code."""
+
+    tools: frozenset[str]
+    internal: frozenset[str]
+    agents: frozenset[str]
+    own_nodes: frozenset[str]
+
+
+def names_in(graph: Any) -> GraphNames:
+    tools = tools_of(graph)
+    internal = frozenset(name for name, tool in tools.items() if is_handoff(tool))
+    agents = frozenset(name for name, node in _nodes(graph) if name != "tools" and _is_agent(node))
+    return GraphNames(frozenset(tools), internal, agents, _own_nodes(graph))
+
+
+def input_keys(graph: Any) -> set[str]:
+    """The keys of what it takes. ``builder`` knows them where a graph has an ``input_schema`` of its own; its
+    JSON Schema is not asked for, since Pydantic makes none of some states."""
+    builder = getattr(graph, "builder", None)
+    schemas = getattr(builder, "schemas", None)
+    taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
+    return {key for key in taken or graph.channels if not key.startswith(("branch:", "__"))}
+
+
+def tools_of(graph: Any) -> dict[str, Any]:
+    """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below,
+    too."""
+    found: dict[str, Any] = {}
+    for obj in _reached(graph):
+        if _is_tool(obj):
+            found.setdefault(obj.name, obj)
+    return found
+
+
+def has_own_code(graph: Any) -> bool:
+    """Return whether it runs code of the author's that may call tools which are found nowhere: in a node, or
+    around the calls of an agent."""
+    around = (wraps for each in _reached(graph) if is_graph(each) for wraps in _middleware(each))
+    return bool(_own_nodes(graph)) or not all(map(_is_shipped, around))
+
+
+def needs_store(graph: Any) -> bool:
+    """Return whether something in it asks for a graph's store."""
+    return any(map(_asks_for_store, _reached(graph)))
+
+
+def has_no_async(graph: Any) -> bool:
+    """Return whether a middleware wraps calls in a synchronous function alone: LangChain refuses to await
+    such a one."""
+    return any(
+        getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
+        for cls in map(type, _middleware(graph))
+        for name in ("wrap_model_call", "wrap_tool_call")
+        if hasattr(cls, "a" + name)
+    )
+
+
+def _base(cls: Any, name: str) -> Any:
+    base = next(each for each in cls.__mro__ if each.__name__ == "AgentMiddleware")
+    return getattr(base, name, None)
+
+
+def _own_nodes(graph: Any) -> frozenset[str]:
+    """The names of nodes that run code of the author's: they may carry out calls by hand."""
+    return frozenset(name for name, node in _nodes(graph) if not all(map(_is_known, _steps(node))))
+
+
+def _is_agent(node: Any) -> bool:
+    """Whether a node is a graph, or calls one."""
+    return any(map(is_graph, (*(getattr(node, "subgraphs", None) or ()), *_steps(node))))
+
+
+def _is_known(step: Any) -> bool:
+    """A step whose calls are those of the tools in it: it is a library's own."""
+    own = getattr(step, "__dict__", {})
+    code = [each for name in ("func", "afunc") if (each := own.get(name)) is not None]
+    if code:
+        return all(map(_is_code_of_library, code))
+    is_ready = step is None or is_graph(step) or is_instance(step, "langgraph", "ToolNode")
+    return is_ready or not own.get("steps")
+
+
+def _is_code_of_library(function: Any) -> bool:
+    is_of_author = inspect.ismethod(function) and not _is_shipped(function.__self__)
+    return _is_librarys(str(getattr(function, "__module__", ""))) and not is_of_author
+
+
+def _asks_for_store(obj: Any) -> bool:
+    """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
+    function = function_of(obj) if _is_tool(obj) else obj
+    if type(function) is not FunctionType or _is_librarys(function.__module__):
+        return False
+    notes = " ".join(map(str, function.__annotations__.values()))
+    used = set(_names_of_code(function.__code__))
+    is_put_in = "BaseStore" in notes or "InjectedStore" in notes
+    return is_put_in or "get_store" in used or ("Runtime" in notes and "store" in used)
+
+
+# ── a tool, for whom it is listed ────────────────────────────────────────────────────────────────
+
+
+def describe(tool: Any) -> Tool:
+    described = Tool(tool.name, tool.description or "", _parameters(tool), hints=hints_of(tool))
+    return described._replace(is_agent=is_agent(tool))
+
+
+def _parameters(tool: Any) -> dict[str, Any] | None:
+    """The JSON Schema of its arguments as a model sees them: without those that the graph puts in."""
+    try:
+        schema = tool.tool_call_schema
+        if not isinstance(schema, dict):
+            schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
+    except Exception:  # of some annotations none can be made
+        return None
+    known = {key: value for key, value in schema.items() if key not in ("description", "title")}
+    injected = injected_in(tool)
+    if isinstance(properties := known.get("properties"), dict) and injected & set(properties):
+        known["properties"] = {key: value for key, value in properties.items() if key not in injected}
+        known["required"] = [name for name in known.get("required", ()) if name not in injected]
+    return known
+
+
+# ── the walk from object to object ───────────────────────────────────────────────────────────────
+
+_DEEPEST = 24
+_MOST = 500
+_WHAT_IS_CALLED = (
+    *("bound", "func", "afunc", "coroutine"),
+    *("steps", "mapper", "runnable", "subgraphs", "branches"),
+)
+"""Where objects of LangChain and LangGraph keep what they call."""
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+
+
+def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:
+    """The nodes of a graph and of those below it, each with its name."""
+    for each in _reached(graph):
+        if is_graph(each):
+            yield from each.nodes.items()
+
+
+def _steps(node: Any) -> Iterator[Any]:
+    bound = vars(node).get("bound")
+    yield bound
+    yield from getattr(bound, "__dict__", {}).get("steps") or ()
+
+
+def _reached(graph: Any) -> Iterator[Any]:
+    """What a graph leads to, the nearest first."""
+    seen: dict[int, Any] = {}
+    waiting: list[tuple[Any, int]] = [(graph, 0)]
+    while waiting:
+        obj, depth = waiting.pop(0)
+        if id(obj) in seen or depth > _DEEPEST:
+            continue
+        seen[id(obj)] = obj
+        yield obj
+        waiting += [(each, depth + 1) for each in _leads_to(obj)]
+
+
+def _leads_to(obj: Any) -> Iterable[Any]:
+    """Asked by ``type`` alone: ``isinstance`` wakes what loads itself when it is looked at."""
+    cls = type(obj)
+    if is_graph(obj):
+        return list(obj.nodes.values())
+    if issubclass(cls, _CONTAINERS):
+        return _items(obj.values() if issubclass(cls, dict) else obj)
+    if issubclass(cls, functools.partial):
+        return [obj.func, *filter(_may_lead_on, (*obj.args, *obj.keywords.values()))]
+    if cls is MethodType:
+        return [obj.__func__, *_fields(obj.__self__)]
+    if cls is FunctionType:
+        return _named_in(obj)
+    if type(getattr(cls, "tools_by_name", None)) is property:
+        return [*obj.tools_by_name.values(), *_called_by(obj)]
+    if _is_of_library(obj):
+        return _called_by(obj)
+    entry = None if issubclass(cls, type) else vars(cls).get("__call__")
+    return [entry, *_fields(obj)] if type(entry) is FunctionType else []
+
+
+def _may_lead_on(obj: Any) -> bool:
+    cls = type(obj)
+    if cls in (FunctionType, MethodType):
+        return not str(obj.__module__).startswith("langchain_core.")
+    if issubclass(cls, (*_CONTAINERS, functools.partial)):
+        return True
+    return not issubclass(cls, type) and (_is_of_library(obj) or _is_tool(obj))
+
+
+def _items(items: Any) -> list[Any]:
+    """Of a collection, unless it is data."""
+    return list(filter(_may_lead_on, items)) if len(items) <= _MOST else []
+
+
+def _called_by(obj: Any) -> list[Any]:
+    """``getattr`` would ask a RunnableBinding's inner object, too."""
+    own = getattr(obj, "__dict__", {})
+    return [own[name] for name in _WHAT_IS_CALLED if own.get(name) is not None]
+
+
+def _fields(owner: Any) -> list[Any]:
+    own = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
+    return list(filter(_may_lead_on, own.values()))
+
+
+def _named_in(function: Any) -> list[Any]:
+    """What a function has in its closure; and, if it is not a library's, what of its module it names."""
+    held = list(cells(function).values())
+    space = function.__globals__
+    if not _is_librarys(str(space.get("__name__", ""))):
+        held += [space[name] for name in _names_of_code(function.__code__) if name in space]
+    return list(filter(_may_lead_on, held))
+
+
+def _names_of_code(code: Any) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if hasattr(each, "co_names"):
+            yield from _names_of_code(each)
+
+
+def _middleware(graph: Any) -> Iterator[Any]:
+    """What wraps the calls of the model and the tools, out of the closures of the nodes that make them."""
+    nodes = [graph.nodes[name] for name in ("model", "tools") if graph.nodes.get(name) is not None]
+    steps = [step for node in nodes for step in _steps(node) if step is not None]
+    waiting = [value for step in steps for value in vars(step).values()]
+    seen: dict[int, Any] = {}
+    while waiting and len(seen) < _MOST:
+        obj = waiting.pop(0)
+        if id(obj) in seen:
+            continue
+        seen[id(obj)] = obj
+        if is_instance(obj, "langchain.agents.middleware", "AgentMiddleware"):
+            yield obj
+        else:
+            waiting += _wrapped_in(obj)
+
+
+def _wrapped_in(obj: Any) -> list[Any]:
+    if inspect.ismethod(obj):
+        return [obj.__self__, obj.__func__]
+    if inspect.isfunction(obj):
+        return list(cells(obj).values())
+    return list(obj) if isinstance(obj, (list, tuple)) else []

@@ -1,0 +1,212 @@
+"""What the stream of a turn reports: the states after each step, of the graph and of those below it, and what
+each node wrote.
+
+Messages are told apart by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..call_marks import calls_in
+from .encoder import (
+    Encoder,
+    Recorded,
+    answered_in,
+    as_json,
+    field,
+    kind_of,
+    server_calls,
+    text_of,
+    unread_in,
+    with_keys,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .graph import GraphNames
+
+_INTERRUPT = "__interrupt__"
+
+
+class Recorder:
+    """Records one turn. ``seen``: the keys of the conversation's messages so far; ``user``: the id of the one
+    that begins the turn."""
+
+    def __init__(self, seen: set[Any], user: Any, names: GraphNames) -> None:
+        self._seen = seen
+        self._user = user
+        self._names = names
+        self._encoder = Encoder(user, names.internal)
+        self._recorded: dict[Any, Recorded] = {}
+        self._by_library: set[str] = set()
+        self.unread: dict[str, None] = {}
+        self._wrote: set[str] = set()
+        self._last: Any = None
+        self._structured: Any = None
+        self.state: dict[str, Any] = {}
+        self.waits = ""
+
+    # ── the stream
+
+    def take(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
+        """Record an event: the ``values`` of a state, or the ``updates`` that nodes wrote."""
+        if mode == "values":
+            self._take_state(namespace, data)
+        elif isinstance(data, dict):
+            for node, written in data.items():
+                self._take_update(namespace, node, written)
+
+    def _take_state(self, namespace: tuple[str, ...], data: Any) -> None:
+        state = data if isinstance(data, dict) else getattr(data, "__dict__", {})
+        messages = state.get("messages")
+        listed = messages if isinstance(messages, (list, tuple)) else [messages] if messages else []
+        if not namespace:
+            self.state = {key: value for key, value in state.items() if key != _INTERRUPT}
+        of_turn = [
+            (key, message)
+            for key, message in with_keys(listed)
+            if key not in self._seen or key in self._recorded
+        ]
+        agent = self._agent_at(namespace)
+        for key, message in of_turn:
+            self._record(key, Recorded(message, agent, is_of_graph=not namespace))
+        if not namespace and of_turn:
+            self._last = of_turn[-1][0]
+
+    def _record(self, key: Any, new: Recorded) -> None:
+        """A message that a graph below has shown before is that agent's still."""
+        before = self._recorded.get(key)
+        if before is not None:
+            new = new._replace(agent=before.agent, is_of_graph=before.is_of_graph or new.is_of_graph)
+        self._recorded[key] = new
+        self._seen.add(key)
+        if kind_of(new.message) == "ai":
+            self.unread.update(dict.fromkeys(unread_in(new.message)))
+
+    def _agent_at(self, namespace: tuple[str, ...]) -> str:
+        """The innermost node that is an agent."""
+        names = [part.partition(":")[0] for each in namespace for part in each.split("|")]
+        return next((name for name in reversed(names) if name in self._names.agents), "")
+
+    def _take_update(self, namespace: tuple[str, ...], node: str, written: Any) -> None:
+        if node == _INTERRUPT:
+            self.waits = _waits_for(written)
+            return
+        for each in written if isinstance(written, (list, tuple)) else (written,):
+            if isinstance(each, dict):
+                self._take_written(namespace, each)
+            if node not in self._names.own_nodes:
+                self._by_library |= answered_in(each)
+
+    def _take_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
+        if not namespace:
+            self._wrote |= {key for key, value in written.items() if value is not None}
+            if written.get("structured_response") is not None:
+                self._structured = written["structured_response"]
+        messages = written.get("messages")
+        if isinstance(messages, list) and ("structured_response" in written or self._is_structured):
+            self._hide_answered(messages)
+
+    @property
+    def _is_structured(self) -> bool:
+        return "structured_response" in self.state
+
+    def _hide_answered(self, messages: list[Any]) -> None:
+        """A node that lists a call together with its result asked no tool: so an agent of LangChain takes a
+        model's structured answer."""
+        answered = {getattr(each, "tool_call_id", None) for each in messages}
+        for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
+            if call["id"] in answered and call["name"] not in self._names.tools:
+                self._encoder.hide(call["id"])
+
+    # ── what it comes to
+
+    def messages(self) -> list[dict[str, Any]]:
+        """In OpenAI's format."""
+        return self._encoder.encode(self._recorded.values()).to_openai()
+
+    def answer(self) -> list[dict[str, Any]]:
+        """The messages, of which the last is what the graph answers."""
+        transcript = self._encoder.encode(self._recorded.values())
+        listed = transcript.to_openai()
+        if self._structured is not None:
+            text = as_json(self._structured)
+            if not listed or not _is_same_json(listed[-1].get("content"), text):
+                transcript.answer(text)
+            return transcript.to_openai()
+        last = self._recorded.get(self._last)
+        if last is not None and kind_of(last.message) != "ai" and self._last != self._user:
+            transcript.answer(text_of(field(last.message, "content")))
+        elif all(each["role"] != "assistant" for each in listed):
+            wrote = ", ".join(sorted(self._wrote - {"messages"}))
+            others = f"; it wrote {wrote}" if wrote else ""
+            raise RuntimeError("the graph added nothing to `messages`" + others)
+        return transcript.to_openai()
+
+    def usage(self) -> Any:
+        reported = [field(each.message, "usage_metadata") for each in self._recorded.values()]
+        return [each for each in reported if isinstance(each, dict) and each] or None
+
+    def carried_out_elsewhere(self, messages: list[dict[str, Any]]) -> set[Any]:
+        """The ids of calls that may have been carried out by a node of the author's own code, or were at the
+        provider. Only what the library answers is known to have asked a tool, or to have refused it."""
+        hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
+        if not self._names.own_nodes:
+            return hosted
+        called = {call.get("id") for each in messages for call in each.get("tool_calls") or ()}
+        return (called - self._by_library) | hosted
+
+    def refused_as_unknown(self, messages: list[dict[str, Any]]) -> set[str]:
+        """The names of tools that the library has looked for in vain."""
+        failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
+        refused = {call["id"]: call["function"]["name"] for call in calls_in(messages)}
+        return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools
+
+
+def _waits_for(interrupts: Iterable[Any] | None) -> str:
+    asked = next((each.value for each in interrupts or ()), None)
+    wanted = asked.get("action_requests") if isinstance(asked, dict) else None
+    if isinstance(wanted, list) and wanted:  # the middleware for approvals
+        shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
+    else:
+        shown = "a breakpoint" if asked is None else f"interrupt: {_short(asked)}"
+    return f"the agent waits for a person ({shown}); agenteval cannot answer that yet"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else as_json(value)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _is_same_json(text: Any, other: str) -> bool:
+    try:
+        return bool(json.loads(text) == json.loads(other))
+    except (TypeError, ValueError):
+        return False
+
+
+def new_meter() -> Any:
+    """Return a callback that counts the tokens of all models that are called below the graph, also of agents
+    whose messages never come up."""
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    class Meter(BaseCallbackHandler):  # type: ignore[misc]
+        run_inline = True
+
+        def __init__(self) -> None:
+            self._reported: list[dict[str, Any]] = []
+
+        def on_llm_end(self, response: Any, **_: Any) -> None:
+            generation = next((each for row in response.generations for each in row), None)
+            usage = getattr(getattr(generation, "message", None), "usage_metadata", None)
+            usage = usage or (response.llm_output or {}).get("token_usage")
+            if isinstance(usage, dict) and usage:
+                self._reported.append(usage)
+
+        def usage(self) -> Any:
+            return self._reported or None
+
+    return Meter()

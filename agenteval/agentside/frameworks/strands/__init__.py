@@ -1,0 +1,94 @@
+"""Strands: an ``Agent``, with the agents that are its tools.
+
+- ``conversation``: an agent of its own, played turn by turn, and its messages in OpenAI's format
+- ``copies``: how that agent is built anew of the parts of the author's
+
+Hooks alone meet the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies`` keeps
+conversations apart, for which no release has anything of its own: what it does not carry over is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...hooks.strands import is_of_framework
+from ..seam import LATER, MORE, Refused, Tool, adds_code, hints_of, kinds, may_run, unsupported
+from .conversation import Conversation
+from .copies import AGENT, all_agents, at_provider, has_middleware
+
+if TYPE_CHECKING:
+    from ...world import World
+
+_OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
+_NOT_CARRIED = {
+    "memory_manager": "a memory manager, which would write what tests say",
+    "_background_tasks": "background tasks, which may end after their turn",
+    "_checkpointing": "checkpointing",
+}
+
+
+class _Strands:
+    name = "Strands Agents"
+    package = "strands-agents"
+    supports = "1.12 to 1.62"
+
+    def matches(self, obj: Any) -> bool:
+        return bool({AGENT, *_OTHERS}.intersection(kinds(obj)))
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found: dict[str, Tool] = {}
+        for tool in (tool for agent in all_agents(obj) for tool in _tools_of(agent)):
+            found.setdefault(tool.name, tool)
+        return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "strands") for agent in all_agents(obj))
+
+    def prompt(self, obj: Any) -> str | None:
+        prompt = getattr(obj, "system_prompt", None)
+        return prompt if isinstance(prompt, str) else None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+        if AGENT not in kinds(obj):
+            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not played"
+            raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
+        for agent in all_agents(obj):
+            _require(agent)
+        if deps is not None and deps is not LATER and not isinstance(deps, dict):
+            what = f"the deps of a Strands agent are its invocation state, a dict, not {type(deps).__name__}"
+            raise Refused(what, 'return {"name": value}')
+        return Conversation(obj, world, deps)
+
+
+FRAMEWORK = _Strands()
+
+
+def _tools_of(agent: Any) -> list[Tool]:
+    found = []
+    for name, tool in agent.tool_registry.registry.items():
+        if not is_of_framework(tool):
+            found.append(_described(name, tool))
+        if may_run(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
+            found.append(MORE)  # those of an agent that the function runs
+    found += [Tool(name, hosted=True) for name in at_provider(agent)]
+    return [*found, MORE] if agent.load_tools_from_directory else found
+
+
+def _described(name: str, tool: Any) -> Tool:
+    spec = tool.tool_spec
+    schema = spec.get("inputSchema") or {}
+    return Tool(name, spec.get("description") or "", schema.get("json", schema), hints=hints_of(tool))
+
+
+def _require(agent: Any) -> None:
+    """Raises ``Refused`` for what cannot be carried over."""
+    for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
+        if not hasattr(agent, name):
+            raise unsupported(FRAMEWORK, f"Agent.{name}")
+    for name, what in _NOT_CARRIED.items():
+        if getattr(agent, name, None):
+            remedy = "leave it out in tests, or give a function as target (docs/agents.md)"
+            raise Refused(f"the agent '{agent.name}' has {what}", remedy)
+    if has_middleware(agent):
+        what = f"the agent '{agent.name}' has middleware of its own, which is not carried over"
+        raise Refused(what, "give a function as target (docs/agents.md)")

@@ -1,0 +1,150 @@
+"""One conversation with an agent of Strands: with one of its own, which is built of the same parts."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from ...hooks.strands import text_of
+from ...transcript import ToolCall, Transcript
+from ..seam import Waits, with_partial
+from .copies import Copies, all_agents, at_provider
+
+if TYPE_CHECKING:
+    from ...world import World
+
+    Message = dict[str, Any]
+
+_COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
+_UNNAMED = "Strands Agents"
+"""What the framework calls an agent without a name."""
+
+
+class Conversation:
+    def __init__(self, agent: Any, world: World, deps: Any) -> None:
+        self._world = world
+        self._deps = deps
+        self._added: list[Message] = []
+        self._agents = Copies(self._on_message)
+        self._agent = self._agents.of_agent(agent)
+        self._at_provider = sorted({name for each in all_agents(agent) for name in at_provider(each)})
+        self._metered = self._total()
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        self._added = []
+        try:
+            result = await self._agent.invoke_async(text, **self._state())
+        except Exception as error:
+            with_partial(error, self._transcript().to_openai(), self._usage())
+            raise
+        output = getattr(result, "structured_output", None)
+        transcript = self._transcript(without=type(output).__name__ if output is not None else "")
+        if interrupts := getattr(result, "interrupts", None):
+            waits = _waits_for(interrupts)
+            with_partial(waits, transcript.to_openai(), self._usage())
+            raise waits
+        if output is not None:
+            transcript.answer(output.model_dump_json())
+        return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._speaker()}
+
+    async def close(self) -> None:
+        """Nothing: what a run has started has ended with it."""
+
+    def _on_message(self, event: Any) -> None:
+        if event.agent is self._agent:
+            self._added.append(event.message)
+
+    def _transcript(self, without: str = "") -> Transcript:
+        for name in self._at_provider:
+            self._world.leave_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
+        for kind in sorted({key for message in self._added for key in _unread(message)}):
+            self._world.leave_unplaced(f"a block '{kind}' of a message is not read")
+        return _encode(self._added, set(self._agent.tool_registry.registry), without)
+
+    def _speaker(self) -> str | None:
+        return None if self._agent.name == _UNNAMED else str(self._agent.name)
+
+    def _state(self) -> dict[str, Any]:
+        if not self._deps:
+            return {}
+        takes = inspect.signature(self._agent.invoke_async).parameters
+        return {"invocation_state": dict(self._deps)} if "invocation_state" in takes else dict(self._deps)
+
+    # ── tokens: what the framework counts is of all turns
+
+    def _total(self) -> dict[str, int]:
+        found = {"requests": 0, **dict.fromkeys(_COUNTS, 0)}
+        for agent in self._agents:
+            usage = agent.event_loop_metrics.accumulated_usage
+            found["requests"] += agent.event_loop_metrics.cycle_count
+            for name in _COUNTS:
+                found[name] += usage.get(name) or 0
+        return found
+
+    def _usage(self) -> dict[str, int] | None:
+        total, before = self._total(), self._metered
+        self._metered = total
+        took = {name: total[name] - before[name] for name in total}
+        return took if took["inputTokens"] or took["outputTokens"] else None
+
+
+def _waits_for(interrupts: Any) -> Waits:
+    asked = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
+    return Waits(f"the agent waits for a person: {asked}")
+
+
+# ── messages, as Bedrock's Converse has them ─────────────────────────────────────────────────────
+
+_READ = frozenset(
+    (
+        *("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint"),
+        *("image", "video", "audio", "document", "guardContent"),
+    )
+)
+"""The blocks that are read, or that hold no calls."""
+
+
+def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
+    """``there``: the tools that there are; what another one gives is an error. ``without``: a tool that is
+    the framework's way to a structured answer."""
+    uses = [use for message in added if _is_answer(message) for use in _blocks(message, "toolUse")]
+    left_out = {use["toolUseId"] for use in uses if use["name"] == without}
+    missing = {use["toolUseId"] for use in uses if use["name"] not in there}
+    transcript = Transcript()
+    for message in added:
+        if _is_answer(message):
+            _add_answer(transcript, message, without)
+            continue
+        for result in _blocks(message, "toolResult"):
+            call_id = result["toolUseId"]
+            if call_id not in left_out:
+                has_failed = call_id in missing or result.get("status") == "error"
+                transcript.result(call_id, text_of(result), error=has_failed)
+    return transcript
+
+
+def _add_answer(transcript: Transcript, message: Message, without: str) -> None:
+    text = "".join(each for each in _blocks(message, "text") if isinstance(each, str))
+    uses = _blocks(message, "toolUse")
+    calls = [_call(use) for use in uses if use["name"] != without]
+    if text or calls or not uses:
+        transcript.answer(text or None, calls)
+
+
+def _call(use: Message) -> ToolCall:
+    """Its input was read from the model's JSON: a text in it was a text there."""
+    given = json.dumps(use.get("input"), ensure_ascii=False, default=str)
+    return ToolCall(use["toolUseId"], use["name"], given)
+
+
+def _is_answer(message: Message) -> bool:
+    return message.get("role") == "assistant"
+
+
+def _blocks(message: Message, kind: str) -> list[Any]:
+    return [block[kind] for block in message.get("content") or () if kind in block]
+
+
+def _unread(message: Message) -> set[str]:
+    return {key for block in message.get("content") or () for key in block} - _READ

@@ -1,0 +1,221 @@
+"""Agents that are built anew of their parts, for one conversation, and what these parts are.
+
+An agent refuses a second conversation at the same time (older releases mix them), and a copy shares messages
+and hooks with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...closures import cells
+from ..seam import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+AGENT = "strands.agent.agent.Agent"
+_AS_TOOL = "strands.agent._agent_as_tool._AgentAsTool"
+_PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
+
+
+def all_agents(agent: Any) -> list[Any]:
+    """Return an agent, and those that are tools of it or of one of these."""
+    found = [agent]
+    for each in found:
+        if AGENT not in kinds(each):
+            continue
+        below = [tool.agent for tool in each.tool_registry.registry.values() if _AS_TOOL in kinds(tool)]
+        found.extend(one for one in below if not _is_among(one, found))
+    return [each for each in found if AGENT in kinds(each)]
+
+
+def at_provider(agent: Any) -> list[str]:
+    """Return the tools that run at the model's provider, as its settings name them."""
+    config = getattr(agent.model, "config", None)
+    settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
+    listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
+    fields = [tool if isinstance(tool, dict) else getattr(tool, "__dict__", {}) for tool in listed]
+    return [str(each.get("name") or each.get("type") or "a tool of the model") for each in fields]
+
+
+def _is_among(part: Any, parts: list[Any]) -> bool:
+    """Whether it is one of them itself."""
+    return any(part is each for each in parts)
+
+
+# ── what its author put around it ────────────────────────────────────────────────────────────────
+
+
+class _Hook(NamedTuple):
+    event: Any
+    callback: Any
+    order: Any
+    """``None`` in older releases."""
+
+    @property
+    def holder(self) -> Any:
+        """What the callback is a method of, or calls one of; ``None`` for a function."""
+        owner = getattr(self.callback, "__self__", None)
+        return cells(self.callback).get("self") if owner is None else owner
+
+
+def _hooks_of(agent: Any) -> list[_Hook]:
+    return [
+        _Hook(event, getattr(entry, "callback", entry), getattr(entry, "order", None))
+        for event, entries in agent.hooks._registered_callbacks.items()
+        for entry in entries
+    ]
+
+
+def _plugins_of(agent: Any) -> dict[str, Any]:
+    found = getattr(getattr(agent, "_plugin_registry", None), "_plugins", None)
+    return found if isinstance(found, dict) else {}
+
+
+def _with_hooks_of_their_own(agent: Any) -> list[Any]:
+    """The parts of an agent that register their hooks themselves."""
+    names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
+    parts = [*(getattr(agent, name, None) for name in names), *_plugins_of(agent).values()]
+    return [each for each in parts if each is not None]
+
+
+def has_middleware(agent: Any) -> bool:
+    """Return whether its author put something around the calls of models and tools, beside what plugins put
+    there again."""
+    held = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
+    handlers = [getattr(each, "handler", each) for listed in held.values() for each in listed]
+    adapted = [cells(each).get("handler") or each for each in handlers]
+    plugins = list(_plugins_of(agent).values())
+    return any(
+        not _is_among(getattr(each, "__self__", None), plugins) and not _is_of_framework(each)
+        for each in adapted
+    )
+
+
+def _is_of_framework(callback: Any) -> bool:
+    holder = getattr(callback, "__self__", None)
+    module = type(holder).__module__ if holder is not None else getattr(callback, "__module__", "") or ""
+    return str(module).partition(".")[0] == "strands"
+
+
+# ── an agent of the same parts ───────────────────────────────────────────────────────────────────
+
+
+class Copies:
+    """The agents of a conversation, one for each of the author's. ``on_message`` hears of each message that
+    is added to one of them (a ``MessageAddedEvent``)."""
+
+    def __init__(self, on_message: Callable[[Any], None]) -> None:
+        self._on_message = on_message
+        self._agents: dict[int, Any] = {}
+        self._parts: dict[int, tuple[Any, Any]] = {}
+
+    def __iter__(self) -> Any:
+        return iter(self._agents.values())
+
+    def of_agent(self, agent: Any) -> Any:
+        if id(agent) not in self._agents:
+            self._agents[id(agent)] = self._built(agent)
+        return self._agents[id(agent)]
+
+    def _built(self, agent: Any) -> Any:
+        from strands import Agent
+
+        bare = Agent(model=agent.model, callback_handler=None)  # has what each agent gets by itself
+        takes = inspect.signature(Agent.__init__).parameters
+        parts = self._parts_of(agent, bare).items()
+        given = {name: part for name, part in parts if name in takes and part is not None}
+        new = Agent(**{"callback_handler": None, **given})
+        if type(agent) is not Agent:
+            new.__class__ = type(agent)
+            vars(new).update({name: value for name, value in vars(agent).items() if name not in vars(new)})
+        return new
+
+    def _parts_of(self, agent: Any, bare: Any) -> dict[str, Any]:
+        """By the names of an agent's parameters, in any release; ``None`` for those that it does not have."""
+        session = getattr(agent, "_session_manager", None)
+        context = getattr(agent, "_context_manager_instance", None)
+        has_manager = context is None and not getattr(agent.model, "stateful", False)
+        own_plugins = [each for name, each in _plugins_of(agent).items() if name not in _plugins_of(bare)]
+        return {
+            "model": getattr(agent, "_model_router", None) or agent.model,
+            "messages": [] if session is not None else copy.deepcopy(agent.messages),
+            "tools": [self._tool(each) for each in agent.tool_registry.registry.values()],
+            "system_prompt": getattr(agent, "_system_prompt_content", None) or agent.system_prompt,
+            "structured_output_model": getattr(agent, "_default_structured_output_model", None),
+            "structured_output_prompt": getattr(agent, "_structured_output_prompt", None),
+            "callback_handler": None if _PRINTS in kinds(agent.callback_handler) else agent.callback_handler,
+            "conversation_manager": self._part(agent.conversation_manager) if has_manager else None,
+            "record_direct_tool_call": agent.record_direct_tool_call,
+            "trace_attributes": agent.trace_attributes,
+            "agent_id": agent.agent_id,
+            "name": agent.name,
+            "description": agent.description,
+            "state": copy.deepcopy(agent.state.get()),
+            "tool_executor": agent.tool_executor,
+            "retry_strategy": self._part(getattr(agent, "_retry_strategy", None)),
+            "interventions": getattr(getattr(agent, "_intervention_registry", None), "handlers", None),
+            "sandbox": getattr(agent, "_sandbox", None),
+            "context_manager": self._part(context),
+            "plugins": [self._part(each) for each in own_plugins if each is not context],
+            "hooks": [_Registers(self._author_hooks(agent, bare), self._on_message)],
+        }
+
+    def _tool(self, tool: Any) -> Any:
+        """A tool as it is; one that is an agent, with that of this conversation."""
+        if _AS_TOOL not in kinds(tool):
+            return tool
+        new = copy.copy(tool)
+        new._agent, new._lock = self.of_agent(tool.agent), threading.Lock()
+        return new
+
+    def _part(self, part: Any) -> Any:
+        """What an author gave keeps its state for this conversation; what cannot be copied is that of all."""
+        if part is None:
+            return None
+        if id(part) not in self._parts:
+            try:
+                self._parts[id(part)] = (part, copy.deepcopy(part))
+            except Exception:
+                self._parts[id(part)] = (part, part)
+        return self._parts[id(part)][1]
+
+    def _author_hooks(self, agent: Any, bare: Any) -> list[_Hook]:
+        """The hooks that the author registered: not what each agent has, nor those of parts that register
+        theirs again."""
+        usual = [each.callback for each in _hooks_of(bare)]
+        parts = _with_hooks_of_their_own(agent)
+        return [
+            self._hook(each)
+            for each in _hooks_of(agent)
+            if not _is_among(each.callback, usual) and not _is_among(each.holder, parts)
+        ]
+
+    def _hook(self, hook: _Hook) -> _Hook:
+        """A hook as it is; one that is a method, with what this conversation has of its object."""
+        owner = getattr(hook.callback, "__self__", None)
+        if owner is None:
+            return hook
+        return hook._replace(callback=getattr(self._part(owner), hook.callback.__name__))
+
+
+class _Registers:
+    """The hooks of an agent, for the one that is built of its parts; ours comes last."""
+
+    def __init__(self, hooks: list[_Hook], on_message: Callable[[Any], None]) -> None:
+        self._hooks = hooks
+        self._on_message = on_message
+
+    def register_hooks(self, registry: Any, **_: Any) -> None:
+        from strands.hooks import MessageAddedEvent
+
+        for event, callback, order in self._hooks:
+            registry.add_callback(event, callback, **({} if order is None else {"order": order}))
+        has_order = "order" in inspect.signature(registry.add_callback).parameters
+        registry.add_callback(
+            MessageAddedEvent, self._on_message, **({"order": float("inf")} if has_order else {})
+        )
