@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,6 +178,11 @@ def load(path: Path, *, shown: str) -> tuple[Rule, ...]:
         raise AuthorError(
             Problem(f"the scripted model {shown} cannot be read: {exc.strerror}", remedy)
         ) from None
+    return _rules_in(data, shown)
+
+
+@lru_cache(maxsize=8)  # each role of a run asks for the same file
+def _rules_in(data: bytes, shown: str) -> tuple[Rule, ...]:
     document = parse(data, shown)
     problems: list[Problem] = []
     rules = tuple(_rules(document.value, document.mark, problems))
