@@ -22,8 +22,7 @@ from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
 from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
 from agenteval.scoring.questions import asks_judge, is_open, tools_of_unseen_calls
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.counted import counted
-from agenteval.verdict.gates import failed_below_gate, is_severe
+from agenteval.verdict.counted import counted, failed_below_gate
 from agenteval.verdict.recorded_logs import (
     is_unreadable,
     named_places,
@@ -31,6 +30,7 @@ from agenteval.verdict.recorded_logs import (
     unreadable_places,
 )
 from agenteval.verdict.report import Report
+from agenteval.verdict.sample_decisions import is_severe
 from agenteval.verdict.skipped import skipped_in
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 

@@ -33,6 +33,13 @@ def counted(
                     yield sample.key, place, finding
 
 
+def counted_findings(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> list[Finding]:
+    """The same without their places."""
+    return [finding for _, _, finding in counted(scenarios, samples, report)]
+
+
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
     """Whether what a judge or a detector that failed could have found might have failed the sample."""
     if plan.fail_on is None:
@@ -49,3 +56,16 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
 def gates_by_severity(metric: str, plan: Plan) -> bool:
     """Whether what it finds has a severity: labels of judges, and detectors."""
     return metric in {*DETECTORS, *(spec.name for spec in plan.metrics if spec.is_label)}
+
+
+def failed_below_gate(report: Report) -> int:
+    """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
+    plan = report.plan
+    return sum(
+        not (failure.unclear or failure.author or failure.refused or plan.skips_failed_judges)
+        and (failure.metric == GOAL or gates_by_severity(failure.metric, plan))
+        and not may_hide(failure, each, plan)
+        for each in report.scenarios
+        for sample in each.samples
+        for failure in sample.all_failures
+    )
