@@ -227,7 +227,7 @@ def _scenarios(
     by_id: Mapping[str, Scenario],
     applies: Mapping[Pairing, Applies],
     reports: Mapping[SampleKey, SampleReport],
-) -> Iterable[ScenarioReport]:
+) -> list[ScenarioReport]:
     planned_keys = plan.samples
     planned = set(planned_keys)
     # A run that decides as it goes how many epochs there are has more than it had planned.
@@ -236,19 +236,24 @@ def _scenarios(
     groups |= {(key.scenario, key.agent): [] for key in (*planned_keys, *reports)}
     for key in (*planned_keys, *further):
         groups[key.scenario, key.agent].append(key)
+    made = []
     for (scenario_id, agent), keys in groups.items():
-        samples = tuple(reports[key] for key in keys if key in reports)
+        own = applies.get((scenario_id, agent)) or plan.of(scenario_id, agent)
         missing = tuple(key for key in keys if key not in reports)
+        samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
             samples = raised_if_never_completed(samples, plan)
-        yield ScenarioReport(
-            scenario=by_id[scenario_id],
-            agent=agent,
-            applies=applies.get((scenario_id, agent)) or plan.of(scenario_id, agent),
-            samples=samples,
-            missing=missing,
-            aggregates=aggregates_of(samples),
+        made.append(
+            ScenarioReport(
+                scenario=by_id[scenario_id],
+                agent=agent,
+                applies=own,
+                samples=samples,
+                missing=missing,
+                aggregates=aggregates_of(samples),
+            )
         )
+    return made
 
 
 def _with_proposed_severities(
@@ -272,6 +277,14 @@ def _with_proposed_severities(
 
 _NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
 """No agent answers with nothing, or at once: a zero is an agent that does not tell, or a recording."""
+_RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
+    "tool_calls": lambda s: s.right_calls,
+    "output": lambda s: s.right_output,
+    "tool_accuracy": lambda s: s.tool_accuracy,
+    "task_completion": lambda s: s.output_correct,
+    "checks_passed": lambda s: s.held,
+    "robustness_pass": lambda s: s.robustness_pass,
+}
 _SPREADS: dict[str, Callable[[Trajectory], float]] = {
     "steps": lambda t: t.steps,
     "tool_calls": lambda t: len(t.tool_calls),
@@ -300,35 +313,15 @@ def _dimensions(scenarios: Sequence[ScenarioReport]) -> dict[str, tuple[Dimensio
 
 def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension:
     finished = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
-    rates = {
-        "tool_calls": mean_of([_right_calls(s) for s in finished]),
-        "output": mean_of([_right_output(s) for s in finished]),
-        "tool_accuracy": mean_of([s.tool_accuracy for s in finished]),
-        "task_completion": mean_of([s.output_correct for s in finished]),
-        "checks_passed": mean_of([s.held for s in finished]),
-        "robustness_pass": mean_of([s.robustness_pass for s in finished]),
-    }
     answered = [s.trajectory for s in finished if s.stop is not None and s.stop.fault is None]
+    rates = {name: mean_of([of(sample) for sample in finished]) for name, of in _RATES.items()}
     measured = {
         name: [value for t in answered if (value := of(t)) or name not in _NEVER_ZERO]
         for name, of in _SPREADS.items()
     }
-    spreads = {name: spread_of(values) for name, values in measured.items() if values}
-    return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
-
-
-def _right_calls(sample: SampleReport) -> float | None:
-    """Whether all that was expected of its calls holds, at its turns too; of a test case that lacks tools,
-    their share."""
-    checks = [check.passed for check in sample.all_checks if check.name == "tool_calls"]
-    if sample.tool_accuracy is not None and sample.tool_accuracy < 1:
-        return sample.tool_accuracy
-    return all_held(checks) if checks else sample.tool_accuracy
-
-
-def _right_output(sample: SampleReport) -> bool | None:
-    """Whether all that was expected of its answers holds, at its turns too."""
-    checks = [check.passed for check in sample.all_checks if check.name.startswith("output.")]
-    if sample.output_correct is False:
-        return False
-    return all_held(checks) if checks else sample.output_correct
+    return Dimension(
+        category,
+        len(samples),
+        rates={name: rate for name, rate in rates.items() if rate.n},
+        spreads={name: spread_of(values) for name, values in measured.items() if values},
+    )
