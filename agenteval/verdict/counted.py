@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from agenteval.core.decision import SampleDecision
 from agenteval.core.plan import Plan
@@ -16,11 +17,14 @@ from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
+CountedFinding: TypeAlias = tuple[SampleKey, int, Finding]
+"""With its sample and its place there."""
+
 
 def counted(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
-) -> Iterable[tuple[SampleKey, int, Finding]]:
-    """The findings that count, each with its sample and its place there."""
+) -> Iterable[CountedFinding]:
+    """The findings that count."""
     for each in scenarios:
         names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
         for sample in each.samples:

@@ -32,7 +32,7 @@ def decide(report: Report) -> Decision:
     """The verdict of a report under the configuration that the run was made with."""
     samples = decide_samples(report)
     lost = lost_most(report, samples)
-    counted = frozenset(_counted_by_gates(report, samples))
+    left_to_shares = frozenset(_counted_by_gates(report, samples))
     without_scenarios = is_without_scenarios(report)
     is_reported = without_scenarios and not names_severity(report.plan)
     rows = _rows(report, samples, lost, without_scenarios=without_scenarios)
@@ -41,7 +41,7 @@ def decide(report: Report) -> Decision:
             report=report,
             samples=samples,
             rows=rows.by_pairing(),
-            counted=counted,
+            counted=left_to_shares,
             lost=lost,
             tolerates_losses=rows.tolerance[0].verdict is Verdict.PASSED,
             is_open_for_all=any(
@@ -52,7 +52,7 @@ def decide(report: Report) -> Decision:
     if is_reported:
         listed = (*rows.over_runs, *rows.of_log, *end_rows(report), *rows.thresholds)
     else:
-        of_run = run_rows(report, samples, rows.tolerance, counted)
+        of_run = run_rows(report, samples, rows.tolerance, left_to_shares)
         listed = (*rows.over_runs, *of_run, *rows.of_log, *rows.undecided, *rows.thresholds)
     gates = with_ways_on(listed, report, samples)
     verdict = Verdict.worst(gate.verdict for gate in gates)
