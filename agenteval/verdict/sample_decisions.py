@@ -8,7 +8,7 @@ from functools import cached_property
 
 from agenteval.core.decision import SampleDecision, Violation
 from agenteval.core.plan import Plan
-from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import (
     NOT_CLEAR,
@@ -126,27 +126,24 @@ class _SampleEvidence:
 
 
 def _broken_checks(evidence: _SampleEvidence) -> Iterator[Violation]:
-    for turn, place, check in _placed_checks(evidence.sample):
-        if not _is_violated(check, turn, evidence):
-            continue
-        at = check.turn if turn is None else turn
-        yield evidence.violation(
-            check.name,
-            check.detail,
-            Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE,
-            where=check.where,
-            turn=evidence.sample.trajectory.broken_turn if check.name == "no_error" else at,
-            failures=evidence.failures.checks.get((turn, place), ()),
-        )
+    for turn, part in _parts(evidence.sample):
+        for place, check in enumerate(part.checks):
+            if _is_violated(check, turn, evidence):
+                at = check.turn if turn is None else turn
+                yield evidence.violation(
+                    check.name,
+                    check.detail,
+                    Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE,
+                    where=check.where,
+                    turn=evidence.sample.trajectory.broken_turn if check.name == "no_error" else at,
+                    failures=evidence.failures.checks.get((turn, place), ()),
+                )
 
 
-def _placed_checks(sample: SampleReport) -> Iterator[tuple[int | None, int, Check]]:
-    """Each with its turn (``None``: the whole, which comes first) and its place among the checks there."""
-    for place, check in enumerate(sample.checks):
-        yield None, place, check
-    for index, turn in enumerate(sample.turns):
-        for place, check in enumerate(turn.checks):
-            yield index, place, check
+def _parts(sample: SampleReport) -> Iterator[tuple[int | None, SampleReport | TurnReport]]:
+    """What checks and judges spoke of: the whole, then each turn with its number."""
+    yield None, sample
+    yield from enumerate(sample.turns)
 
 
 def _is_violated(check: Check, turn: int | None, evidence: _SampleEvidence) -> bool:
@@ -172,21 +169,14 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
     where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
     always."""
     judged = {*DETECTORS, *(spec.name for spec in evidence.plan.metrics), CRITERIA, USER_REVIEW}
-    for turn, failure in _placed_failures(evidence.sample):
-        if any(each is failure for each in evidence.skipped):
-            continue
-        in_code = failure.metric not in judged
-        if failure.author or in_code or may_hide(failure, evidence.scenario, evidence.plan):
-            detail = f"the {_who_failed(failure, in_code=in_code)}: {failure.message}"
-            yield evidence.violation("judge", detail, Verdict.INCONCLUSIVE, turn=turn)
-
-
-def _placed_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
-    for failure in sample.score_failures:
-        yield None, failure
-    for index, turn in enumerate(sample.turns):
-        for failure in turn.score_failures:
-            yield index, failure
+    for turn, part in _parts(evidence.sample):
+        for failure in part.score_failures:
+            in_code = failure.metric not in judged
+            is_skipped = any(each is failure for each in evidence.skipped)
+            hides = failure.author or in_code or may_hide(failure, evidence.scenario, evidence.plan)
+            if hides and not is_skipped:
+                detail = f"the {_who_failed(failure, in_code=in_code)}: {failure.message}"
+                yield evidence.violation("judge", detail, Verdict.INCONCLUSIVE, turn=turn)
 
 
 def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:

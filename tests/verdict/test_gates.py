@@ -654,3 +654,10 @@ def test_the_limit_that_stopped_a_run_leaves_it_open(
 def test_the_deadline(outcome: Any, verdict: Verdict) -> None:
     decision = decided({"a": [PASS]}, outcome=outcome, deadlines={"run_s": 10})
     assert row(decision, "deadlines.run_s").verdict is verdict
+
+
+def test_a_report_of_other_scenarios_has_their_samples() -> None:
+    whole = report_of({"a": [Epoch()], "b": [Epoch()]})
+    assert [sample.key.scenario for sample in whole.samples] == ["a", "b"]
+    part = replace(whole, scenarios=whole.scenarios[1:])
+    assert [sample.key.scenario for sample in part.samples] == ["b"]
