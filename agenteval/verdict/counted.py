@@ -26,7 +26,7 @@ def counted(
 ) -> Iterable[CountedFinding]:
     """The findings that count."""
     for each in scenarios:
-        names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
+        names = in_force(report.run, each.scenario.id) if report.plan.suite.accepted else frozenset()
         for sample in each.samples:
             decided = samples.get(sample.key)
             if decided is None or decided.fault in NOT_THE_AGENTS:
@@ -46,27 +46,27 @@ def counted_findings(
 
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
     """Whether what a judge or a detector that failed could have found might have failed the sample."""
-    if plan.fail_on is None:
+    if plan.suite.fail_on is None:
         return False
     if failure.metric == GOAL:
         return may_gate_unjudged(scenario.samples, plan)
     if failure.worst is None:
         return gates_by_severity(failure.metric, plan)
-    proposed = Severity.CRITICAL if plan.severity_from == "model" else None
+    proposed = Severity.CRITICAL if plan.suite.severity_from == "model" else None
     worst = failure.worst.raised_towards(proposed)
-    return worst.rank >= plan.fail_on.rank and gates_by_severity(failure.metric, plan)
+    return worst.rank >= plan.suite.fail_on.rank and gates_by_severity(failure.metric, plan)
 
 
 def gates_by_severity(metric: str, plan: Plan) -> bool:
     """Whether what it finds has a severity: labels of judges, and detectors."""
-    return metric in {*DETECTORS, *(spec.name for spec in plan.metrics if spec.is_label)}
+    return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}
 
 
 def failed_below_gate(report: Report) -> int:
     """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
     plan = report.plan
     return sum(
-        not (failure.unclear or failure.author or failure.refused or plan.skips_failed_judges)
+        not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)
         and (failure.metric == GOAL or gates_by_severity(failure.metric, plan))
         and not may_hide(failure, each, plan)
         for each in report.scenarios

@@ -123,15 +123,15 @@ def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
     """The failed samples whose failures the shares alone decide of; with a gate in the place of "every sample
     passes" that decides."""
-    if report.plan.gates and not replaces_every_sample(report.plan.gates):
+    if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
-                if is_counted(sample, scenario.scenario, samples[sample.key], report.plan.gates):
+                if is_counted(sample, scenario.scenario, samples[sample.key], report.plan.suite.gates):
                     yield sample.key
 
 
 def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
-    if not report.plan.accepted:
+    if not report.plan.suite.accepted:
         return ()
     met = [
         (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
@@ -146,9 +146,9 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     and gates that do not apply."""
     held = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
-    by_severity = {spec.name for spec in report.plan.metrics if spec.is_label}
-    gated = held if report.plan.fail_on is None else held | by_severity | {GOAL}
-    if report.run.baseline and not reads_baseline(report.plan.gates):
+    by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
+    gated = held if report.plan.suite.fail_on is None else held | by_severity | {GOAL}
+    if report.run.baseline and not reads_baseline(report.plan.suite.gates):
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.plan.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
@@ -165,7 +165,7 @@ def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[Samp
     plan = report.plan
     found = counted(report.scenarios, decision.samples, report)
     if decision.is_reported:
-        broken = [severity for severity in plan.max_rates if _is_broken(severity, decision)]
+        broken = [severity for severity in plan.suite.max_rates if _is_broken(severity, decision)]
         least = min((severity.rank for severity in broken), default=len(Severity))
         return frozenset((key, place) for key, place, finding in found if finding.severity.rank >= least)
     return frozenset((key, place) for key, place, finding in found if is_never_tolerated(finding, plan))
@@ -203,4 +203,4 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
 
 def is_neutral(report: Report) -> bool:
     """Whether an undecided run ends as one that has passed does."""
-    return report.plan.on_undecided == "neutral"
+    return report.plan.suite.on_undecided == "neutral"

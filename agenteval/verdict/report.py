@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted
-from agenteval.core.plan import Applies, Pairing, Plan
+from agenteval.core.plan import Pairing, Plan, ScenarioRules
 from agenteval.core.sample_report import (
     Aggregate,
     SampleReport,
@@ -98,7 +98,7 @@ class Report:
 
 
 def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEvidence]]) -> ToolVisibility:
-    passthrough = plan.unmocked_tools == "passthrough"
+    passthrough = plan.suite.unmocked_tools == "passthrough"
     return visibility_of(plan.known_visibility(agent), evidence.get(agent, ()), passthrough=passthrough)
 
 
@@ -116,9 +116,9 @@ def fold(events: Iterable[Event]) -> Report:
         key: _sample(key, by_id[key.scenario], tape.samples.pop(key), plan, evidence)
         for key in list(tape.samples)
     }
-    scenarios = tuple(_scenarios(plan, by_id, tape.applies, reports))
-    if tape.found and plan.severity_from == "model":
-        scenarios = _with_proposed_severities(scenarios, tape.found.issues, plan.severities)
+    scenarios = tuple(_scenarios(plan, by_id, tape.rules, reports))
+    if tape.found and plan.suite.severity_from == "model":
+        scenarios = _with_proposed_severities(scenarios, tape.found.issues, plan.suite.severities)
     found = tape.found or IssuesFound(issues=())
     ledger = ledger_of(reports.values(), found.usage, plan)
     return Report(
@@ -163,7 +163,7 @@ def _sample(
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
     merged_findings = merged(
-        settled_findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities)
+        settled_findings, lambda each: rated(each, trajectory, scenario.tools, plan.suite.severities)
     )
     turn_reports = tuple(map(_turn_report, _with_charged_fault(turns, tape.stop), of_turns))
     findings = without_answered(merged_findings, dict(enumerate(turn.scores for turn in turn_reports)))
@@ -225,7 +225,7 @@ def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
 def _scenarios(
     plan: Plan,
     by_id: Mapping[str, Scenario],
-    applies: Mapping[Pairing, Applies],
+    rules: Mapping[Pairing, ScenarioRules],
     reports: Mapping[SampleKey, SampleReport],
 ) -> list[ScenarioReport]:
     planned_keys = plan.samples
@@ -238,7 +238,7 @@ def _scenarios(
         groups[key.scenario, key.agent].append(key)
     made = []
     for (scenario_id, agent), keys in groups.items():
-        own = applies.get((scenario_id, agent)) or plan.of(scenario_id, agent)
+        own = rules.get((scenario_id, agent)) or plan.of(scenario_id, agent)
         missing = tuple(key for key in keys if key not in reports)
         samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
@@ -247,7 +247,7 @@ def _scenarios(
             ScenarioReport(
                 scenario=by_id[scenario_id],
                 agent=agent,
-                applies=own,
+                rules=own,
                 samples=samples,
                 missing=missing,
                 aggregates=aggregates_of(samples),

@@ -41,11 +41,11 @@ def run_rows(
     counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
     """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
-    if not replaces_every_sample(report.plan.gates):
+    if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample(report, samples, counted, tolerated=tolerated)
     yield from tolerance
-    if report.plan.fail_on is not None:
+    if report.plan.suite.fail_on is not None:
         yield _worst_severity(report, samples)
     yield from end_rows(report)
 
@@ -83,9 +83,9 @@ def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision])
     return GateRow(
         name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.gates) else plan.fail_on_severity}",
+        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.suite.gates) else plan.suite.fail_on_severity}",
         basis=f"{plural(len(findings), 'finding')} in {plural(len(judged), 'sample')}{also}",
-        where=plan.where("fail_on_severity"),
+        where=plan.suite.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
 
@@ -126,7 +126,7 @@ def _row_of_run(
     replaced: int,
     never: int,
 ) -> GateRow:
-    lost, bound = _count_lost(begun, samples), plan.fault_tolerance
+    lost, bound = _count_lost(begun, samples), plan.suite.fault_tolerance
     tolerated = not never and is_tolerated(lost, len(begun), bound)
     also = f", {replaced} of them replaced" if replaced else ""
     also += f"; {never} more never started" if never else ""
@@ -135,7 +135,7 @@ def _row_of_run(
         value=lost / len(begun) if begun else None,
         bound=bound,
         basis=f"{lost} inconclusive of {plural(len(begun), 'sample')}{also}",
-        where=plan.where(TOLERANCE),
+        where=plan.suite.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
         resolution="" if tolerated else RESUME if never else _what_decides(begun, samples),
     )
@@ -151,7 +151,7 @@ def _row_of_scenario(
         value=lost / begun,
         bound="at most half",
         basis=f"{lost} of {plural(begun, 'sample')} inconclusive",
-        where=plan.where(TOLERANCE),
+        where=plan.suite.where(TOLERANCE),
         verdict=Verdict.INCONCLUSIVE,
         scenario=scenario.scenario.id,
         agent=scenario.agent,

@@ -96,7 +96,7 @@ class _SampleEvidence:
         """Whether criteria without a judgement gate nothing: with ``code_only``, if anything else of the
         sample was decided; where their judges failed and are skipped. Of what nothing is known, nothing is
         green."""
-        is_left_out = self.plan.code_only and is_any_decided(self.sample)
+        is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
 
     def violation(
@@ -168,7 +168,7 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
     no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
     where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
     always."""
-    judged = {*DETECTORS, *(spec.name for spec in evidence.plan.metrics), CRITERIA, USER_REVIEW}
+    judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
     for turn, part in _parts(evidence.sample):
         for failure in part.score_failures:
             in_code = failure.metric not in judged
@@ -252,7 +252,7 @@ def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidenc
         return "judge"
     # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
     is_unanswered = any(map(is_unjudged, evidence.sample.all_checks))
-    return "judge" if is_unanswered and not evidence.plan.no_judge else "undecided"
+    return "judge" if is_unanswered and not evidence.plan.suite.no_judge else "undecided"
 
 
 # ── severe, and before the run is over ───────────────────────────────────────────────────────────
@@ -260,13 +260,17 @@ def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidenc
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
     """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
-    return plan.fail_on is not None and finding.severity.rank >= plan.fail_on.rank and not is_open(finding)
+    return (
+        plan.suite.fail_on is not None
+        and finding.severity.rank >= plan.suite.fail_on.rank
+        and not is_open(finding)
+    )
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
     """Whether a finding fails the run: a gate over repeated runs tolerates failed samples, but nothing
     critical."""
-    tolerant = replaces_every_sample(plan.gates)
+    tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
@@ -280,7 +284,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
         or any(isinstance(item, Check) and item.passed is False for item in items)
         or any(is_severe(finding, plan) for finding in findings)
     )
-    return broke and not replaces_every_sample(plan.gates)
+    return broke and not replaces_every_sample(plan.suite.gates)
 
 
 def fails_alone(report: Report) -> bool:
@@ -289,8 +293,8 @@ def fails_alone(report: Report) -> bool:
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)
-    if not replaces_every_sample(report.plan.gates):
-        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.gates)
+    if not replaces_every_sample(report.plan.suite.gates):
+        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.suite.gates)
         return decided.verdict is Verdict.FAILED and not is_decided_elsewhere
     findings = counted_findings((scenario,), {sample.key: decided}, report)
     return any(is_never_tolerated(finding, report.plan) for finding in findings)

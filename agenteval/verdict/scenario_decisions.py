@@ -41,7 +41,7 @@ def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecis
     rows = run.rows.get((scenario.scenario.id, scenario.agent), ())
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
-    if replaces_every_sample(run.report.plan.gates):
+    if replaces_every_sample(run.report.plan.suite.gates):
         verdicts = [_of_repeated_runs(verdicts, scenario, rows, run)]
     elif run.tolerates_losses and not _is_lost(scenario, run):
         verdicts = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE] or verdicts

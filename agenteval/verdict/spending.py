@@ -15,12 +15,12 @@ from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, pric
 
 def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
     """What the samples and the grouping cost, conversations that were lost and played once more too."""
-    models = {role: plan.model(role) for role in MODEL_ROLES}
+    models = {role: plan.suite.model(role) for role in MODEL_ROLES}
     own = (
         line
         for last in samples
         for sample in (*last.lost, last)
-        for line in _lines_of(sample, models, plan.prices)
+        for line in _lines_of(sample, models, plan.suite.prices)
     )
     return lines_of(chain(own, [LedgerLine("dedup", models["dedup"], grouping)]))
 

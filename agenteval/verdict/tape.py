@@ -21,7 +21,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.core.plan import Applies, Pairing
+from agenteval.core.plan import Pairing, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem, UserReview
 from agenteval.core.trajectory import CallEvidence, Stop, Turn
@@ -78,7 +78,7 @@ class Tape:
         self.notices: list[Notice] = []
         self.samples: dict[SampleKey, SampleTape] = {}
         self.recorded: dict[str, Scenario] = {}
-        self.applies: dict[Pairing, Applies] = {}
+        self.rules: dict[Pairing, ScenarioRules] = {}
         self._evidence: dict[str, set[CallEvidence]] = {}
 
     def apply(self, event: Event) -> None:
@@ -129,8 +129,8 @@ class Tape:
         key = event.key
         if event.scenario:
             self.recorded.setdefault(key.scenario, event.scenario)
-        if event.applies:
-            self.applies.setdefault((key.scenario, key.agent), event.applies)
+        if event.rules:
+            self.rules.setdefault((key.scenario, key.agent), event.rules)
         before = self.samples.get(key)
         if before is None or not before.is_over:
             self.samples[key] = before.anew() if before else SampleTape()
