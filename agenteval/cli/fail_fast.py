@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agenteval.conversation.pipeline import Control
 from agenteval.core.event import Event, SampleFinished
-from agenteval.verdict.gates import fails_alone
+from agenteval.verdict.sample_decisions import fails_alone
 from agenteval.verdict.single import SingleSamples
 
 

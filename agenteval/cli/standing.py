@@ -23,8 +23,8 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.failure import gist, sample_violations
 from agenteval.reporters.words.spending import amount
-from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.ledger import total_cost
+from agenteval.verdict.sample_decisions import decide_sample
 from agenteval.verdict.single import SingleSamples
 
 STALL_S = 30.0

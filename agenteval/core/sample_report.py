@@ -96,6 +96,23 @@ class SampleReport:
         return all_held([self.stop is not None and self.stop.fault is None, *told])
 
     @property
+    def right_calls(self) -> float | None:
+        """Whether all that was expected of its calls holds, at its turns too; of a test case that lacks
+        tools, their share."""
+        if self.tool_accuracy is not None and self.tool_accuracy < 1:
+            return self.tool_accuracy
+        checks = [check.passed for check in self.all_checks if check.name == "tool_calls"]
+        return all_held(checks) if checks else self.tool_accuracy
+
+    @property
+    def right_output(self) -> bool | None:
+        """Whether all that was expected of its answers holds, at its turns too."""
+        if self.output_correct is False:
+            return False
+        checks = [check.passed for check in self.all_checks if check.name.startswith("output.")]
+        return all_held(checks) if checks else self.output_correct
+
+    @property
     def all_checks(self) -> tuple[Check, ...]:
         """Those of each turn, then those of the whole."""
         return tuple(check for turn in self.turns for check in turn.checks) + self.checks

@@ -34,8 +34,8 @@ from agenteval.reporters.words.judge import broken_judges, lack_in_words
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.rows import written
 from agenteval.verdict.failure_rates import failure_rates
-from agenteval.verdict.gates import lost_most
 from agenteval.verdict.report import Report
+from agenteval.verdict.run_rows import lost_most
 
 MOST = 10
 """GitHub shows so many annotations of each level for a step."""

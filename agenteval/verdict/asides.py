@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
@@ -22,8 +22,7 @@ from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
 from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
 from agenteval.scoring.questions import asks_judge, is_open, tools_of_unseen_calls
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.counted import counted
-from agenteval.verdict.gates import failed_below_gate, is_severe
+from agenteval.verdict.counted import CountedFinding, counted, failed_below_gate
 from agenteval.verdict.recorded_logs import (
     is_unreadable,
     named_places,
@@ -31,6 +30,7 @@ from agenteval.verdict.recorded_logs import (
     unreadable_places,
 )
 from agenteval.verdict.report import Report
+from agenteval.verdict.sample_decisions import is_severe
 from agenteval.verdict.skipped import skipped_in
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
@@ -57,11 +57,13 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     word, empty lists of test cases, logs in which nothing could have been found, scenarios that the baseline
     has and the suite has no longer.
     """
+    found = () if decision.is_reported else tuple(counted(report.scenarios, decision.samples, report))
     return (
-        *(() if decision.is_reported else _below_gate(report, decision)),
-        *(() if decision.is_reported else _unmarked_tools(report, decision)),
+        *(() if decision.is_reported else _below_gate(report, found)),
+        *_unmarked_tools(report, found),
         *_of_log(report, decision),
         *_open(report, decision),
+        *_open_criteria(report, decision),
         *_never_arose(report),
         *_skipped(report),
         *_played_again(report),
@@ -100,10 +102,9 @@ def _listed(texts: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
-def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
+def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Aside]:
     """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
-    found = counted(report.scenarios, decision.samples, report)
     below = [(key, each) for key, _, each in found if not is_severe(each, plan) and not is_open(each)]
     for severity in (Severity.CRITICAL, Severity.HIGH):
         if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
@@ -126,13 +127,13 @@ def _is_goal(finding: Finding) -> bool:
     return finding.metric == GOAL
 
 
-def _unmarked_tools(report: Report, decision: Decision) -> Iterator[Aside]:
+def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Aside]:
     """Tools that nobody knows to write, where a finding that cites a call of one would fail if it did."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
     names = []
-    for key, _, finding in counted(report.scenarios, decision.samples, report):
+    for key, _, finding in found:
         sample, tools = samples[key]
         tool = tool_cited(finding, sample.trajectory)
         if not tool or effect_of(tool, tools.get(tool)) is not ToolEffect.UNKNOWN:
@@ -166,16 +167,25 @@ def _open(report: Report, decision: Decision) -> Iterator[Aside]:
         for score in sample.all_scores
         if score.is_open
     )
-    if count := open_[GOAL, RULED_OUT]:
-        yield Aside("goals_ruled_out", count, f"{plural(count, 'goal')} ruled out")
-    if count := open_[GOAL, WITHDRAWN]:
-        yield Aside("goals_withdrawn", count, f"{plural(count, 'goal')} withdrawn by the user")
-    if count := open_[GOAL, NOT_CLEAR]:
-        yield Aside("goals_not_clear", count, f"{plural(count, 'goal')} not clear")
-    if count := open_[POLICY_ADHERENCE, NOT_CLEAR]:
-        told = f"{POLICY_ADHERENCE} not clear in {plural(count, 'conversation')}"
-        yield Aside("policy_not_clear", count, told)
-    # Of the samples that passed: elsewhere it is among the reasons.
+    for judgement, (kind, text_of) in _OPEN.items():
+        if count := open_[judgement]:
+            yield Aside(kind, count, text_of(count))
+
+
+_OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
+    (GOAL, RULED_OUT): ("goals_ruled_out", lambda n: f"{plural(n, 'goal')} ruled out"),
+    (GOAL, WITHDRAWN): ("goals_withdrawn", lambda n: f"{plural(n, 'goal')} withdrawn by the user"),
+    (GOAL, NOT_CLEAR): ("goals_not_clear", lambda n: f"{plural(n, 'goal')} not clear"),
+    (POLICY_ADHERENCE, NOT_CLEAR): (
+        "policy_not_clear",
+        lambda n: f"{POLICY_ADHERENCE} not clear in {plural(n, 'conversation')}",
+    ),
+}
+"""Judgements that count neither way, by metric and label: the kind of aside, and its text."""
+
+
+def _open_criteria(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Of the samples that passed: elsewhere it is among the reasons."""
     if count := sum(
         check.name == CRITERIA and check.passed is None and bool(check.by)
         for sample in report.samples

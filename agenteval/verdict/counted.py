@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from agenteval.core.decision import SampleDecision
 from agenteval.core.plan import Plan
@@ -16,11 +17,14 @@ from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
+CountedFinding: TypeAlias = tuple[SampleKey, int, Finding]
+"""With its sample and its place there."""
+
 
 def counted(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
-) -> Iterable[tuple[SampleKey, int, Finding]]:
-    """The findings that count, each with its sample and its place there."""
+) -> Iterable[CountedFinding]:
+    """The findings that count."""
     for each in scenarios:
         names = in_force(report.run, each.scenario.id) if report.plan.suite.accepted else frozenset()
         for sample in each.samples:
@@ -31,6 +35,13 @@ def counted(
             for place, finding in enumerate(sample.findings):
                 if not names or failures[place].name_in(names) not in names:
                     yield sample.key, place, finding
+
+
+def counted_findings(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> list[Finding]:
+    """The same without their places."""
+    return [finding for _, _, finding in counted(scenarios, samples, report)]
 
 
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
@@ -49,3 +60,16 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
 def gates_by_severity(metric: str, plan: Plan) -> bool:
     """Whether what it finds has a severity: labels of judges, and detectors."""
     return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}
+
+
+def failed_below_gate(report: Report) -> int:
+    """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
+    plan = report.plan
+    return sum(
+        not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)
+        and (failure.metric == GOAL or gates_by_severity(failure.metric, plan))
+        and not may_hide(failure, each, plan)
+        for each in report.scenarios
+        for sample in each.samples
+        for failure in sample.all_failures
+    )

@@ -9,8 +9,8 @@ from agenteval.core.scenario import Sample
 from agenteval.core.score import Verdict
 from agenteval.scoring.judges.user_review import Ended
 from agenteval.verdict.epochs import succeeded
-from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.report import fold
+from agenteval.verdict.sample_decisions import decide_sample
 
 
 def ended(run: RunStarted, sample: Sample, events: Sequence[Event]) -> Ended:

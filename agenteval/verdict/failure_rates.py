@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agenteval.core.decision import Decision, SampleDecision
@@ -90,29 +91,28 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}
-    order = {key: place for place, key in enumerate(samples)}
-    rows: dict[tuple[str, str, str], list[_Met]] = {}
-    worst: dict[SampleKey, Severity] = {}
-    for key, _, finding in counted(report.scenarios, decision.samples, report):
-        if is_open(finding):
-            continue  # a question is no failure: its conversation is among the undecided
-        rows.setdefault(_row_of(finding), []).append(_of_finding(samples[key], finding))
-        if key not in worst or finding.severity.rank > worst[key].rank:
-            worst[key] = finding.severity
-    for key, sample in samples.items():
-        for met in _of_checks(sample, decision.samples[key]):
-            rows.setdefault((_LABELS.get(met.name, met.name), f"{_CHECK} {met.name}", ""), []).append(met)
     readable = [sample for sample in report.samples if not is_unreadable(sample)]
     found = [
-        _rate(name, sorted(met, key=lambda m: order[m.quotation.key]), readable) for name, met in rows.items()
+        (_row_of(finding), _of_finding(samples[key], finding))
+        for key, _, finding in counted(report.scenarios, decision.samples, report)
+        if not is_open(finding)  # a question is no failure: its conversation is among the undecided
     ]
+    broken = [
+        (_row_of_check(met.name), met)
+        for sample in report.samples
+        for met in _of_checks(sample, decision.samples[sample.key])
+    ]
+    rows: dict[tuple[str, str, str], list[_Met]] = {}
+    for name, met in (*found, *broken):
+        rows.setdefault(name, []).append(met)
+    rates = [_rate(name, met, readable) for name, met in rows.items()]
     return FailureRates(
         records=len(report.samples),
         unreadable=unreadable_places(report),
         undecided=sum(decision.samples[s.key].verdict is Verdict.INCONCLUSIVE for s in readable),
         unplaced=sum(any(told.turn.unplaced for told in s.turns) for s in readable),
-        rows=tuple(sorted(found, key=_worst_first)),
-        by_severity={s: n for s in Severity if (n := sum(each is s for each in worst.values()))},
+        rows=tuple(sorted(rates, key=_worst_first)),
+        by_severity=_by_severity(_worst_of(met for _, met in found), Severity),
     )
 
 
@@ -131,6 +131,10 @@ def _row_of(finding: Finding) -> tuple[str, str, str]:
     return finding.label, by, finding.metric if is_judge else finding.detector
 
 
+def _row_of_check(name: str) -> tuple[str, str, str]:
+    return _LABELS.get(name, name), f"{_CHECK} {name}", ""
+
+
 def _of_finding(sample: SampleReport, finding: Finding) -> _Met:
     quoted = Quotation(sample.key, sample.record, finding.turn, finding.evidence, finding.explanation)
     return _Met(finding.detector, finding.severity, quoted)
@@ -144,16 +148,30 @@ def _of_checks(sample: SampleReport, decided: SampleDecision) -> Iterator[_Met]:
             yield _Met(violation.name, None, quoted)
 
 
-def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[SampleReport]) -> FailureRate:
-    label, by, metric = name
+def _worst_of(met: Iterable[_Met]) -> dict[SampleKey, Severity | None]:
+    """By conversation, the worst severity of what was met there."""
     worst: dict[SampleKey, Severity | None] = {}
-    first: dict[SampleKey, Quotation] = {}
     for each in met:
         key, severity = each.quotation.key, each.severity
-        first.setdefault(key, each.quotation)
         known = worst.setdefault(key, severity)
         if known and severity and severity.rank > known.rank:
             worst[key] = severity
+    return worst
+
+
+def _by_severity(
+    worst: Mapping[SampleKey, Severity | None], order: Iterable[Severity]
+) -> dict[Severity, int]:
+    count = Counter(worst.values())
+    return {severity: count[severity] for severity in order if count[severity]}
+
+
+def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[SampleReport]) -> FailureRate:
+    label, by, metric = name
+    worst = _worst_of(met)
+    first: dict[SampleKey, Quotation] = {}
+    for each in met:
+        first.setdefault(each.quotation.key, each.quotation)
     others = [sample for sample in readable if sample.key not in worst]
     unknown = sum(_is_unknown(sample, metric) for sample in others)
     # A judge that was not asked about a conversation says nothing of it.
@@ -167,7 +185,7 @@ def _rate(name: tuple[str, str, str], met: Sequence[_Met], readable: Sequence[Sa
         conversations=len(worst),
         of=len(worst) + known_of,
         unknown=unknown,
-        severities={s: n for s in reversed(Severity) if (n := sum(each is s for each in worst.values()))},
+        severities=_by_severity(worst, reversed(Severity)),
         quotations=tuple(first.values())[:QUOTATIONS],
     )
 

@@ -25,7 +25,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
 from agenteval.core.tool_visibility import WhyOpen, settled, visibility_of
 from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
-from agenteval.verdict.gates import sample_failed
+from agenteval.verdict.sample_decisions import sample_failed
 
 KEPT_IN_FULL = 100
 """Far more than a person reads; a report to be read names the rest with their reasons."""

@@ -19,9 +19,10 @@ from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
 from agenteval.core.score import EXCUSES, Verdict
 from agenteval.scoring.goals import open_goals
-from agenteval.verdict import gates, report
+from agenteval.verdict import report
 from agenteval.verdict.epochs import Epochs, succeeded
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
+from agenteval.verdict.sample_decisions import decide_sample
 from agenteval.verdict.single import SingleSamples
 from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
 
@@ -64,7 +65,7 @@ class InOrder:
             return False
         found = self._single.report(key, events)
         ((scenario, sample),) = ((each, one) for each in found.scenarios for one in each.samples)
-        decided = gates.decide_sample(sample, scenario, found)
+        decided = decide_sample(sample, scenario, found)
         return decided.verdict is Verdict.INCONCLUSIVE and self._may_play_again(key)
 
 
@@ -167,5 +168,5 @@ class UntilDecided:
         (sample,) = found.samples
         if open_goals([sample], *EXCUSES):
             self._excused[key] = list(events)
-        decided = gates.decide_sample(sample, found.scenarios[0], found)
+        decided = decide_sample(sample, found.scenarios[0], found)
         own.finished[key.epoch] = succeeded(sample, decided.verdict)

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
-from agenteval.core.plan import Plan
-from agenteval.core.score import Check, Score, ScoreFailure, UserReview
-from agenteval.core.trajectory import Trajectory, Usage
-from agenteval.verdict.ledger import ROLES, LedgerLine, price_of, priced
+from agenteval.core.config import Price
+from agenteval.core.plan import ROLES as MODEL_ROLES
+from agenteval.core.plan import ModelRole, Plan
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.trajectory import Usage
+from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, priced
 
 
-def lines_of_sample(
-    agent: str,
-    trajectory: Trajectory,
-    judgements: Iterable[Check | Score | ScoreFailure | UserReview],
-    plan: Plan,
-) -> Iterator[LedgerLine]:
+def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
+    """What the samples and the grouping cost, conversations that were lost and played once more too."""
+    models = {role: plan.suite.model(role) for role in MODEL_ROLES}
+    own = (
+        line
+        for last in samples
+        for sample in (*last.lost, last)
+        for line in _lines_of(sample, models, plan.suite.prices)
+    )
+    return lines_of(chain(own, [LedgerLine("dedup", models["dedup"], grouping)]))
+
+
+def _lines_of(
+    sample: SampleReport, models: Mapping[ModelRole, str], prices: Mapping[str, Price]
+) -> list[LedgerLine]:
     """What one sample cost. Tokens of an agent that does not tell its cost are priced here, estimated ones
     too: they stay marked as such."""
-    yield LedgerLine("agent", agent, priced(trajectory.usage, price_of(agent, plan.suite.prices)))
-    user = plan.suite.model("user")
-    for turn in trajectory.all_turns:
-        yield LedgerLine("user", turn.user_model or user, turn.user_usage)
-    if trajectory.stop:
-        yield LedgerLine("user", user, trajectory.stop.user_usage)
-    judge = plan.suite.model("judge")
-    for item in judgements:
+    agent, user, judge = sample.key.agent, models["user"], models["judge"]
+    usage, turns, stop = sample.trajectory.usage, sample.trajectory.all_turns, sample.stop
+    lines = [LedgerLine("agent", agent, priced(usage, price_of(agent, prices)))]
+    lines += [LedgerLine("user", turn.user_model or user, turn.user_usage) for turn in turns]
+    if stop:
+        lines.append(LedgerLine("user", user, stop.user_usage))
+    for item in sample.judgements:
         if item.usage:
-            yield LedgerLine("judge", getattr(item, "by", "") or judge, item.usage)
-
-
-def dedup_line(usage: Usage, plan: Plan) -> LedgerLine:
-    return LedgerLine("dedup", plan.suite.model("dedup"), usage)
+            lines.append(LedgerLine("judge", getattr(item, "by", "") or judge, item.usage))
+    return lines
 
 
 def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:

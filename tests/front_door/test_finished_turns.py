@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agenteval.verdict.gates import is_tolerated
+from agenteval.verdict.run_rows import is_tolerated
 from tests.support.kit import Done, Project, failed_checks
 
 AGENT = """

@@ -19,6 +19,7 @@ from agenteval.core.score import OUTCOME, Check, Finding, MetricSpec, Score, Sco
 from agenteval.core.trajectory import Stop, StopReason, Usage
 from agenteval.verdict import gates
 from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
+from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.thresholds import is_lost
@@ -193,7 +194,7 @@ def test_nobody_broke_where_nobody_was_asked() -> None:
 def test_a_finding_at_the_bound_fails(bound: str, severity: Severity, verdict: Verdict) -> None:
     decision = decided({"a": [Epoch(finding(severity))]}, fail_on_severity=bound)
     assert (decision.verdict, only(decision).verdict) == (verdict, verdict)
-    assert [gate.verdict for gate in decision.gates if gate.name == gates.SEVERE] == (
+    assert [gate.verdict for gate in decision.gates if gate.name == SEVERE] == (
         [] if bound == "none" else [verdict]
     )
 
@@ -270,7 +271,7 @@ def test_findings_of_lost_samples_are_not_counted() -> None:
     lost = Epoch(finding(Severity.CRITICAL, 1), stop=StopReason.INFRASTRUCTURE)
     decision = decided({"a": [PASS, lost]}, fault_tolerance=0.5)
     assert decision.verdict is PASSED
-    assert row(decision, gates.SEVERE).basis == "0 findings in 1 sample"
+    assert row(decision, SEVERE).basis == "0 findings in 1 sample"
 
 
 def test_an_accepted_finding_is_not_counted_either() -> None:
@@ -280,10 +281,10 @@ def test_an_accepted_finding_is_not_counted_either() -> None:
     known = {"fingerprint": name, "owner": "o", "reason": "r", "expires": "9999-12-31"}
     decision = decided(epochs, accepted_failures=[known])
     assert decision.verdict is PASSED
-    assert row(decision, gates.SEVERE).basis == "0 findings in 2 samples, 1 more accepted"
+    assert row(decision, SEVERE).basis == "0 findings in 2 samples, 1 more accepted"
     both = {"a": [Epoch(finding(Severity.CRITICAL), finding(Severity.HIGH)), PASS]}
     decision = decided(both, accepted_failures=[known])
-    assert row(decision, gates.SEVERE).basis == "1 finding in 2 samples, 1 more accepted"
+    assert row(decision, SEVERE).basis == "1 finding in 2 samples, 1 more accepted"
 
 
 # ── scenarios, with gates over repeated runs ─────────────────────────────────────────────────────
@@ -653,3 +654,10 @@ def test_the_limit_that_stopped_a_run_leaves_it_open(
 def test_the_deadline(outcome: Any, verdict: Verdict) -> None:
     decision = decided({"a": [PASS]}, outcome=outcome, deadlines={"run_s": 10})
     assert row(decision, "deadlines.run_s").verdict is verdict
+
+
+def test_a_report_of_other_scenarios_has_their_samples() -> None:
+    whole = report_of({"a": [Epoch()], "b": [Epoch()]})
+    assert [sample.key.scenario for sample in whole.samples] == ["a", "b"]
+    part = replace(whole, scenarios=whole.scenarios[1:])
+    assert [sample.key.scenario for sample in part.samples] == ["b"]

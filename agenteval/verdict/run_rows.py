@@ -1,0 +1,285 @@
+"""The rows of a run that are about all of its samples, about those that were lost, and about how it ended.
+Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+
+from agenteval.core.decision import (
+    AGAIN,
+    EVERY_SAMPLE,
+    MENDED,
+    RESUME,
+    TOLERANCE,
+    GateRow,
+    SampleDecision,
+    Violation,
+)
+from agenteval.core.plan import Pairing, Plan
+from agenteval.core.plurals import few, plural
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Severity, Verdict
+from agenteval.verdict.counted import counted_findings
+from agenteval.verdict.limit_gates import budget_gates, deadline_gates
+from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
+from agenteval.verdict.sample_decisions import is_never_tolerated
+from agenteval.verdict.thresholds import NOT_THE_AGENTS
+
+_MOST_NAMED = 5
+_EPOCHS = "epochs: "
+
+
+def run_rows(
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    tolerance: Sequence[GateRow],
+    counted: Set[SampleKey],
+) -> Iterable[GateRow]:
+    """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
+    if not replaces_every_sample(report.plan.suite.gates):
+        tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
+        yield _every_sample(report, samples, counted, tolerated=tolerated)
+    yield from tolerance
+    if report.plan.suite.fail_on is not None:
+        yield _worst_severity(report, samples)
+    yield from end_rows(report)
+
+
+def _every_sample(
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    counted: Set[SampleKey],
+    *,
+    tolerated: bool,
+) -> GateRow:
+    verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
+    lost = verdicts.count(Verdict.INCONCLUSIVE)
+    basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
+    basis += f", {len(counted)} that failed left to the shares" if counted else ""
+    every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
+    return GateRow(
+        name=EVERY_SAMPLE,
+        value=verdicts.count(Verdict.PASSED) / len(verdicts) if verdicts else None,
+        bound=1.0,
+        basis=basis if not lost else f"{basis}, {lost} inconclusive",
+        where="default",
+        verdict=every if every is Verdict.FAILED or tolerated else Verdict.worst(verdicts),
+    )
+
+
+def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+    plan = report.plan
+    judged = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    findings = counted_findings(report.scenarios, samples, report)
+    accepted = sum(len(sample.findings) for sample in judged) - len(findings)
+    also = f", {accepted} more accepted" if accepted else ""
+    worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
+    severe = any(is_never_tolerated(finding, plan) for finding in findings)
+    return GateRow(
+        name=SEVERE,
+        value=str(worst) if worst else "no finding",
+        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.suite.gates) else plan.suite.fail_on_severity}",
+        basis=f"{plural(len(findings), 'finding')} in {plural(len(judged), 'sample')}{also}",
+        where=plan.suite.where("fail_on_severity"),
+        verdict=Verdict.FAILED if severe else Verdict.PASSED,
+    )
+
+
+# ── lost samples ─────────────────────────────────────────────────────────────────────────────────
+
+
+def tolerance_rows(
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    lost: Set[Pairing],
+    *,
+    replaced: int,
+    unreadable_apart: bool,
+) -> Iterable[GateRow]:
+    """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
+    ``lost``: the scenarios that lost more; ``replaced``: how many samples have a further one in their place.
+    These count as lost: an agent whose failures look like faults of the network would else be measured by its
+    successes alone. What was never begun is not a share of anything, and tolerated by nothing.
+    ``unreadable_apart``: of what could not be read a row of its own speaks."""
+    begun = report.samples
+    never = len(samples) - len(begun)
+    if unreadable_apart:
+        begun = tuple(sample for sample in begun if not is_unreadable(sample))
+    row = _row_of_run(begun, samples, report.plan, replaced=replaced, never=never)
+    yield row
+    if row.verdict is Verdict.PASSED:  # else the samples say all there is to say
+        for scenario in report.scenarios:
+            if (scenario.scenario.id, scenario.agent) in lost:
+                yield _row_of_scenario(scenario, samples, report.plan)
+
+
+def _row_of_run(
+    begun: Sequence[SampleReport],
+    samples: Mapping[SampleKey, SampleDecision],
+    plan: Plan,
+    *,
+    replaced: int,
+    never: int,
+) -> GateRow:
+    lost, bound = _count_lost(begun, samples), plan.suite.fault_tolerance
+    tolerated = not never and is_tolerated(lost, len(begun), bound)
+    also = f", {replaced} of them replaced" if replaced else ""
+    also += f"; {never} more never started" if never else ""
+    return GateRow(
+        name=TOLERANCE,
+        value=lost / len(begun) if begun else None,
+        bound=bound,
+        basis=f"{lost} inconclusive of {plural(len(begun), 'sample')}{also}",
+        where=plan.suite.where(TOLERANCE),
+        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
+        resolution="" if tolerated else RESUME if never else _what_decides(begun, samples),
+    )
+
+
+def _row_of_scenario(
+    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
+) -> GateRow:
+    begun = len(scenario.samples)
+    lost = _count_lost(scenario.samples, samples)
+    return GateRow(
+        name=TOLERANCE,
+        value=lost / begun,
+        bound="at most half",
+        basis=f"{lost} of {plural(begun, 'sample')} inconclusive",
+        where=plan.suite.where(TOLERANCE),
+        verdict=Verdict.INCONCLUSIVE,
+        scenario=scenario.scenario.id,
+        agent=scenario.agent,
+        resolution=_what_decides(scenario.samples, samples),
+    )
+
+
+def lost_most(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
+    """The scenarios (id and agent) of which more than half of the samples that began are inconclusive: too
+    little is known of them, whatever is tolerated. A recorded conversation that stands for itself alone is no
+    scenario: of those the share of all is bounded."""
+    written = {scenario.id for scenario in report.run.scenarios}
+    return frozenset(
+        (scenario.scenario.id, scenario.agent)
+        for scenario in report.scenarios
+        if scenario.scenario.id in written or scenario.scenario.lines or len(scenario.samples) > 1
+        if 2 * _count_lost(scenario.samples, samples) > len(scenario.samples)
+    )
+
+
+def _count_lost(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> int:
+    decided = (samples.get(sample.key) for sample in begun)
+    return sum(one is None or one.verdict is Verdict.INCONCLUSIVE for one in decided)
+
+
+def is_tolerated(lost: int, begun: int, bound: float) -> bool:
+    """Whether so many losses decide nothing. Of a run that is all losses nothing is known."""
+    return lost < begun and lost / begun <= bound
+
+
+# ── how it ended ─────────────────────────────────────────────────────────────────────────────────
+
+
+def end_rows(report: Report) -> Iterable[GateRow]:
+    """Of how the run ended."""
+    yield from budget_gates(report)
+    yield from deadline_gates(report)
+    if report.finished is None:
+        yield _cut_off(report)
+    elif report.finished.unmet:
+        yield _unmet(report.finished.unmet)
+
+
+def _cut_off(report: Report) -> GateRow:
+    """A run that was killed is never green, whatever is tolerated: what it would have found is not known."""
+    done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
+    return GateRow(
+        name="complete run",
+        value="cut off",
+        bound="ended by itself",
+        basis=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
+        where="default",
+        verdict=Verdict.INCONCLUSIVE,
+        resolution=RESUME,
+    )
+
+
+def _unmet(unmet: Mapping[str, str]) -> GateRow:
+    """Expectations that were held against nothing are not met, whatever is tolerated."""
+    return GateRow(
+        name="every scenario met",
+        value=f"{len(unmet):,} without one",
+        bound="a conversation for each",
+        basis=f"no recorded conversation matches {few(list(unmet), _MOST_NAMED)}",
+        where=next(iter(unmet.values())),
+        verdict=Verdict.INCONCLUSIVE,
+    )
+
+
+# ── what would decide them ───────────────────────────────────────────────────────────────────────
+
+
+def _what_decides(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
+    """What would decide the samples that are not: to play them again, unless each lacks what no repetition
+    brings; then what the first one lacks."""
+    lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
+    faults = {decided.fault for _, decided in lost} - {"undecided"}
+    if faults:
+        stops = [sample.stop for sample, decided in lost if decided.fault == "infrastructure"]
+        is_final = all(stop is not None and stop.is_final for stop in stops)
+        return MENDED if faults <= {"infrastructure", "judge"} and is_final else AGAIN
+    details = (v.detail for _, decided in lost for v in decided.violations if _is_open(v))
+    return next(details, AGAIN).removeprefix("not decided: ")
+
+
+def _is_open(decided: SampleDecision | Violation) -> bool:
+    return decided.verdict is Verdict.INCONCLUSIVE
+
+
+def command_of(report: Report) -> str:
+    """The command line of the run, to be given once more."""
+    return shlex.join(["agenteval", *report.run.command])
+
+
+def with_ways_on(
+    rows: Iterable[GateRow], report: Report, samples: Mapping[SampleKey, SampleDecision]
+) -> tuple[GateRow, ...]:
+    """The rows with resolutions that this run can go on by."""
+    if report.run.command[:1] == ("score",):
+        return tuple(replace(row, resolution=_of_records(row, report, samples)) for row in rows)
+    if report.finished and report.finished.outcome == "fail_fast":  # which nothing goes on with
+        again = "the same run without --fail-fast"
+        return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
+    return tuple(rows)
+
+
+def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
+    """The resolution of a row for recorded conversations: nothing can be played again. Judges are asked
+    again by the same command; what a record lacks only another record brings."""
+    if row.resolution in (AGAIN, MENDED):
+        return _unread_records(row.scenario, report, samples) or command_of(report)
+    if row.resolution.startswith(_EPOCHS):
+        number = row.resolution.removeprefix(_EPOCHS)
+        return f"{number} recorded conversations of each scenario"
+    return row.resolution.replace(RESUME, command_of(report))
+
+
+def _unread_records(scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
+    """What to have in place of the records that broke; empty if none did. ``scenario``: empty for all."""
+    lost = [
+        (each, decided.fault)
+        for each in report.samples
+        if scenario in ("", each.key.scenario)
+        if (decided := samples[each.key]).verdict is Verdict.INCONCLUSIVE
+    ]
+    stops = [each.stop for each, fault in lost if fault in ("recording", "infrastructure")]
+    if not stops or not stops[0]:
+        return ""
+    place = stops[0].detail.partition(": ")[0]
+    more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
+    return f"a record that can be read in place of {place}{more}"

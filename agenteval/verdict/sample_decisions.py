@@ -1,0 +1,300 @@
+"""What is decided of one sample: a list of rules, and what its end makes of their violations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from agenteval.core.decision import SampleDecision, Violation
+from agenteval.core.plan import Plan
+from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import (
+    NOT_CLEAR,
+    OUTCOME,
+    Check,
+    Finding,
+    ScoreFailure,
+    ScoreItem,
+    Severity,
+    Verdict,
+)
+from agenteval.core.trajectory import Stop
+from agenteval.files.prompts import CRITERIA, USER_REVIEW
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.goals import GOAL, decides_all_others, goals_of
+from agenteval.scoring.questions import is_open
+from agenteval.verdict.abstentions import is_any_decided
+from agenteval.verdict.accepted import in_force, waive
+from agenteval.verdict.counted import counted_findings, may_hide
+from agenteval.verdict.fingerprints import Failure, SampleFailures, agent_broke, failures_of
+from agenteval.verdict.recorded_logs import SEVERE
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import is_counted, replaces_every_sample
+from agenteval.verdict.skipped import is_unjudged, skipped, skips_criteria
+from agenteval.verdict.thresholds import NOT_THE_AGENTS
+
+
+def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
+    """Those of all samples of a run, the ones that were never run last."""
+    decided = {
+        sample.key: decide_sample(sample, scenario, report)
+        for scenario in report.scenarios
+        for sample in scenario.samples
+    }
+    return decided | {key: _never_run(key) for scenario in report.scenarios for key in scenario.missing}
+
+
+def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
+    """Failed: an expectation does not hold, the agent broke, or a finding is severe. Inconclusive: a
+    fault that is not the agent's, or a check that could not be decided. What the turns before such a fault
+    prove stands: a sample that has failed by then is not lost."""
+    evidence = _SampleEvidence(
+        sample=sample,
+        scenario=scenario,
+        plan=report.plan,
+        failures=failures_of(sample, scenario.scenario),
+        accepted=in_force(report.run, scenario.scenario.id),
+        skipped=skipped(sample, scenario, report.plan),
+    )
+    violations = [violation for rule in _RULES for violation in rule(evidence)]
+    if evidence.fault in NOT_THE_AGENTS:
+        return _decide_lost(evidence, violations)
+    kept, accepted = waive([*_unchecked_end(evidence, violations), *violations], evidence.accepted)
+    verdict = Verdict.worst(violation.verdict for violation in kept)
+    return SampleDecision(verdict, _fault(verdict, kept, evidence), kept, accepted)
+
+
+@dataclass(frozen=True)
+class _SampleEvidence:
+    """What the rules read. ``accepted``: the names of the failures that are accepted in its scenario;
+    ``skipped``: the judges that failed and are of no account."""
+
+    sample: SampleReport
+    scenario: ScenarioReport
+    plan: Plan
+    failures: SampleFailures
+    accepted: Set[str]
+    skipped: tuple[ScoreFailure, ...]
+
+    @property
+    def fault(self) -> str | None:
+        return self.sample.stop.fault if self.sample.stop else "interrupted"
+
+    @property
+    def source(self) -> str:
+        return self.sample.record or self.scenario.scenario.source
+
+    @cached_property
+    def is_answer_missing(self) -> bool:
+        """Whether a check of the whole says that an answer is empty."""
+        return any(check.name == "answer" and check.passed is False for check in self.sample.checks)
+
+    @cached_property
+    def ignores_unjudged(self) -> bool:
+        """Whether criteria without a judgement gate nothing: with ``code_only``, if anything else of the
+        sample was decided; where their judges failed and are skipped. Of what nothing is known, nothing is
+        green."""
+        is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
+        return is_left_out or skips_criteria(self.sample, self.skipped)
+
+    def violation(
+        self,
+        name: str,
+        detail: str,
+        verdict: Verdict = Verdict.FAILED,
+        *,
+        where: str = "",
+        turn: int | None = None,
+        failures: Sequence[Failure] = (),
+    ) -> Violation:
+        """One that tells of ``failures``; ``where``: of a rule that has a place of its own."""
+        return Violation(
+            name,
+            detail,
+            where or self.source,
+            verdict,
+            self.sample.key.epoch,
+            turn,
+            fingerprints=tuple(failure.name_in(self.accepted) for failure in failures),
+            covers=tuple(failure.what for failure in failures),
+        )
+
+
+# ── the rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _broken_checks(evidence: _SampleEvidence) -> Iterator[Violation]:
+    for turn, part in _parts(evidence.sample):
+        for place, check in enumerate(part.checks):
+            if _is_violated(check, turn, evidence):
+                at = check.turn if turn is None else turn
+                yield evidence.violation(
+                    check.name,
+                    check.detail,
+                    Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE,
+                    where=check.where,
+                    turn=evidence.sample.trajectory.broken_turn if check.name == "no_error" else at,
+                    failures=evidence.failures.checks.get((turn, place), ()),
+                )
+
+
+def _parts(sample: SampleReport) -> Iterator[tuple[int | None, SampleReport | TurnReport]]:
+    """What checks and judges spoke of: the whole, then each turn with its number."""
+    yield None, sample
+    yield from enumerate(sample.turns)
+
+
+def _is_violated(check: Check, turn: int | None, evidence: _SampleEvidence) -> bool:
+    if check.passed is True or (is_unjudged(check) and evidence.ignores_unjudged):
+        return False
+    if check.name == OUTCOME:
+        return check.passed is False  # one that nobody recorded is reported, and is not a fault of this run
+    # An empty answer is told by the turn and, for the reader of the sample alone, by the whole.
+    return not (check.name == "answer" and turn is not None and evidence.is_answer_missing)
+
+
+def _severe_findings(evidence: _SampleEvidence) -> Iterator[Violation]:
+    for finding, failure in zip(evidence.sample.findings, evidence.failures.findings, strict=True):
+        if is_severe(finding, evidence.plan):
+            what = f"{finding.severity} finding: {finding.label} ({finding.found_by})"
+            detail = f"{what}: {finding.explanation or finding.evidence}"
+            yield evidence.violation(SEVERE, detail, turn=finding.turn, failures=[failure])
+
+
+def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
+    """A judge that failed hides what it would have found, and so does a detector; skipped ones are of
+    no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
+    where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
+    always."""
+    judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
+    for turn, part in _parts(evidence.sample):
+        for failure in part.score_failures:
+            in_code = failure.metric not in judged
+            is_skipped = any(each is failure for each in evidence.skipped)
+            hides = failure.author or in_code or may_hide(failure, evidence.scenario, evidence.plan)
+            if hides and not is_skipped:
+                detail = f"the {_who_failed(failure, in_code=in_code)}: {failure.message}"
+                yield evidence.violation("judge", detail, Verdict.INCONCLUSIVE, turn=turn)
+
+
+def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:
+    who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
+    what = "could not decide" if failure.unclear else "broke" if who == "check" else "failed"
+    return f"{who} {failure.metric} {what}"
+
+
+def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
+    """A goal that is not clear gates nothing by itself."""
+    unclear = [goal for goal in goals_of(evidence.sample) if goal.label == NOT_CLEAR]
+    if unclear and decides_all_others(evidence.scenario.samples, evidence.plan):
+        detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
+        detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
+        yield evidence.violation(GOAL, detail, Verdict.INCONCLUSIVE)
+
+
+_RULES: tuple[Callable[[_SampleEvidence], Iterable[Violation]], ...] = (
+    _broken_checks,
+    _severe_findings,
+    _failed_judges,
+    _goal_that_decides_others,
+)
+
+
+# ── how it ended ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _never_run(key: SampleKey) -> SampleDecision:
+    violation = Violation("interrupted", "the sample was not run", "", Verdict.INCONCLUSIVE, key.epoch)
+    return SampleDecision(Verdict.INCONCLUSIVE, "interrupted", (violation,))
+
+
+def _decide_lost(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
+    proven = [violation for violation in violations if _stands(violation, evidence.sample)]
+    kept, accepted = waive(proven, evidence.accepted)
+    verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
+    fault = None if kept else evidence.fault
+    return SampleDecision(verdict, fault, (*kept, _loss(evidence)), accepted)
+
+
+def _stands(violation: Violation, sample: SampleReport) -> bool:
+    """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
+    conversation that was lost scorers tell no others, and of the lost turn only the recorded calls."""
+    turn, finished = violation.turn, len(sample.trajectory.turns)
+    is_proven = turn is None or turn < finished or violation.name == "tool_calls"
+    return violation.verdict is Verdict.FAILED and is_proven
+
+
+def _loss(evidence: _SampleEvidence) -> Violation:
+    sample = evidence.sample
+    detail = sample.stop.detail if sample.stop else "the sample did not finish"
+    # What could not be read has no turn, and a sample that was cut off did not say where.
+    at = len(sample.trajectory.turns) if sample.stop and evidence.fault != "recording" else None
+    if sample.review and sample.review.decides:
+        at = sample.review.turn
+    return evidence.violation(str(evidence.fault), detail, Verdict.INCONCLUSIVE, turn=at)
+
+
+def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -> Iterator[Violation]:
+    """That the agent broke, where no check says so."""
+    sample = evidence.sample
+    if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
+        detail = sample.stop.detail if sample.stop else ""
+        end = agent_broke(sample, evidence.scenario.scenario)
+        yield evidence.violation("no_error", detail, turn=sample.trajectory.broken_turn, failures=[end])
+
+
+def _fault(verdict: Verdict, kept: Iterable[Violation], evidence: _SampleEvidence) -> str | None:
+    if verdict is not Verdict.INCONCLUSIVE:
+        return evidence.fault if verdict is Verdict.FAILED else None
+    if any(violation.name == "judge" for violation in kept):
+        return "judge"
+    # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
+    is_unanswered = any(map(is_unjudged, evidence.sample.all_checks))
+    return "judge" if is_unanswered and not evidence.plan.suite.no_judge else "undecided"
+
+
+# ── severe, and before the run is over ───────────────────────────────────────────────────────────
+
+
+def is_severe(finding: Finding, plan: Plan) -> bool:
+    """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
+    return (
+        plan.suite.fail_on is not None
+        and finding.severity.rank >= plan.suite.fail_on.rank
+        and not is_open(finding)
+    )
+
+
+def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
+    """Whether a finding fails the run: a gate over repeated runs tolerates failed samples, but nothing
+    critical."""
+    tolerant = replaces_every_sample(plan.suite.gates)
+    return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
+
+
+def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
+    """Whether a sample is likely to fail the run, from what its scorers said alone."""
+    findings = [item for item in items if isinstance(item, Finding)]
+    if any(is_never_tolerated(finding, plan) for finding in findings):
+        return True
+    broke = (
+        stop.fault == "agent"
+        or any(isinstance(item, Check) and item.passed is False for item in items)
+        or any(is_severe(finding, plan) for finding in findings)
+    )
+    return broke and not replaces_every_sample(plan.suite.gates)
+
+
+def fails_alone(report: Report) -> bool:
+    """Whether the only sample of a report is sure to fail its run. With a gate over repeated runs, that is by
+    a critical finding alone."""
+    (scenario,) = report.scenarios
+    (sample,) = scenario.samples
+    decided = decide_sample(sample, scenario, report)
+    if not replaces_every_sample(report.plan.suite.gates):
+        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.suite.gates)
+        return decided.verdict is Verdict.FAILED and not is_decided_elsewhere
+    findings = counted_findings((scenario,), {sample.key: decided}, report)
+    return any(is_never_tolerated(finding, report.plan) for finding in findings)

@@ -1,0 +1,91 @@
+"""What is decided of one scenario × agent: by its samples, and by the rows of gates that look at it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from agenteval.core.decision import GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.core.figures import figure
+from agenteval.core.plan import Pairing
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Verdict
+from agenteval.verdict.counted import counted_findings
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
+from agenteval.verdict.sample_decisions import is_never_tolerated
+
+
+@dataclass(frozen=True)
+class RunEvidence:
+    """What is known of the run when its scenarios are decided."""
+
+    report: Report
+    samples: Mapping[SampleKey, SampleDecision]
+    rows: Mapping[Pairing, Sequence[GateRow]]
+    """Of gates, by the scenario and agent that they look at."""
+    counted: Set[SampleKey]
+    """The samples whose failures are decided by the shares that they lower."""
+    lost: Set[Pairing]
+    """The scenarios of which most samples are lost."""
+    tolerates_losses: bool
+    """Whether so many losses are tolerated, in all of the run."""
+    is_open_for_all: bool
+    """Whether a gate over all scenarios is not decided."""
+
+
+def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecision:
+    """With gates over repeated runs a sample may fail, unless critically; what its own rows say counts,
+    and that all of it was run."""
+    rows = run.rows.get((scenario.scenario.id, scenario.agent), ())
+    keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
+    verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
+    if replaces_every_sample(run.report.plan.suite.gates):
+        verdicts = [_of_repeated_runs(verdicts, scenario, rows, run)]
+    elif run.tolerates_losses and not _is_lost(scenario, run):
+        verdicts = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE] or verdicts
+    verdicts += [row.verdict for row in rows]
+    violations = [violation for key in keys for violation in run.samples[key].violations]
+    violations += [_of_row(row) for row in rows if row.verdict is not Verdict.PASSED]
+    return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
+
+
+def _is_lost(scenario: ScenarioReport, run: RunEvidence) -> bool:
+    return (scenario.scenario.id, scenario.agent) in run.lost
+
+
+def _of_repeated_runs(
+    verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
+) -> Verdict:
+    findings = counted_findings((scenario,), run.samples, run.report)
+    if any(is_never_tolerated(finding, run.report.plan) for finding in findings):
+        return Verdict.FAILED
+    return Verdict.PASSED if _is_known(verdicts, scenario, rows, run) else Verdict.INCONCLUSIVE
+
+
+def _is_known(
+    verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
+) -> bool:
+    """Whether enough of the scenario was run to say that it passes, but for its own rows."""
+    is_undecided = all(verdict is Verdict.INCONCLUSIVE for verdict in verdicts)
+    if is_undecided or _is_lost(scenario, run) or _is_half_run(scenario):
+        return False
+    if run.is_open_for_all and Verdict.FAILED in verdicts:
+        # That is tolerated by a gate of its own, or not yet.
+        return any(row.verdict is Verdict.PASSED and not row.metric for row in rows)
+    return True
+
+
+def _is_half_run(scenario: ScenarioReport) -> bool:
+    """Whether samples were planned and not run to their end."""
+    return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
+
+
+def _of_row(row: GateRow) -> Violation:
+    value = "no score" if row.value is None else row.value
+    value = value if isinstance(value, str) else figure(value, row.bound)
+    bound = row.bound if isinstance(row.bound, str) else f"at least {row.bound:g}"
+    return Violation(
+        row.name, f"{value}, expected {bound} ({row.basis})", row.where, row.verdict, metric=row.metric
+    )
