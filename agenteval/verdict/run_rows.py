@@ -73,19 +73,20 @@ def _every_sample(
 
 
 def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
-    plan = report.plan
+    plan, suite = report.plan, report.plan.suite
     judged = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     findings = counted_findings(report.scenarios, samples, report)
     accepted = sum(len(sample.findings) for sample in judged) - len(findings)
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
+    least = Severity.CRITICAL if replaces_every_sample(suite.gates) else suite.fail_on_severity
     severe = any(is_never_tolerated(finding, plan) for finding in findings)
     return GateRow(
         name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.suite.gates) else plan.suite.fail_on_severity}",
+        bound=f"below {least}",
         basis=f"{plural(len(findings), 'finding')} in {plural(len(judged), 'sample')}{also}",
-        where=plan.suite.where("fail_on_severity"),
+        where=suite.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
 

@@ -68,7 +68,7 @@ class SampleTape:
 
 
 class Tape:
-    """Of a run. ``recorded``: the scenarios that came with their samples; ``applies``: what applies to those
+    """Of a run. ``recorded``: the scenarios that came with their samples; ``rules``: what applies to those
     that the plan does not know."""
 
     def __init__(self) -> None:
@@ -119,8 +119,8 @@ class Tape:
     def _resume(self, event: RunResumed) -> None:
         if self.run is None:
             return
-        budget = {"budget": event.budget}
-        config, plan = (each.model_copy(update=budget) for each in (self.run.config, self.run.plan))
+        config = self.run.config.model_copy(update={"budget": event.budget})
+        plan = self.run.plan.with_suite(budget=event.budget)
         self.run = self.run.model_copy(update={"config": config, "plan": plan})
         self.finished = self.found = None
 
