@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
-from agenteval.core.plan import Plan, ScenarioRules, SuitePolicy
+from agenteval.core.plan import ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
@@ -137,7 +137,7 @@ def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tu
 def scorers_of(
     chosen: Metrics,
     model: ChatModel | None,
-    plan: Plan,
+    suite: SuitePolicy,
     *,
     rules_for: Callable[[Scenario], ScenarioRules],
     policy_of: PolicyOf,
@@ -161,14 +161,14 @@ def scorers_of(
     from agenteval.scoring.questions import question_detectors
     from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
-    judging_model = plan.suite.models.get("judge")
+    judging_model = suite.models.get("judge")
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
-        found = Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory)
+        found = Detectors(suite, policy_of(scenario), secrets).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
-    asking = plan.with_suite(detectors=question_detectors(plan))
+    asking = suite.model_copy(update={"detectors": question_detectors(suite)})
 
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         found = Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory)
@@ -180,8 +180,8 @@ def scorers_of(
         else JudgeInputs(
             model=model,
             policy_of=policy_of,
-            now=plan.suite.now,
-            gating=GatingPolicy.of(plan, rules_for),
+            now=suite.now,
+            gating=GatingPolicy.of(suite, rules_for),
             proofs=proofs,
             limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT,
         )
@@ -191,13 +191,13 @@ def scorers_of(
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
         if custom is not None and not isinstance(custom, Rubric):
-            scorers.append(CustomScorer(custom, model, severities=plan.suite.severities))
+            scorers.append(CustomScorer(custom, model, severities=suite.severities))
             continue
         assert inputs is not None
         rubric = chosen.rubric(spec.name)
         own = replace(inputs, raised=raised) if spec.name == BEHAVIOR else inputs
         judge = judges.get(rubric.form, Judge)(rubric, own)
-        (together if plan.suite.shares_calls and rubric.shared else scorers).append(judge)
+        (together if suite.shares_calls and rubric.shared else scorers).append(judge)
     if together:
         assert inputs is not None
         scorers.append(SharedScores(together, inputs))
@@ -205,16 +205,16 @@ def scorers_of(
         assert inputs is not None
         rubric = chosen.rubric(CRITERIA)
         scorers += [
-            Criteria(rubric, inputs, scope=scope, is_shared=plan.suite.shares_calls)
+            Criteria(rubric, inputs, scope=scope, is_shared=suite.shares_calls)
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
 
 
-def hashes_of(chosen: Metrics, plan: Plan) -> dict[str, str]:
+def hashes_of(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
     """A hash of each prompt that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
     shared = "answer_shared"
-    more = {shared: chosen.prompts.prompt(shared).hash} if plan.suite.shares_calls else {}
+    more = {shared: chosen.prompts.prompt(shared).hash} if suite.shares_calls else {}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -167,7 +167,7 @@ def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> 
     return judging.scorers_of(
         chosen,
         model,
-        plan_of(policy, settings.config, (), {}),
+        policy,
         rules_for=partial(rules_for, suite=policy),
         policy_of=lambda scenario: scenario.policy,
         criteria=model is not None,

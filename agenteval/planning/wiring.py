@@ -289,7 +289,7 @@ def wire(plan: Plan, suite: Suite, selected: Selected) -> Wired:
     runtime = _runtime(plan, suite, selected, samples, resources, agents, mocks)
     misspelt = preflight.misspelt_mocks(samples, resources.agents_have)
     metrics = suite.settings.metrics
-    resources.traffic.start(preflight.scenarios_of(samples), judging.hashes_of(metrics, plan))
+    resources.traffic.start(preflight.scenarios_of(samples), judging.hashes_of(metrics, plan.suite))
     return Wired(runtime, resources, samples, (*misspelt, *resources.take_warnings()))
 
 
@@ -411,7 +411,7 @@ def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: flo
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.not_judged import NotJudged
 
-    found = Detectors(plan, policy_of(agent, resources.config.root), resources.marked.of(agent.name))
+    found = Detectors(plan.suite, policy_of(agent, resources.config.root), resources.marked.of(agent.name))
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
@@ -434,7 +434,7 @@ def _judges(
     return judging.scorers_of(
         chosen,
         resources.model("judge"),
-        plan,
+        plan.suite,
         rules_for=lambda scenario: plan.of(scenario.id, agent.name),
         policy_of=lambda _: policy,
         secrets=resources.marked.of(agent.name),

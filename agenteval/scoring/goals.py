@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agenteval.core.plan import Plan
+from agenteval.core.plan import SuitePolicy
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import NOT_CLEAR, REACHED, Score, Severity
 from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
@@ -41,14 +41,16 @@ def failed_to_refuse(sample: SampleReport) -> bool:
 # ── never completed ──────────────────────────────────────────────────────────────────────────────
 
 
-def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> tuple[SampleReport, ...]:
+def raised_if_never_completed(
+    samples: tuple[SampleReport, ...], suite: SuitePolicy
+) -> tuple[SampleReport, ...]:
     """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
     Lost ones and those in which it was ruled out or withdrawn tell nothing, for or against; where a judge
     failed, a goal is not clear, or some conversations are still to be held, it is not known."""
     goals = goals_of_all(samples)
     if any(goal.value for goal in goals) or not all(map(_is_goal_known, samples)):
         return samples
-    severity = severity_of(NEVER_COMPLETED, plan.suite.severities)
+    severity = severity_of(NEVER_COMPLETED, suite.severities)
     end = "refuse" if any(map(failed_to_refuse, samples)) else "complete"
     none = f"the scenario's only conversation did not {end} the goal"
     if len(goals) > 1:
@@ -74,25 +76,25 @@ def _raised(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
     return replace(sample, findings=findings)
 
 
-def may_gate_unjudged(samples: Sequence[SampleReport], plan: Plan) -> bool:
+def may_gate_unjudged(samples: Sequence[SampleReport], suite: SuitePolicy) -> bool:
     """Whether a goal that nobody could judge might have been severe."""
-    bound = plan.suite.fail_on
+    bound = suite.fail_on
     if bound is None:
         return False
-    if severity_of(NOT_COMPLETED, plan.suite.severities).rank >= bound.rank:
+    if severity_of(NOT_COMPLETED, suite.severities).rank >= bound.rank:
         return True
     reached = any(goal.value for goal in goals_of_all(samples))
-    return not reached and severity_of(NEVER_COMPLETED, plan.suite.severities).rank >= bound.rank
+    return not reached and severity_of(NEVER_COMPLETED, suite.severities).rank >= bound.rank
 
 
-def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
+def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> bool:
     """Whether a goal that is not clear says how bad the others are: they were missed, and if it was, too,
     none was reached, which is severe where one miss is not."""
-    bound = plan.suite.fail_on
+    bound = suite.fail_on
     if bound is None:
         return False
     goals = goals_of_all(samples)
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
-    one, none = (severity_of(label, plan.suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
+    one, none = (severity_of(label, suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
     return one.rank < bound.rank <= none.rank

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from agenteval.core.plan import Plan
+from agenteval.core.plan import SuitePolicy
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, Score
 from agenteval.core.severity import FALSE_CLAIM
@@ -22,14 +22,14 @@ JUDGE_RAISED = "judge_raised"
 """The prompt that shows a judge what was raised about its turn."""
 
 
-def asks_judge(plan: Plan) -> bool:
+def asks_judge(suite: SuitePolicy) -> bool:
     """Whether a judge is there to answer."""
-    return not plan.suite.no_judge and BEHAVIOR in plan.suite.judged
+    return not suite.no_judge and BEHAVIOR in suite.judged
 
 
-def question_detectors(plan: Plan) -> tuple[str, ...]:
+def question_detectors(suite: SuitePolicy) -> tuple[str, ...]:
     """Those of the run's detectors that raise questions."""
-    names = DETECTORS if plan.suite.detectors is None else plan.suite.detectors
+    names = DETECTORS if suite.detectors is None else suite.detectors
     return tuple(name for name in names if DETECTORS[name].question)
 
 
@@ -102,18 +102,18 @@ def _is_answered(finding: Finding, scores: Mapping[int, Iterable[Score]]) -> boo
 
 
 def open_checks(
-    findings: Iterable[Finding], trajectory: Trajectory, scenario: Scenario, plan: Plan
+    findings: Iterable[Finding], trajectory: Trajectory, scenario: Scenario, suite: SuitePolicy
 ) -> Iterator[Check]:
     """The open questions whose answer could have failed the sample: each leaves it undecided, and says what
     would settle it."""
     why = f"no judge was asked: have {BEHAVIOR} judged"
-    if asks_judge(plan):
+    if asks_judge(suite):
         why = "the judge gave no clear answer"
     for finding in findings:
-        if not is_open(finding) or plan.suite.fail_on is None:
+        if not is_open(finding) or suite.fail_on is None:
             continue
-        confirmed = rated(finding, trajectory, scenario.tools, plan.suite.severities).severity
-        if confirmed.rank >= plan.suite.fail_on.rank:
+        confirmed = rated(finding, trajectory, scenario.tools, suite.severities).severity
+        if confirmed.rank >= suite.fail_on.rank:
             at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
             tool = tool_cited(finding, trajectory)
             remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"

@@ -309,7 +309,7 @@ def _calls_never_seen(report: Report) -> Iterator[Aside]:
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Aside]:
     """Where calls may be made that nobody sees, only a judge can say whether the agent claims one."""
-    if asks_judge(report.plan):
+    if asks_judge(report.plan.suite):
         return
     count = sum(
         decided.verdict is Verdict.PASSED and bool(tools_of_unseen_calls(each.scenario, sample.trajectory))

@@ -49,7 +49,7 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
     if plan.suite.fail_on is None:
         return False
     if failure.metric == GOAL:
-        return may_gate_unjudged(scenario.samples, plan)
+        return may_gate_unjudged(scenario.samples, plan.suite)
     if failure.worst is None:
         return gates_by_severity(failure.metric, plan)
     proposed = Severity.CRITICAL if plan.suite.severity_from == "model" else None

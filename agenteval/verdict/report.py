@@ -171,7 +171,7 @@ def _sample(
         key=key,
         turns=turn_reports,
         stop=tape.stop,
-        checks=(*_of_kind(whole, Check), *open_checks(findings, trajectory, scenario, plan)),
+        checks=(*_of_kind(whole, Check), *open_checks(findings, trajectory, scenario, plan.suite)),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
         findings=findings,
@@ -242,7 +242,7 @@ def _scenarios(
         missing = tuple(key for key in keys if key not in reports)
         samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
-            samples = raised_if_never_completed(samples, plan)
+            samples = raised_if_never_completed(samples, plan.suite)
         made.append(
             ScenarioReport(
                 scenario=by_id[scenario_id],

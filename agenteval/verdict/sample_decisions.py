@@ -188,7 +188,7 @@ def _who_failed(failure: ScoreFailure, *, in_code: bool) -> str:
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
     """A goal that is not clear gates nothing by itself."""
     unclear = [goal for goal in goals_of(evidence.sample) if goal.label == NOT_CLEAR]
-    if unclear and decides_all_others(evidence.scenario.samples, evidence.plan):
+    if unclear and decides_all_others(evidence.scenario.samples, evidence.plan.suite):
         detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
         detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
         yield evidence.violation(GOAL, detail, Verdict.INCONCLUSIVE)

@@ -63,7 +63,7 @@ def started_of(prepared: Prepared) -> RunStarted:
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
         scenarios=scenarios,
-        prompts=judging.hashes_of(settings.metrics, prepared.plan),
+        prompts=judging.hashes_of(settings.metrics, prepared.plan.suite),
         request=prepared.suite.request.to_keep(config),
         sources=file_hashes(config, settings.public, scenarios, prepared.resources.secrets),
     )

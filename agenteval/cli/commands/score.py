@@ -138,7 +138,7 @@ def _run(scoring: Scoring, conversations: Iterator[Recorded], retained: Retained
         Journal(folder / JOURNAL) as journal,
         emitting(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
     ):
-        prompts = judging.hashes_of(settings.metrics, plan) if wired.judges else {}
+        prompts = judging.hashes_of(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
         # What a stream holds is known at its end: scenarios are reported with their samples.
         emit(begun(public, plan, folder.name, scenarios=(), prompts=prompts))
@@ -183,9 +183,10 @@ def _checks_of(scoring: Scoring) -> Callable[[Recorded], Sequence[Scorer]]:
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:
         secrets = wired.resources.marked.of(agent, plan.secrets)
         if run is None:
-            return Detectors(plan, policy, secrets, recorded=True)
+            return Detectors(plan.suite, policy, secrets, recorded=True)
         unmocked, now = run
-        then = plan.with_suite(unmocked_tools=unmocked, now=plan.suite.now or now)
+        update = {"unmocked_tools": unmocked, "now": plan.suite.now or now}
+        then = plan.suite.model_copy(update=update)
         return Detectors(then, policy, secrets)
 
     def checks_of(recorded: Recorded) -> Sequence[Scorer]:

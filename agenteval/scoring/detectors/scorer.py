@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from agenteval.core.plan import Plan
+from agenteval.core.plan import SuitePolicy
 from agenteval.core.safe_text import at_most
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, References, ScoreFailure, Severity
@@ -35,21 +35,21 @@ class Detectors:
 
     def __init__(
         self,
-        plan: Plan,
+        suite: SuitePolicy,
         policy: str = "",
         secrets: Mapping[str, str] = MappingProxyType({}),
         *,
         recorded: bool = False,
     ) -> None:
-        names = DETECTORS if plan.suite.detectors is None else dict.fromkeys(plan.suite.detectors)
+        names = DETECTORS if suite.detectors is None else dict.fromkeys(suite.detectors)
         self._detectors = tuple(DETECTORS[name] for name in names)
-        self._severities = plan.suite.severities
-        self._unmocked = plan.suite.unmocked_tools
-        self._now = plan.suite.now or ""
+        self._severities = suite.severities
+        self._unmocked = suite.unmocked_tools
+        self._now = suite.now or ""
         self._policy = policy
         self._secrets = secrets
         self._recorded = recorded
-        self._is_judged = asks_judge(plan)
+        self._is_judged = asks_judge(suite)
         self._known: tuple[Mapping[str, Tool], Mapping[str, ToolFacts]] | None = None
 
     async def __call__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from agenteval.core.plan import Plan, ScenarioRules
+from agenteval.core.plan import ScenarioRules, SuitePolicy
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 
@@ -28,14 +28,14 @@ class GatingPolicy:
     """A model may propose one level more later (``severity_from: model``), when nobody is asked again."""
 
     @classmethod
-    def of(cls, plan: Plan, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
+    def of(cls, suite: SuitePolicy, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
         return cls(
-            fail_on=plan.suite.fail_on,
-            severities=plan.suite.severities,
+            fail_on=suite.fail_on,
+            severities=suite.severities,
             rules_for=rules_for,
-            corroborate=plan.suite.corroborate,
-            seed=plan.suite.seed,
-            may_be_raised=plan.suite.severity_from == "model",
+            corroborate=suite.corroborate,
+            seed=suite.seed,
+            may_be_raised=suite.severity_from == "model",
         )
 
     def bar(self, metric: str, scenario: Scenario) -> float | None:
