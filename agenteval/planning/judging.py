@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
@@ -107,7 +107,7 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
     ]
 
 
-def scenario_problems(scenario: Scenario, suite: Plan) -> list[Problem]:
+def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
     """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
     judged there, or that the configuration does not choose."""
     known = suite.specs
@@ -121,7 +121,7 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> list[Problem]:
     return problems
 
 
-def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: Plan) -> tuple[str, str] | None:
+def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tuple[str, str] | None:
     """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
     no mistake of the file."""
     if not metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite)):
@@ -139,12 +139,12 @@ def scorers_of(
     model: ChatModel | None,
     plan: Plan,
     *,
-    applies_of: Callable[[Scenario], Applies],
+    rules_for: Callable[[Scenario], ScenarioRules],
     policy_of: PolicyOf,
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """The judges of a run. ``applies_of``: what applies to a scenario; ``secrets``: what the agent must never
+    """The judges of a run. ``rules_for``: what applies to a scenario; ``secrets``: what the agent must never
     say, with what stands for it. ``model`` may be ``None`` only where
     nothing but classes of the author's is asked for."""
     if not chosen.asked and not criteria:
@@ -159,8 +159,8 @@ def scorers_of(
     from agenteval.scoring.questions import question_detectors
 
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
-    asking = plan.model_copy(update={"detectors": question_detectors(plan)})
-    inputs = _judge_inputs(model, plan, applies_of, policy_of, secrets) if model is not None else None
+    asking = plan.with_suite(detectors=question_detectors(plan))
+    inputs = _judge_inputs(model, plan, rules_for, policy_of, secrets) if model is not None else None
 
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         return _findings(Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory))
@@ -170,13 +170,13 @@ def scorers_of(
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
         if custom is not None and not isinstance(custom, Rubric):
-            scorers.append(CustomScorer(custom, model, severities=plan.severities))
+            scorers.append(CustomScorer(custom, model, severities=plan.suite.severities))
             continue
         assert inputs is not None
         rubric = chosen.rubric(spec.name)
         own = replace(inputs, raised=raised) if spec.name == BEHAVIOR else inputs
         judge = judges.get(rubric.form, Judge)(rubric, own)
-        (together if plan.shares_calls and rubric.shared else scorers).append(judge)
+        (together if plan.suite.shares_calls and rubric.shared else scorers).append(judge)
     if together:
         assert inputs is not None
         scorers.append(SharedScores(together, inputs))
@@ -184,7 +184,7 @@ def scorers_of(
         assert inputs is not None
         rubric = chosen.rubric(CRITERIA)
         scorers += [
-            Criteria(rubric, inputs, scope=scope, is_shared=plan.shares_calls)
+            Criteria(rubric, inputs, scope=scope, is_shared=plan.suite.shares_calls)
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
@@ -193,7 +193,7 @@ def scorers_of(
 def _judge_inputs(
     model: ChatModel,
     plan: Plan,
-    applies_of: Callable[[Scenario], Applies],
+    rules_for: Callable[[Scenario], ScenarioRules],
     policy_of: PolicyOf,
     secrets: Mapping[str, str],
 ) -> JudgeInputs:
@@ -205,12 +205,12 @@ def _judge_inputs(
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         return _findings(Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory))
 
-    judging_model = plan.models.get("judge")
+    judging_model = plan.suite.models.get("judge")
     return JudgeInputs(
         model,
         policy_of=policy_of,
-        now=plan.now,
-        gating=GatingPolicy.of(plan, applies_of),
+        now=plan.suite.now,
+        gating=GatingPolicy.of(plan, rules_for),
         proofs=proofs,
         limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT,
     )
@@ -225,5 +225,5 @@ def hashes_of(chosen: Metrics, plan: Plan) -> dict[str, str]:
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
     shared = "answer_shared"
-    more = {shared: chosen.prompts.prompt(shared).hash} if plan.shares_calls else {}
+    more = {shared: chosen.prompts.prompt(shared).hash} if plan.suite.shares_calls else {}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 
@@ -18,7 +18,7 @@ class GatingPolicy:
     """The least severity that fails a sample."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """The author's own, by label."""
-    applies_of: Callable[[Scenario], Applies] = lambda _: Applies()
+    rules_for: Callable[[Scenario], ScenarioRules] = lambda _: ScenarioRules()
     """What applies to a scenario."""
     corroborate: bool = True
     """Whether what would gate is asked again."""
@@ -28,19 +28,19 @@ class GatingPolicy:
     """A model may propose one level more later (``severity_from: model``), when nobody is asked again."""
 
     @classmethod
-    def of(cls, plan: Plan, applies_of: Callable[[Scenario], Applies]) -> GatingPolicy:
+    def of(cls, plan: Plan, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
         return cls(
-            fail_on=plan.fail_on,
-            severities=plan.severities,
-            applies_of=applies_of,
-            corroborate=plan.corroborate,
-            seed=plan.seed,
-            may_be_raised=plan.severity_from == "model",
+            fail_on=plan.suite.fail_on,
+            severities=plan.suite.severities,
+            rules_for=rules_for,
+            corroborate=plan.suite.corroborate,
+            seed=plan.suite.seed,
+            may_be_raised=plan.suite.severity_from == "model",
         )
 
     def bar(self, metric: str, scenario: Scenario) -> float | None:
         """The highest number that a threshold on the metric names for the scenario."""
-        held = self.applies_of(scenario).thresholds.get(metric)
+        held = self.rules_for(scenario).thresholds.get(metric)
         return held.bar if held else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
