@@ -23,7 +23,7 @@ from agenteval.scoring.metrics import BEHAVIOR
 if TYPE_CHECKING:
     from agenteval.core.trajectory import Trajectory
     from agenteval.scoring.judges.custom import Custom
-    from agenteval.scoring.judges.inputs import PolicyOf
+    from agenteval.scoring.judges.inputs import JudgeInputs, PolicyOf
 
 # The scorers are imported where they are needed: a run of checks in code needs none of them, and they
 # cost as much CPU as the rest of such a run's own modules.
@@ -152,40 +152,19 @@ def scorers_of(
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.criteria import Criteria
     from agenteval.scoring.judges.custom_scorer import CustomScorer
-    from agenteval.scoring.judges.gating_policy import GatingPolicy
     from agenteval.scoring.judges.goal import GoalJudge
-    from agenteval.scoring.judges.inputs import JudgeInputs
     from agenteval.scoring.judges.judge import Judge
     from agenteval.scoring.judges.policy import PolicyJudge
     from agenteval.scoring.judges.shared_scores import SharedScores
     from agenteval.scoring.questions import question_detectors
-    from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
-    judging_model = suite.models.get("judge")
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
-
-    def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
-        found = Detectors(suite, policy_of(scenario), secrets).look_at(scenario, trajectory)
-        return (item for item in found if isinstance(item, Finding))
-
     asking = suite.model_copy(update={"detectors": question_detectors(suite)})
+    inputs = _judge_inputs(model, suite, rules_for, policy_of, secrets) if model is not None else None
 
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
-        found = Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory)
-        return (item for item in found if isinstance(item, Finding))
+        return _findings(Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory))
 
-    inputs = (
-        None
-        if model is None
-        else JudgeInputs(
-            model=model,
-            policy_of=policy_of,
-            now=suite.now,
-            gating=GatingPolicy.of(suite, rules_for),
-            proofs=proofs,
-            limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT,
-        )
-    )
     together: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.asked:
@@ -209,6 +188,36 @@ def scorers_of(
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
+
+
+def _judge_inputs(
+    model: ChatModel,
+    suite: SuitePolicy,
+    rules_for: Callable[[Scenario], ScenarioRules],
+    policy_of: PolicyOf,
+    secrets: Mapping[str, str],
+) -> JudgeInputs:
+    from agenteval.scoring.detectors.scorer import Detectors
+    from agenteval.scoring.judges.gating_policy import GatingPolicy
+    from agenteval.scoring.judges.inputs import JudgeInputs
+    from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
+
+    def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        return _findings(Detectors(suite, policy_of(scenario), secrets).look_at(scenario, trajectory))
+
+    judging_model = suite.models.get("judge")
+    return JudgeInputs(
+        model,
+        policy_of=policy_of,
+        now=suite.now,
+        gating=GatingPolicy.of(suite, rules_for),
+        proofs=proofs,
+        limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT,
+    )
+
+
+def _findings(items: Iterable[object]) -> Iterator[Finding]:
+    return (item for item in items if isinstance(item, Finding))
 
 
 def hashes_of(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
