@@ -135,10 +135,17 @@ def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, Shape]:
 
 def text_in(part: Any) -> str | None:
     """What a part says; ``None``: nothing of it could be read."""
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict):
-        return "" if part is None else json.dumps(part, ensure_ascii=False)
+    match part:
+        case str():
+            return part
+        case None:
+            return ""
+        case dict():
+            return _text_in_object(part)
+    return json.dumps(part, ensure_ascii=False)
+
+
+def _text_in_object(part: Mapping[str, Any]) -> str | None:
     kind = word(part, "type")
     if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
         return ""
