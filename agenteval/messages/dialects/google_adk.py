@@ -34,7 +34,7 @@ _OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_respons
 _BETWEEN: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_uses": lambda call: {"role": "model", "parts": [{"function_call": call}]},
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
-    "intermediate_responses": lambda said: {"role": "model", "parts": said[-1], "agent": said[0]},
+    "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
 """What an invocation lists of what was done before its answer, as messages."""
 _EVENTS_BETWEEN = "invocation_events"
