@@ -33,22 +33,17 @@ _KIND = "langfuse.observation.type"
 _GIVEN, _BACK = "langfuse.observation.input", "langfuse.observation.output"
 _UNKNOWN = ("span", "event")
 _AROUND = ("agent", "chain")
-_KINDS = frozenset(
-    (
-        *("generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator"),
-        "guardrail",
-    )
-)
+_KINDS = frozenset((
+    "generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator", "guardrail",
+))  # fmt: skip
 _OF_TRACES = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
 _OF_LISTED = frozenset(("htmlPath", "bookmarked"))
 """Fields that nothing but a trace of Langfuse has."""
-_OF_OBSERVATIONS = frozenset(
-    (
-        *("input", "output", "modelParameters", "model_parameters", "usage", "usageDetails"),
-        *("usage_details", "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails"),
-        *("provided_usage_details", "provided_cost_details", "tags"),
-    )
-)
+_OF_OBSERVATIONS = frozenset((
+    "input", "output", "modelParameters", "model_parameters", "usage", "usageDetails", "usage_details",
+    "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails", "provided_usage_details",
+    "provided_cost_details", "tags",
+))  # fmt: skip
 
 
 def is_ours(value: Any) -> bool:

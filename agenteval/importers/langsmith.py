@@ -31,12 +31,10 @@ _THREADS = ("thread_id", "session_id", "conversation_id")
 """What the metadata of a run name its thread by."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
-_READ = frozenset(
-    (
-        *("inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED),
-        *("parent_run_ids", *_WITHIN, "feedback_stats"),
-    )
-)
+_READ = frozenset((
+    "inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED, "parent_run_ids",
+    *_WITHIN, "feedback_stats",
+))  # fmt: skip
 _NOWHERE = ""
 """The id of no run."""
 _TRACEBACK = "Traceback (most recent call last)"

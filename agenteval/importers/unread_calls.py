@@ -29,12 +29,10 @@ _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 _MOST_TEXTS = 3
 """How many JSON texts are read that stand in one another."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
-_RESULTS = frozenset(
-    (
-        *("tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return"),
-        "custom_tool_call_output",
-    )
-)
+_RESULTS = frozenset((
+    "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
+    "custom_tool_call_output",
+))  # fmt: skip
 _PROSE = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )

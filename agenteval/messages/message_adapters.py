@@ -30,29 +30,11 @@ from agenteval.messages.without_calls import public_fields
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
 _OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
-_OF_NO_KIND = _OF_MESSAGES | {
-    *(
-        "role",
-        "id",
-        "name",
-        "agent",
-        "model",
-        "finish_reason",
-        "stop_reason",
-        "index",
-        "messages",
-        *USAGE_KEYS,
-    ),
-    *(
-        "timestamp",
-        "created",
-        "created_at",
-        "createdAt",
-        "metadata",
-        "additional_kwargs",
-        "response_metadata",
-    ),
-}
+_OF_NO_KIND = _OF_MESSAGES.union((
+    "role", "id", "name", "agent", "model", "finish_reason", "stop_reason", "index", "messages",
+    *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
+    "response_metadata",
+))  # fmt: skip
 """The fields of a message by which it is known where it names neither a role nor a kind."""
 _OTHER = "other fields"
 _CALLS = "calls"

@@ -244,13 +244,10 @@ def _result_beside(raw: Any, call: Call) -> Iterator[ParsedMessage]:
 
 # ── what nobody reads of a result ────────────────────────────────────────────────────────────────
 
-RESULT_FIELDS = frozenset(
-    (
-        *(*RESULT_VALUES, *FLAGS, *CALL_FIELDS, *_RESULT_KEYS),
-        *("codeExecutionResult", "items", "parts", "text", "data"),
-        *("artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
-    )
-)
+RESULT_FIELDS = frozenset((
+    *RESULT_VALUES, *FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts", "text",
+    "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL,
+))  # fmt: skip
 """What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
 _ASIDE = ("artifact", "artifacts")
 

@@ -275,21 +275,10 @@ def is_signal(event: Mapping[str, Any]) -> bool:
     return event.keys() <= _OF_SIGNALS and all(isinstance(value, PLAIN) for value in event.values())
 
 
-_OF_SIGNALS = frozenset(
-    (
-        "type",
-        "event",
-        "kind",
-        "object",
-        "status",
-        "state",
-        "done",
-        "index",
-        "seq",
-        "sequence_number",
-        "timestamp",
-    )
-)
+_OF_SIGNALS = frozenset((
+    "type", "event", "kind", "object", "status", "state", "done", "index", "seq", "sequence_number",
+    "timestamp",
+))  # fmt: skip
 EVENTS = "events"
 """Where the events of a stream that are of no known kind stand in the response that it amounts to."""
 

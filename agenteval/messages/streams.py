@@ -20,12 +20,10 @@ from agenteval.messages.without_calls import SOURCES
 
 _EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
-_OF_PIECES = frozenset(
-    (
-        *("message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error"),
-        *("candidates", "choices"),
-    )
-)
+_OF_PIECES = frozenset((
+    "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
+    "candidates", "choices",
+))  # fmt: skip
 """The fields of a piece that are read, or that are read once more where they are whole."""
 _AFTER_THE_END = ("ping", DONE)
 """What follows the end of a response; all else is of another, which nobody read."""

@@ -11,21 +11,16 @@ from agenteval.messages.dialects.message_lists import MessageList, unread_of
 from agenteval.messages.json_fields import first_of, list_at, object_at, object_of
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
-_ABOUT_EVENTS = frozenset(
-    (
-        *("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"),
-        *("customMetadata", "custom_metadata", "inputTranscription", "input_transcription"),
-        *("outputTranscription", "output_transcription", "logprobsResult", "logprobs_result"),
-        *("cacheMetadata", "cache_metadata", "liveSessionResumptionUpdate"),
-        "live_session_resumption_update",
-    )
-)
-_ACTIONS = frozenset(
-    (
-        *("stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs"),
-        *("requested_auth_configs", "compaction", "agentState", "agent_state"),
-    )
-)
+_ABOUT_EVENTS = frozenset((
+    "groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "customMetadata",
+    "custom_metadata", "inputTranscription", "input_transcription", "outputTranscription",
+    "output_transcription", "logprobsResult", "logprobs_result", "cacheMetadata", "cache_metadata",
+    "liveSessionResumptionUpdate", "live_session_resumption_update",
+))  # fmt: skip
+_ACTIONS = frozenset((
+    "stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs",
+    "requested_auth_configs", "compaction", "agentState", "agent_state",
+))  # fmt: skip
 _CONFIRMATIONS = ("requestedToolConfirmations", "requested_tool_confirmations")
 _CALLS = ("functionCall", "function_call")
 _ANSWERS = ("functionResponse", "function_response")
