@@ -108,20 +108,23 @@ def _imported(entries: Iterable[Entry], asked: Sequence[Importer]) -> Iterator[E
     row: _Row | None = None
     begun: set[tuple[str, str]] = set()
     for entry in entries:
+        if row is not None and row.takes(entry):
+            continue
         if row is not None:
-            if row.takes(entry):
-                continue
             yield from _put_together(row, asked, begun)
             row = None
-        importer = None if isinstance(entry, Unreadable) else _matching(entry.value, asked)
-        if importer is None or isinstance(entry, Unreadable):
+        if isinstance(entry, Unreadable):
             yield entry
-        elif isinstance(importer, _Failed):
-            yield Unreadable(entry.where, importer.why)
-        elif isinstance(importer, LineImporter) and (new := _Row(importer, [], [])).takes(entry):
-            row = new
-        else:
-            yield from _read(importer, [entry], entry.value, asked)
+            continue
+        match _matching(entry.value, asked):
+            case None:
+                yield entry
+            case _Failed(why):
+                yield Unreadable(entry.where, why)
+            case LineImporter() as importer if (new := _Row(importer, [], [])).takes(entry):
+                row = new
+            case importer:
+                yield from _read(importer, [entry], entry.value, asked)
     if row is not None:
         yield from _put_together(row, asked, begun)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agenteval.importers.custom_importer import imported, matching
@@ -82,11 +82,14 @@ def is_document(source: Source) -> bool:
         return first is None or conversations_in(first) is not None or is_cassette(first)
     if lines[0] in (b"[", b"{"):
         return True
-    # Lines that all begin like objects, and do not go on, are a log of broken lines.
-    is_log = all(line.startswith(b"{") for line in lines)
-    if isinstance(first, list | dict) or (is_log and not all(line.endswith(_GOES_ON) for line in lines[:-1])):
-        return False
-    return not any(_is_record(_value(line)) for line in lines)
+    is_log = isinstance(first, list | dict) or _is_broken_log(lines)
+    return not (is_log or any(_is_record(_value(line)) for line in lines))
+
+
+def _is_broken_log(lines: Sequence[bytes]) -> bool:
+    """Whether the lines all begin like objects, and do not go on."""
+    goes_on = all(line.endswith(_GOES_ON) for line in lines[:-1])
+    return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
 def _is_record(value: Any) -> bool:

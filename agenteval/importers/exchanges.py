@@ -122,8 +122,9 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
             logged = logged._replace(messages=messages + reply.messages, response=reply.body)
             return _around(logged, record, *read, name)
         lost = lost or reply.lost
-        read += [name] if reply.is_known else []
-        if not reply.is_known:
+        if reply.is_known:
+            read.append(name)
+        else:
             left_out = f"'{name}' beside the messages is not an answer to them and was left out"
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not is_answer_in(messages):

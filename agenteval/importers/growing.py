@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 from agenteval.core.errors import AuthorError
 from agenteval.importers.exchanges import logged_in
 from agenteval.messages.json_fields import list_of, object_of
-from agenteval.messages.message import said_in
-from agenteval.messages.said import UNPLACED, Said
+from agenteval.messages.message import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, ParsedMessage
 
 INTERACTIONS = "interactions"
 """Where a cassette, what a recorder of tests writes, keeps its requests with their responses."""
@@ -29,12 +29,12 @@ Words: TypeAlias = Sequence[Uttered]
 
 def words_of(messages: Iterable[Any], *, results: bool = True) -> list[Uttered]:
     """The messages as words that can be compared; without ``results``, those of the tools are left out."""
-    said = said_in(messages)
+    said = parse_messages(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
     return [_uttered(each) for each in said if each.role not in left_out]
 
 
-def _uttered(said: Said) -> Uttered:
+def _uttered(said: ParsedMessage) -> Uttered:
     calls = tuple((call.name, call.raw_args if call.args is None else call.args) for call in said.calls)
     return Uttered(said.role, (said.text or "").strip(), calls, said.value)
 

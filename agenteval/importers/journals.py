@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from agenteval.core.event import (
     CallsSeen,
+    Event,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -85,7 +86,22 @@ class _Run:
         self._order = _Order(started.plan.samples)
         self.has_ended = False
 
-    def begin(self, event: SampleStarted, where: str) -> bool:
+    def read(self, event: Event, where: str) -> Iterator[Recorded | Unreadable]:
+        """What can be handed out after an event."""
+        match event:
+            case SampleStarted():
+                if not self._begin(event, where):
+                    yield _without_scenario(event, where)
+            case TurnFinished():
+                self._turns.setdefault(event.key, {})[event.index] = event.turn
+            case Scored():
+                self._note(event)
+            case SampleFinished():
+                yield from self._finish(event)
+            case RunFinished() | RunResumed():
+                self.has_ended = isinstance(event, RunFinished)
+
+    def _begin(self, event: SampleStarted, where: str) -> bool:
         scenario = event.scenario or self._scenarios.get(event.key.scenario)
         if scenario is None:
             return False
@@ -98,17 +114,14 @@ class _Run:
         self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
         return True
 
-    def add(self, event: TurnFinished) -> None:
-        self._turns.setdefault(event.key, {})[event.index] = event.turn
-
-    def note(self, event: Scored) -> None:
+    def _note(self, event: Scored) -> None:
         known = [item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, UNSAID)]
         if known:
             self._known[event.key] = (*self._known.get(event.key, ()), *known)
         for review in (item for item in event.items if isinstance(item, UserReview)):
             self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
 
-    def finish(self, event: SampleFinished) -> Iterator[Recorded]:
+    def _finish(self, event: SampleFinished) -> Iterator[Recorded]:
         if event.key in self._begun:
             recorded = self._recorded(event.key, event.stop, event.unfinished, event.names)
             if event.is_over:
@@ -154,6 +167,10 @@ class _Run:
         return Recorded(
             key, scenario, trajectory, where, checks, run=self.started, review=review, names=names
         )
+
+
+def _without_scenario(event: SampleStarted, where: str) -> Unreadable:
+    return Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
 
 
 def _is_cut_short(recorded: Recorded) -> bool:
@@ -223,26 +240,20 @@ def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadabl
         try:
             event = journal.from_json(line.data)
         except ValidationError as error:
-            torn = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            unreadable = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
             if _is_whole(line.data) or (run and run.has_ended):
-                yield torn
-                torn = None
+                yield unreadable
+            else:
+                torn = unreadable
             continue
-        match event:
-            case RunStarted():
-                if run:
-                    yield from run.rest(where)
-                run = _Run(event, policy_of)
-            case SampleStarted() if run is None or not run.begin(event, where):
-                yield Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
-            case TurnFinished() if run:
-                run.add(event)
-            case Scored() if run:
-                run.note(event)
-            case SampleFinished() if run:
-                yield from run.finish(event)
-            case RunFinished() | RunResumed() if run:
-                run.has_ended = isinstance(event, RunFinished)
+        if isinstance(event, RunStarted):
+            if run:
+                yield from run.rest(where)
+            run = _Run(event, policy_of)
+        elif run:
+            yield from run.read(event, where)
+        elif isinstance(event, SampleStarted):
+            yield _without_scenario(event, where)
     if run:
         yield from run.rest(where)
 

@@ -25,30 +25,25 @@ from agenteval.importers.steps import (
     result_in,
     talk_in,
 )
-from agenteval.messages.json_fields import filled, read_json, word
-from agenteval.messages.message import said_in
+from agenteval.messages.json_fields import read_json, word
+from agenteval.messages.message import parse_messages
 
 _PLACE = "observations"
 _KIND = "langfuse.observation.type"
 _GIVEN, _BACK = "langfuse.observation.input", "langfuse.observation.output"
 _UNKNOWN = ("span", "event")
 _AROUND = ("agent", "chain")
-_KINDS = frozenset(
-    (
-        *("generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator"),
-        "guardrail",
-    )
-)
+_KINDS = frozenset((
+    "generation", "tool", *_UNKNOWN, "agent", "chain", "retriever", "embedding", "evaluator", "guardrail",
+))  # fmt: skip
 _OF_TRACES = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
 _OF_LISTED = frozenset(("htmlPath", "bookmarked"))
 """Fields that nothing but a trace of Langfuse has."""
-_OF_OBSERVATIONS = frozenset(
-    (
-        *("input", "output", "modelParameters", "model_parameters", "usage", "usageDetails"),
-        *("usage_details", "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails"),
-        *("provided_usage_details", "provided_cost_details", "tags"),
-    )
-)
+_OF_OBSERVATIONS = frozenset((
+    "input", "output", "modelParameters", "model_parameters", "usage", "usageDetails", "usage_details",
+    "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails", "provided_usage_details",
+    "provided_cost_details", "tags",
+))  # fmt: skip
 
 
 def is_ours(value: Any) -> bool:
@@ -189,18 +184,25 @@ def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
     is_said = any(id_of(span) == root and ASKED in span["attributes"] for span in spans)
     tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
     for span in spans:
-        attributes, more = span["attributes"], dict[str, Any]()
-        is_step = id_of(span) in around
+        attributes, is_step = span["attributes"], id_of(span) in around
         if attributes[_KIND] in _UNKNOWN and (is_step or span.get("name") in named):
             attributes = {**attributes, _KIND: "chain" if is_step else "tool"}
-        if [span] == tops and not is_said and is_step and attributes[_KIND] in _AROUND:
-            talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
-            own = {ASKED: talk.asked, ANSWERED: talk.answered} if talk.whole else {}
-            attributes, more = {**attributes, **own}, filled({WHOLE: talk.whole})
-        yield id(span), {**span, "attributes": attributes, **more}
+        shown = {**span, "attributes": attributes}
+        is_around_all = [span] == tops and is_step and attributes[_KIND] in _AROUND
+        yield id(span), _with_talk(shown) if is_around_all and not is_said else shown
+
+
+def _with_talk(span: Mapping[str, Any]) -> dict[str, Any]:
+    """With what the user asked and was answered, as far as a step around all others says so."""
+    attributes = span["attributes"]
+    talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
+    if not talk.whole:
+        return dict(span)
+    attributes = {**attributes, ASKED: talk.asked, ANSWERED: talk.answered}
+    return {**span, "attributes": attributes, WHOLE: talk.whole}
 
 
 def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for span in spans:
-        for said in said_in(span["attributes"].get(ANSWERED) or ()):
+        for said in parse_messages(span["attributes"].get(ANSWERED) or ()):
             yield from (call.name for call in said.calls)

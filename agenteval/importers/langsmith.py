@@ -31,12 +31,10 @@ _THREADS = ("thread_id", "session_id", "conversation_id")
 """What the metadata of a run name its thread by."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
-_READ = frozenset(
-    (
-        *("inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED),
-        *("parent_run_ids", *_WITHIN, "feedback_stats"),
-    )
-)
+_READ = frozenset((
+    "inputs", "outputs", "extra", "serialized", "manifest", "tags", "events", _NESTED, "parent_run_ids",
+    *_WITHIN, "feedback_stats",
+))  # fmt: skip
 _NOWHERE = ""
 """The id of no run."""
 _TRACEBACK = "Traceback (most recent call last)"
@@ -104,18 +102,26 @@ def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, 
     given, back = run.get("inputs"), run.get("outputs")
     step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
     if kind == "llm":
-        talk = talk_in(given, back).of_a_model()
-        what = f"the messages of the run '{name[:40]}', which are in no known form"
-        is_lost = (given and not talk.asked) or (back and not talk.answered)
-        lost = [missing(what, [_NOWHERE])] if is_lost else []
-        request = request_in(given, extra.get("invocation_params"))
-        step = step._replace(request=request, unseen=[*step.unseen, *lost])
-    elif not parent:
-        talk = talk_in(given, back).of_a_request()
-        step = step._replace(whole=talk.whole, unseen=[*step.unseen, *_unseen_within(run, talk)])
-    else:
-        return as_span(step)
-    return as_span(step._replace(asked=talk.asked, answered=talk.answered))
+        return as_span(_model(step, given, back, extra))
+    return as_span(step if parent else _request(step, run))
+
+
+def _model(step: Step, given: Any, back: Any, extra: Mapping[str, Any]) -> Step:
+    talk = talk_in(given, back).of_a_model()
+    what = f"the messages of the run '{step.name[:40]}', which are in no known form"
+    is_lost = (given and not talk.asked) or (back and not talk.answered)
+    lost = [missing(what, [_NOWHERE])] if is_lost else []
+    request = request_in(given, extra.get("invocation_params"))
+    return step._replace(
+        request=request, unseen=[*step.unseen, *lost], asked=talk.asked, answered=talk.answered
+    )
+
+
+def _request(step: Step, run: Mapping[str, Any]) -> Step:
+    """The outermost run: what a user asked and was answered."""
+    talk = talk_in(run.get("inputs"), run.get("outputs")).of_a_request()
+    unseen = [*step.unseen, *_unseen_within(run, talk)]
+    return step._replace(whole=talk.whole, unseen=unseen, asked=talk.asked, answered=talk.answered)
 
 
 def _tool(step: Step, run: Mapping[str, Any], call_id: str) -> Step:

@@ -48,9 +48,12 @@ def _require_one_name(said: Sequence[Mapping[str, Any]], keys: Sequence[str]) ->
 
 def _runs_backwards(times: Sequence[Any]) -> bool:
     """Whether each is earlier than the one before it: numbers, or texts that begin with a date."""
-    are_numbers = all(isinstance(each, int | float) for each in times)
-    are_dates = all(isinstance(each, str) and each[:4].isdecimal() and each[4:5] == "-" for each in times)
-    return (are_numbers or are_dates) and all(later < earlier for earlier, later in pairwise(times))
+    are_comparable = all(isinstance(each, int | float) for each in times) or all(map(_is_date, times))
+    return are_comparable and all(later < earlier for earlier, later in pairwise(times))
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, str) and value[:4].isdecimal() and value[4:5] == "-"
 
 
 def users_in(messages: Sequence[Any]) -> list[str]:

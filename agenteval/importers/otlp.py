@@ -111,19 +111,30 @@ def _any(data: bytes, depth: int) -> Any:
     for field, value in _fields(data):
         if isinstance(value, int):
             found = bool(value) if field == 2 else value - (1 << 64) if value >> 63 else value
-        elif field == 1:
-            found = _text(value)
-        elif field == 4:
-            found = struct.unpack("<d", value)[0]
-        elif field == 5:
-            found = [_any(each, depth + 1) for each in _all(value, 1)]
-        elif field == 6:
-            found = {}
-            for each in _all(value, 1):
-                _put(found, each, depth + 1)
-        elif field == 7:
-            found = value.hex()
+        elif read := _OF_VALUES.get(field):
+            found = read(value, depth + 1)
     return found
+
+
+def _list(data: bytes, depth: int) -> list[Any]:
+    return [_any(each, depth) for each in _all(data, 1)]
+
+
+def _object(data: bytes, depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in _all(data, 1):
+        _put(found, each, depth)
+    return found
+
+
+_OF_VALUES: Mapping[int, Callable[[bytes, int], Any]] = {
+    1: lambda data, _: _text(data),
+    4: lambda data, _: struct.unpack("<d", data)[0],
+    5: _list,
+    6: _object,
+    7: lambda data, _: data.hex(),
+}
+"""The kinds of values that are no numbers, by their fields."""
 
 
 # ── the wire ─────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.recorded import Recorded
@@ -162,35 +161,33 @@ def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None
     """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
     before anything is scored, since a slip there would make every figure wrong. Mostly the first record
     answers it."""
-    open_options = dict(options)
+    missing = dict(options)
     first: Record | None = None
-    for source in sources if options else ():
-        if is_journal(source):
-            continue
-        for entry in entries_of(source):
-            if isinstance(entry, Unreadable):
-                continue
-            first = first or entry
-            for option, path in list(open_options.items()):
-                found = find(entry.as_logged, path)
-                if found is not MISSING and found is not None:
-                    _require_plain(option, path, found, entry.where)
-                    del open_options[option]
-            if not open_options:
-                return
-    if open_options and first is not None:
-        raise AuthorError(*(_nowhere(option, path, first) for option, path in open_options.items()))
-    if open_options and any(map(is_journal, sources)):
-        names = ", ".join(open_options)
+    for record in _records_in(sources) if options else ():
+        first = first or record
+        missing = {option: path for option, path in missing.items() if not _is_in(record, option, path)}
+        if not missing:
+            return
+    if missing and first is not None:
+        raise AuthorError(*(_nowhere(option, path, first) for option, path in missing.items()))
+    if missing and any(map(is_journal, sources)):
+        names = ", ".join(missing)
         raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
 
 
-def _require_plain(option: str, path: str, found: Any, where: str) -> None:
+def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
+    files = (source for source in sources if not is_journal(source))
+    return (entry for source in files for entry in entries_of(source) if isinstance(entry, Record))
+
+
+def _is_in(record: Record, option: str, path: str) -> bool:
+    """Whether a record has a value there. Raises ``AuthorError`` for a list or an object."""
+    found = find(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"
-        near = suggestion(found, "")
         what = f"{option} {path}: there is {kind}, expected a plain value"
-        raise AuthorError(Problem(what, near, _place(where)))
+        raise AuthorError(Problem(what, suggestion(found, ""), _place(record.where)))
+    return found is not MISSING and found is not None
 
 
 def _nowhere(option: str, path: str, record: Record) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -77,7 +77,7 @@ class _ToolSet(NamedTuple):
 
 def _tool_set(declared: Any) -> _ToolSet:
     told: dict[str, None] = {}
-    tools = _tools(declared, lambda text: told.setdefault(text))
+    tools = _tools(declared, told.setdefault)
     return _ToolSet(declared, tools, tuple(told))
 
 
@@ -94,25 +94,16 @@ def read_conversation(
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
-    notes: dict[str, None] = {}
-
-    def tell(text: str) -> None:
-        notes.setdefault(text)
-
     logged = _logged(record)
     require_one_conversation(logged.messages)
-    if len(users := users_in(logged.messages)) > 1:
-        names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
-        tell(f"{len(users)} people write as the user ({names}): they are read as one")
-    for note in logged.notes:
-        tell(note)
+    notes = dict.fromkeys((*_of_several_users(logged.messages), *logged.notes))
     fields = object_of(record)
     outer = (fields, *logged.requests)
     places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
-    tools = tool_sets.tools_of(first_of(_TOOLS, *places), tell)
+    tools = tool_sets.tools_of(first_of(_TOOLS, *places), notes.setdefault)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
-    talk = talk_of(logged, tell, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
-    if tools and talk.served - tools.keys():
+    talk = talk_of(logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
+    if tools:
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
     policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
     return Conversation(
@@ -125,6 +116,13 @@ def read_conversation(
         notes=tuple(notes),
         lost=logged.lost,
     )
+
+
+def _of_several_users(messages: Sequence[Any]) -> Iterator[str]:
+    users = users_in(messages)
+    if len(users) > 1:
+        names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
+        yield f"{len(users)} people write as the user ({names}): they are read as one"
 
 
 def _logged(record: Any) -> Logged:

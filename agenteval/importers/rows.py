@@ -33,7 +33,7 @@ def row_in(record: Mapping[str, Any]) -> Row | None:
     if (found := _row(record)) is not None:
         return found
     rows = (_row_of_run(record, asked, answered) for asked, answered in _INSIDE)
-    return next((row for row in rows if row is not None), None)
+    return next(filter(None, rows), None)
 
 
 def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> Row | None:
@@ -42,10 +42,9 @@ def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> Row | N
     messages = _question(question)
     if messages is None or not isinstance(outputs, dict | str):
         return None
-    outer = {key: value for key, value in record.items() if key not in (asked, answered)}
     within = {key: value for key, value in inputs.items() if value is not question}
     answer, rest = _answer_in(messages, outputs)
-    around = (*_unread(outer), *_unread(within), *_unread(rest))
+    around = (*_unread(_without(record, asked, answered)), *_unread(within), *_unread(rest))
     return Row(messages, _reply(messages, answer), around)
 
 
@@ -64,8 +63,12 @@ def _row(record: Mapping[str, Any]) -> Row | None:
     messages = _question(record[asked]) if asked and answered else None
     if messages is None:
         return None
-    rest = {key: value for key, value in record.items() if key not in (asked, answered)}
+    rest = _without(record, asked, answered)
     return Row(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+
+
+def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in keys}
 
 
 def _asked_at(record: Mapping[str, Any]) -> str:
@@ -91,11 +94,14 @@ def _question_in(inputs: Mapping[str, Any]) -> Any:
 
 def _question(value: Any) -> list[Any] | None:
     """A text or a number, or the messages up to the answer."""
-    if isinstance(value, str) and value.strip():
-        listed = read_json(value)
-        return listed if _are_messages(listed) else [{"role": "user", "content": value}]
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return [{"role": "user", "content": json.dumps(value)}]
+    match value:
+        case bool():
+            return None
+        case str() if value.strip():
+            listed = read_json(value)
+            return listed if _are_messages(listed) else [{"role": "user", "content": value}]
+        case int() | float():
+            return [{"role": "user", "content": json.dumps(value)}]
     return value if _are_messages(value) else None
 
 
@@ -118,21 +124,27 @@ def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any
     keys = keys or (list(outputs) if len(outputs) == 1 else [])
     if not keys:
         return outputs, {}
-    return outputs[keys[0]], {key: value for key, value in outputs.items() if key != keys[0]}
+    return outputs[keys[0]], _without(outputs, keys[0])
 
 
 def _reply(messages: list[Any], answer: Any) -> Reply:
     """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
     JSON."""
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
-        return Reply([], lost="the row has no answer")
-    if _are_messages(answer):
-        return Reply(added_to(messages, answer))
-    if answer and isinstance(answer, str | dict):
-        reply = reply_to(messages, answer)
-        if isinstance(answer, str) or reply.is_known or reply.lost:
-            return reply
+    match answer:
+        case None:
+            return Reply([], lost=_NO_ANSWER)
+        case str():
+            return reply_to(messages, answer) if answer.strip() else Reply([], lost=_NO_ANSWER)
+        case list() if _are_messages(answer):
+            return Reply(added_to(messages, answer))
+        case dict() if answer:
+            reply = reply_to(messages, answer)
+            if reply.is_known or reply.lost:
+                return reply
     return reply_to(messages, json.dumps(answer, ensure_ascii=False))
+
+
+_NO_ANSWER = "the row has no answer"
 
 
 def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:

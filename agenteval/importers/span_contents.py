@@ -77,10 +77,10 @@ def contents_of(span: Span) -> SpanContents:
         asked, answered = _answered(span, asked)
     if asked.messages is None and (answered.messages or is_agent(span.kind)):
         given = _text_in(attributes, _VALUES[0], "user")
-        back = None if answered.messages else _text_in(attributes, _VALUES[1], "assistant")
-        if given and back:
+        if answered.messages:
+            asked = asked._replace(messages=given)
+        elif given and (back := _text_in(attributes, _VALUES[1], "assistant")):
             return SpanContents(given, back, request, frozenset(_VALUES), is_in_texts=True)
-        asked = asked._replace(messages=given if answered.messages else None)
     said = answered.messages or []
     if asks_for_tools(attributes) and not any(map(_holds_anything, said)):
         said = []  # the tracer leaves its calls out

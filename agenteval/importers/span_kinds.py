@@ -20,13 +20,11 @@ _KINDS = (
 """Where a span says of which kind it is."""
 _OF_NO_KIND = frozenset(("", "span", "event", "unknown"))
 _TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
-_MODELS = frozenset(
-    (
-        *("chat", "generate_content", "text_completion", "responses", "llm", "chat_model", "generation"),
-        *("ai.generatetext.dogenerate", "ai.streamtext.dostream", "ai.generateobject.dogenerate"),
-        "ai.streamobject.dostream",
-    )
-)
+_MODELS = frozenset((
+    "chat", "generate_content", "text_completion", "responses", "llm", "chat_model", "generation",
+    "ai.generatetext.dogenerate", "ai.streamtext.dostream", "ai.generateobject.dogenerate",
+    "ai.streamobject.dostream",
+))  # fmt: skip
 _AGENTS = frozenset(("agent", "invoke_agent"))
 _APART = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
@@ -34,16 +32,11 @@ _APART = frozenset(
 """Steps of which the models are asked about a conversation, and not in it."""
 _CYCLE = "execute_event_loop_cycle"
 """What Strands has around the spans of a model and its tools; some of its versions give no kind."""
-_WITHOUT_CALLS = frozenset(
-    (
-        *_AGENTS,
-        *_APART,
-        *("create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt", "parser"),
-        *("memory", "execute_task", _CYCLE),
-        *("ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
-        *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
-    )
-)
+_WITHOUT_CALLS = frozenset((
+    *_AGENTS, *_APART, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session", "prompt",
+    "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext", "ai.generateobject",
+    "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed",
+))  # fmt: skip
 """Of a framework, around what its models and tools do. What they hold is searched for calls all the same."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
@@ -87,20 +80,16 @@ spans are in its trace (``None``: unless any is within it)."""
 WHOLE = "whole"
 """Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
 came back may be anything, such as a state."""
-_OF_SPANS = frozenset(
-    (
-        *("attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope"),
-        *("instrumentationScope", "instrumentation_scope"),
-    )
-)
-_OF_ATTRIBUTES = frozenset(
-    (
-        *("ai", "agent", "all_messages_events", "aws", "code", "error", "exception", "final_result", "gcp"),
-        *("gen_ai", "graph", "input", "langfuse", "langsmith", "lk", "llm", "logfire", "metadata", "mlflow"),
-        *("openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session"),
-        *("tag", "tags", "telemetry", "thread", "tool", "traceloop", "user"),
-    )
-)
+_OF_SPANS = frozenset((
+    "attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope",
+    "instrumentationScope", "instrumentation_scope",
+))  # fmt: skip
+_OF_ATTRIBUTES = frozenset((
+    "ai", "agent", "all_messages_events", "aws", "code", "error", "exception", "final_result", "gcp",
+    "gen_ai", "graph", "input", "langfuse", "langsmith", "lk", "llm", "logfire", "metadata", "mlflow",
+    "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
+    "tags", "telemetry", "thread", "tool", "traceloop", "user",
+))  # fmt: skip
 """The first word of attributes whose objects are those of a convention."""
 
 

@@ -29,9 +29,9 @@ from agenteval.importers.span_kinds import WHOLE, is_of_a_known_tool
 from agenteval.importers.span_tree import SpanTree
 from agenteval.importers.spans import Span
 from agenteval.messages.json_fields import list_at
-from agenteval.messages.message import said_in
+from agenteval.messages.message import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, marked, unplaced_in
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import UNPLACED, Said, marked, unplaced_in
 
 
 class SpanMessages(NamedTuple):
@@ -58,13 +58,11 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     heard: list[Span] = []
     apart: list[Span] = []
     for span in (each for each in holding if each not in around):
+        is_heard = span in own or (span in others and conversation.hand_over(span))
         if span in own:
             conversation.hear(span)
-        is_heard = span in own or (span in others and conversation.hand_over(span))
         (heard if is_heard else apart).append(span)
-    for span in [each for each in apart if each in others]:
-        if conversation.take_over(span):
-            apart.remove(span)
+    apart = [span for span in apart if not (span in others and conversation.take_over(span))]
     conversation.put_in_turns()
     outer = sorted(around, key=lambda each: -sum(1 for _ in tree.above(each)))
     for span in outer:
@@ -157,23 +155,19 @@ class _Item(NamedTuple):
 
 
 def _item(message: Any) -> _Item:
-    said = [each for each in said_in([message]) if each.role not in (UNPLACED, "tool")]
-    if spoken := [each for each in said if each.calls or (each.role != "system" and _has_text(each))]:
+    said = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
+    if spoken := [each for each in said if each.calls or (each.role != "system" and each.has_text)]:
         return _Item(_unit(spoken), message)
     roles = [each.role for each in said]
     return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
 
 
-def _unit(spoken: Sequence[Said]) -> _Unit:
+def _unit(spoken: Sequence[ParsedMessage]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
     ids = frozenset(call.id for call in calls) - {""}
     named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
     return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
-
-
-def _has_text(said: Said) -> bool:
-    return bool(said.text and said.text.strip())
 
 
 def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
@@ -313,16 +307,19 @@ class _Conversation:
         start = max(reversed(self._starts), key=lambda each: self._reach(each, units)[1])
         node, known = self._reach(start, units)
         if known and not (self._is_asked_again(span) and len(self._starts) > 1 and self._is_next(span)):
-            left = units[known:]
-            is_whole = node.is_open or (node.is_end and all(each.role == "user" for each in left))
-            is_known = is_whole if left else not self._is_asked_again(span)
-            return start, None if is_known else _missing(span)
+            return start, None if self._goes_on(node, units[known:], span) else _missing(span)
         for each in _path_to(self._last):
             if self._reach(each, units)[0] is self._last:
                 return each, _missing(span)  # only the end of what was said is repeated
         self._starts.append(self._last)
         self._last.leave_unanswered(span)
         return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
+
+    def _goes_on(self, node: _Node, left: Sequence[_Unit], span: Span) -> bool:
+        """Whether nothing is missing between the last known message and those that are ``left`` of a span."""
+        if not left:
+            return not self._is_asked_again(span)
+        return node.is_open or (node.is_end and all(each.role == "user" for each in left))
 
     def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
         """How far messages are known from here: the last of them, and how many."""
@@ -382,29 +379,35 @@ class _Conversation:
 
     def hear_again(self, span: Span) -> None:
         """What a span around others says: known, or one more message at its place."""
-        read, node, known = self._tree.read(span), self._root, list[_Node]()
-        ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
-        items = self._reader.items([*asked, *answered])
-        self._instruct(items)
         last = self._last_in.get(span, self._root)
+        asked, items = self._items_again(span)
+        self._instruct(items)
         at = self._begin_of([each.unit for each in items if each.unit], last)
-        if read.is_in_texts and not last.is_unanswered:
-            items = items[: len(asked)]
-        spoken = [(number, each.unit, each.message) for number, each in enumerate(items) if each.unit]
-        for number, unit, message in spoken:
-            place = self._place_of(unit, at, ids)
-            if place is None and unit.ids and unit.ids <= ids:
-                continue  # one of several messages that are one answer
-            if place is None:
-                is_end = number == len(items) - 1 and not unit.calls
-                place = self._place_of_answer(at, last, is_end=is_end) if number >= len(asked) else at
-                self._nodes.insert(place, _Node(unit, message, node, node.turn))
-            else:
+        if self._tree.read(span).is_in_texts and not last.is_unanswered:
+            items = items[:asked]
+        ids = frozenset(key for each in self._nodes for key in each.unit.ids)
+        node, known = self._root, list[_Node]()
+        for number, item in enumerate(items):
+            if item.unit is None:
+                continue
+            place = self._place_of(item.unit, at, ids)
+            if place is not None:
                 known.append(self._nodes[place])
+            elif item.unit.ids and item.unit.ids <= ids:
+                continue  # one of several messages that are one answer
+            else:
+                is_end = number == len(items) - 1 and not item.unit.calls
+                place = at if number < asked else self._place_of_answer(at, last, is_end=is_end)
+                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
         self._ends[span] = node
         self._close_gaps(known)
+
+    def _items_again(self, span: Span) -> tuple[int, list[_Item]]:
+        """How many messages a span around others was asked with, and these with its answers."""
+        read = self._tree.read(span)
+        asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
+        return len(asked), self._reader.items([*asked, *answered])
 
     def _close_gaps(self, known: Sequence[_Node]) -> None:
         """Nothing is missing where one span says all that users said."""

@@ -18,8 +18,8 @@ from agenteval.messages.chat import read_arguments
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
 from agenteval.messages.json_fields import filled, first_of, list_at, object_of, present, read_json, word
 from agenteval.messages.message_adapters import as_message
+from agenteval.messages.parsed_message import UNPLACED
 from agenteval.messages.responses import reply_to
-from agenteval.messages.said import UNPLACED
 from agenteval.messages.speakers import ROLES, is_agents
 
 ASKED, ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"

@@ -26,11 +26,11 @@ from agenteval.importers.span_turns import SpanTurns
 from agenteval.importers.spans import Span, is_span, trace_of
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.json_fields import list_of, object_of, objects_of
-from agenteval.messages.message import said_in
+from agenteval.messages.message import parse_messages
 from agenteval.messages.message_adapters import plain_as_far_as_read
+from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, marked
 from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.record_paths import MISSING
-from agenteval.messages.said import UNPLACED, Said, marked
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"
@@ -319,8 +319,8 @@ class _SpanTalk:
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
-        self.said = [list(said_in([message])) for message in messages]
-        self.counts = list(accumulate(sum(map(_is_users, each)) for each in self.said))
+        self.said = [list(parse_messages([message])) for message in messages]
+        self.counts = list(accumulate(sum(one.is_of_user for one in each) for each in self.said))
         self.added = defaultdict[int, list[Any]](list)
 
     def add(self, turns: Iterable[int], message: Any) -> None:
@@ -352,18 +352,19 @@ def _with_results(talk: _SpanTalk, places: Sequence[int], results: Mapping[int, 
     written = [[message] for message in talk.messages]
     for number, result in results.items():
         at = places[number]
-        calls = [call for each in said[at] for call in each.calls]
         place = number - bisect_left(places, at)
-        if calls[place].id in given or _results_without_id(said[at + 1 :]) >= len(calls):
+        calls = [call for each in said[at] for call in each.calls]
+        own = calls[place].id
+        if own in given or _results_without_id(said[at + 1 :]) >= len(calls):
             continue
-        identity = calls[place].id or result["tool_call_id"] or f"span_result_{number}"
-        if not calls[place].id:
+        identity = own or result["tool_call_id"] or f"span_result_{number}"
+        if not own:
             written[at][:1] = _with_id(written[at][0], place, identity)
         written[at].append({**result, "tool_call_id": identity})
     return [message for at, own in enumerate([*written, []]) for message in (*talk.added.get(at, ()), *own)]
 
 
-def _results_without_id(said: Iterable[Sequence[Said]]) -> int:
+def _results_without_id(said: Iterable[Sequence[ParsedMessage]]) -> int:
     """How many results follow that do not say of which calls they are."""
     following = takewhile(lambda some: some and all(each.role == "tool" for each in some), said)
     return sum(not each.id for some in following for each in some)
@@ -378,7 +379,7 @@ def _with_id(message: Any, number: int, identity: str) -> list[Any]:
     return [*before, {**last, "tool_calls": calls}]
 
 
-def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
+def _calls_of(said: Iterable[Iterable[ParsedMessage]]) -> Iterator[ToolCall]:
     for call in (call for some in said for each in some for call in each.calls):
         yield ToolCall(name=call.name, args=call.args, raw_args=call.raw_args, id=call.id)
 
@@ -386,9 +387,5 @@ def _calls_of(said: Iterable[Iterable[Said]]) -> Iterator[ToolCall]:
 _SPEAKERS = ("user", "assistant", "tool")
 
 
-def _is_users(said: Said) -> bool:
-    return said.role == "user" and bool(said.text and said.text.strip())
-
-
-def _is_answer(said: Sequence[Said]) -> bool:
+def _is_answer(said: Sequence[ParsedMessage]) -> bool:
     return any(each.role == "assistant" for each in said) and not any(each.calls for each in said)

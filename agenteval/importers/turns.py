@@ -18,11 +18,11 @@ from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Read, Tell, handed_over
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.json_fields import filled, object_of
-from agenteval.messages.message import is_repeat, said_in
+from agenteval.messages.message import is_repeat, parse_messages
 from agenteval.messages.pairing import WaitingCalls
+from agenteval.messages.parsed_message import ParsedMessage, unplaced_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
-from agenteval.messages.said import Said, unplaced_in
 from agenteval.messages.text_tool_calls import with_text_calls_unplaced
 from agenteval.messages.texts import joined
 
@@ -66,7 +66,7 @@ def talk_of(
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _Draft(no_calls_in)
-    for said in with_text_calls_unplaced(said_in(messages, tell), tools):
+    for said in with_text_calls_unplaced(parse_messages(messages, tell), tools):
         draft.add(said)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
@@ -119,7 +119,7 @@ def _unread_words(draft: _Draft, coverage: Coverage) -> str:
 class _Step:
     """``results``: of the calls that have one, by their place."""
 
-    said: Said
+    said: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
 
     def frozen(self) -> Step:
@@ -214,7 +214,7 @@ class _Draft:
         self._ids: set[str] = set()
         self._early: list[str] = []
 
-    def add(self, said: Said) -> None:
+    def add(self, said: ParsedMessage) -> None:
         match said.role:
             case "assistant":
                 self._assistant(said)
@@ -223,7 +223,7 @@ class _Draft:
             case "tool":
                 self._result(said)
             case "system":
-                self.policy += [said.text] if said.text and said.text.strip() else []
+                self.policy += [said.text] if said.text and said.has_text else []
             case "unplaced":
                 self._unplaced(said.value, whole=said.is_unread)
 
@@ -265,7 +265,7 @@ class _Draft:
         else:
             self.turns.append(_Turn([text]))
 
-    def _assistant(self, said: Said) -> None:
+    def _assistant(self, said: ParsedMessage) -> None:
         if not self.turns:
             self.turns.append(_Turn([""]))  # the agent greets first
         if said.calls and (answer := handed_over(said.calls)):
@@ -277,7 +277,7 @@ class _Draft:
             self._ids.update([call.id for call in said.calls])
             self.served.update([call.name for call in said.calls if call.is_served])
 
-    def _result(self, said: Said) -> None:
+    def _result(self, said: ParsedMessage) -> None:
         found = self._waiting.take(said.id, said.name)
         if found is None:
             self.orphans.append(_orphan(said))
@@ -288,14 +288,14 @@ class _Draft:
         step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
 
 
-def _without_call(said: Said) -> Unplaced:
+def _without_call(said: ParsedMessage) -> Unplaced:
     """A result shows that a call was made, which is not in the record. Of a tool that is named it is known:
     nobody may say that there was none."""
     of = f" of '{said.name[:40]}'" if said.name else ""
     return Unplaced(f"the call of a tool's result{of}", () if said.name else ("tool",), said.value)
 
 
-def _orphan(said: Said) -> str:
+def _orphan(said: ParsedMessage) -> str:
     value = said.value if isinstance(said.value, str) else json.dumps(said.value, ensure_ascii=False)
     by = f"The tool {said.name}" if said.name else "A tool"
     return f"{by} answered (its call is not in the record): {value}"

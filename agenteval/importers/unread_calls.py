@@ -19,9 +19,9 @@ from agenteval.importers.spans import EVENTS, Span, is_message_event
 from agenteval.messages.calls import PLACES, call_in
 from agenteval.messages.chat import MAX_DEPTH
 from agenteval.messages.json_fields import first_of, parsed, word
-from agenteval.messages.message import said_in
+from agenteval.messages.message import parse_messages
+from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import RESULT_IDS
 from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
@@ -29,12 +29,10 @@ _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 _MOST_TEXTS = 3
 """How many JSON texts are read that stand in one another."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
-_RESULTS = frozenset(
-    (
-        *("tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return"),
-        "custom_tool_call_output",
-    )
-)
+_RESULTS = frozenset((
+    "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
+    "custom_tool_call_output",
+))  # fmt: skip
 _PROSE = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )
@@ -183,8 +181,7 @@ class _Members:
 
 
 def _is_of_user(value: Any) -> bool:
-    said = said_in([value]) if isinstance(value, dict) else ()
-    return any(each.role == "user" and each.text and each.text.strip() for each in said)
+    return isinstance(value, dict) and any(each.is_of_user for each in parse_messages([value]))
 
 
 class _Inner(NamedTuple):

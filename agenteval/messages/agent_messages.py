@@ -9,8 +9,8 @@ from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
 from agenteval.messages.message_adapters import phrases_in, plain, without_repeats
 from agenteval.messages.pairing import paired
+from agenteval.messages.parsed_message import PASSAGES
 from agenteval.messages.placed import quoted
-from agenteval.messages.said import PASSAGES
 
 
 class TurnRead(NamedTuple):
@@ -25,24 +25,26 @@ def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> TurnRead:
     what is known from them is history. A call that is not known is not a history, wherever it stands, and
     neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
     read = without_repeats(plain(messages), sent[-1].tool_calls)
-    cut = _cut(read, sent)
+    lines = [_Line(message["role"], _words(message)) for message in read]
+    cut = _cut(lines, sent)
     known = {phrase for turn in sent[:-1] for phrase in turn.unplaced}
     unplaced = [*phrases_in(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
     unplaced += [phrase for phrase in phrases_in(read[: cut.place]) if phrase not in known]
-    return TurnRead(_steps_of(read, cut, sent), tuple(dict.fromkeys(unplaced)))
+    steps = _steps_of(chat.steps_of(read), lines, cut, sent)
+    is_open = bool(steps) and _ends_with_user(lines)
+    return TurnRead((*steps, Step()) if is_open else steps, tuple(dict.fromkeys(unplaced)))
 
 
-def _steps_of(read: Sequence[Message], cut: _Cut, sent: Sequence[Turn]) -> tuple[Step, ...]:
-    steps = chat.steps_of(read)
-    places = [at for at, message in enumerate(read) if message["role"] == "assistant"]
+def _steps_of(
+    steps: Sequence[Step], lines: Sequence[_Line], cut: _Cut, sent: Sequence[Turn]
+) -> tuple[Step, ...]:
+    places = [at for at, line in enumerate(lines) if line.role == "assistant"]
     here = sum(place < cut.place for place in places)
     before, after = steps[:here], steps[here:]
     if cut.place:
-        history = _History(read[: cut.place - 1], sent, is_sure=cut.is_sure)
+        history = _History(lines[: cut.place - 1], sent, is_sure=cut.is_sure)
         before = tuple(_unknown(zip(places, before, strict=False), history, is_sure=cut.is_sure))
-    after = _without_echo(after, sent[-1].steps)
-    told = (*before, *after)
-    return (*told, Step()) if told and _ends_with_user(read) else told
+    return (*before, *_without_echo(after, sent[-1].steps))
 
 
 def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
@@ -74,20 +76,24 @@ class _Cut(NamedTuple):
     is_sure: bool
 
 
-def _cut(read: Sequence[Message], sent: Sequence[Turn]) -> _Cut:
+class _Line(NamedTuple):
+    """Who says what in a message."""
+
+    role: str
+    words: str
+
+
+def _cut(lines: Sequence[_Line], sent: Sequence[Turn]) -> _Cut:
     """Behind the user's message: of several that say the same, the one behind the answer before it."""
-    said = [(at, _words(message)) for at, message in enumerate(read) if message["role"] == "user"]
+    users = [at for at, line in enumerate(lines) if line.role == "user"]
     wanted = _plain(sent[-1].user)
-    same = [at for at, words in said if words == wanted]
-    same = same or [at for at, words in said if wanted and wanted in words]  # within a prompt
+    same = [at for at in users if lines[at].words == wanted]
+    same = same or [at for at in users if wanted and wanted in lines[at].words]  # within a prompt
     if not same:
-        return _Cut(said[-1][0] + 1 if said else 0, is_sure=False)
-    answer = _plain(sent[-2].answer) if len(sent) > 1 else ""
-    answered = {
-        at + 1 for at, each in enumerate(read) if each["role"] == "assistant" and _words(each) == answer
-    }
-    following = [at for at in same if answer and at in answered]
-    return _Cut((following[-1] if following else same[0]) + 1, is_sure=True)
+        return _Cut(users[-1] + 1 if users else 0, is_sure=False)
+    answer = _Line("assistant", _plain(sent[-2].answer) if len(sent) > 1 else "")
+    following = [at for at in same if answer.words and at and lines[at - 1] == answer]
+    return _Cut((following or same[:1])[-1] + 1, is_sure=True)
 
 
 def _plain(text: str) -> str:
@@ -105,14 +111,13 @@ class _History:
     Where the user's message of this turn is not found (``is_sure``), the others are not there either.
     """
 
-    def __init__(self, messages: Sequence[Message], sent: Sequence[Turn], *, is_sure: bool) -> None:
-        asked, answered = ({_plain(text) for text in texts} - {""} for texts in _told(sent[:-1]))
-        words = [(at, message["role"], _words(message)) for at, message in enumerate(messages)]
-        users = [at for at, role, text in words if role == "user" and text in asked]
+    def __init__(self, lines: Sequence[_Line], sent: Sequence[Turn], *, is_sure: bool) -> None:
+        asked = {_plain(turn.user) for turn in sent[:-1]} - {""}
+        answered = {_plain(step.text or "") for turn in sent[:-1] for step in turn.steps[-1:]} - {""}
+        users = [at for at, (role, words) in enumerate(lines) if role == "user" and words in asked]
+        answers = [at for at, (role, words) in enumerate(lines) if role == "assistant" and words in answered]
         self._first = users[0] if users and is_sure else None
-        self._last = max(
-            (at for at, role, text in words if role == "assistant" and text in answered), default=-1
-        )
+        self._last = max(answers, default=-1)
         self._calls = [call for turn in sent for call in turn.tool_calls]
         self.texts = asked | answered
 
@@ -122,11 +127,6 @@ class _History:
             return False
         at = next((at for at, known in enumerate(self._calls) if _is_same(call, known)), None)
         return at is not None and bool(self._calls.pop(at))
-
-
-def _told(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
-    """What the user and what the agent has said."""
-    return [turn.user for turn in turns], [step.text or "" for turn in turns for step in turn.steps[-1:]]
 
 
 def _is_same(call: ToolCall, known: ToolCall) -> bool:
@@ -163,7 +163,7 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
     return bool(call.id) and known.id == call.id and known.name == call.name
 
 
-def _ends_with_user(read: Sequence[Message]) -> bool:
+def _ends_with_user(lines: Sequence[_Line]) -> bool:
     """Whether the agent still owes an answer to a message that somebody put in."""
-    last = next((m for m in reversed(read) if m["role"] in ("user", "assistant")), None)
-    return last is not None and last["role"] == "user" and bool(_words(last))
+    last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
+    return last is not None and last.role == "user" and bool(last.words)

@@ -201,13 +201,10 @@ def _written_again(text: str) -> dict[str, Any] | None:
     return read_arguments(value, lenient=True)[0] if is_object else None
 
 
-CALL_FIELDS = frozenset(
-    (
-        *(*GIVEN, "function", "custom", "type", "index", "tool"),
-        *("result", "output", "tool_output", "toolOutput", "observation", "error", "errorText", "state"),
-        *("approval", "schema", "status", "toolMetadata"),
-    )
-)
+CALL_FIELDS = frozenset((
+    *GIVEN, "function", "custom", "type", "index", "tool", "result", "output", "tool_output", "toolOutput",
+    "observation", "error", "errorText", "state", "approval", "schema", "status", "toolMetadata",
+))  # fmt: skip
 """What is read of a call, and what is known to be said of one."""
 
 

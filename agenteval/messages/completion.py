@@ -186,22 +186,10 @@ def _asks_for_tools(message: Mapping[str, Any]) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
-_OF_CHUNKS = frozenset(
-    (
-        *(
-            "id",
-            "object",
-            "created",
-            "model",
-            "usage",
-            "system_fingerprint",
-            "service_tier",
-            "provider",
-            "error",
-        ),
-        *("x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type"),
-    )
-)
+_OF_CHUNKS = frozenset((
+    "id", "object", "created", "model", "usage", "system_fingerprint", "service_tier", "provider", "error",
+    "x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type",
+))  # fmt: skip
 
 
 def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:

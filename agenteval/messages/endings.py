@@ -10,18 +10,14 @@ from agenteval.messages.json_fields import list_of
 ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
 """Where a choice, a message or what is known of it tells how it ended."""
 
-_AT_LIMIT = frozenset(
-    (
-        *("length", "max_tokens", "max_output_tokens", "model_length", "incomplete"),
-        *("model_context_window_exceeded",),
-    )
-)
-_BY_FILTER = frozenset(
-    (
-        *("content_filter", "content_filtered", "guardrail_intervened", "sensitive"),
-        *("safety", "recitation", "blocklist", "prohibited_content", "spii"),
-    )
-)
+_AT_LIMIT = frozenset((
+    "length", "max_tokens", "max_output_tokens", "model_length", "incomplete",
+    "model_context_window_exceeded",
+))  # fmt: skip
+_BY_FILTER = frozenset((
+    "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation",
+    "blocklist", "prohibited_content", "spii",
+))  # fmt: skip
 _BY_ERROR = frozenset(("error", "network_error"))
 _ASSISTANT = (None, "assistant", "ai", "model")
 

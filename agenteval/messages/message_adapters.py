@@ -19,10 +19,10 @@ from agenteval.messages.calls import Call, Read, call_in
 from agenteval.messages.dialects import google_adk, pydantic_ai
 from agenteval.messages.endings import refusal_in
 from agenteval.messages.json_fields import filled, list_of, present, word
-from agenteval.messages.message import said_in
+from agenteval.messages.message import parse_messages
+from agenteval.messages.parsed_message import PASSAGES, UNPLACED, ParsedMessage
 from agenteval.messages.placed import Unplaced, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, UsageOnce
-from agenteval.messages.said import PASSAGES, UNPLACED, Said
 from agenteval.messages.speakers import unwrapped
 from agenteval.messages.texts import is_silent
 from agenteval.messages.without_calls import public_fields
@@ -30,29 +30,11 @@ from agenteval.messages.without_calls import public_fields
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
 _OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
-_OF_NO_KIND = _OF_MESSAGES | {
-    *(
-        "role",
-        "id",
-        "name",
-        "agent",
-        "model",
-        "finish_reason",
-        "stop_reason",
-        "index",
-        "messages",
-        *USAGE_KEYS,
-    ),
-    *(
-        "timestamp",
-        "created",
-        "created_at",
-        "createdAt",
-        "metadata",
-        "additional_kwargs",
-        "response_metadata",
-    ),
-}
+_OF_NO_KIND = _OF_MESSAGES.union((
+    "role", "id", "name", "agent", "model", "finish_reason", "stop_reason", "index", "messages",
+    *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
+    "response_metadata",
+))  # fmt: skip
 """The fields of a message by which it is known where it names neither a role nor a kind."""
 _OTHER = "other fields"
 _CALLS = "calls"
@@ -65,18 +47,7 @@ _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", 
 def as_message(value: Any) -> Message:
     """A message as a mapping, from one or from another library's object (pydantic's ``model_dump``, or
     attributes). Its role is OpenAI's where it is known. Raises ``AgentError`` for anything else."""
-    if isinstance(value, Mapping):
-        message = unwrapped(dict(value)) if value.get("role") is None else dict(value)
-    elif hasattr(value, "model_dump"):
-        message = value.model_dump(exclude_none=True)
-    elif fields := public_fields(value):
-        names = dict.fromkeys((*_ATTRIBUTES, *NAMED, *USAGE_KEYS))  # which may be properties
-        more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
-        message = {**fields, **more}
-    else:
-        raise AgentError(
-            f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol"
-        )
+    message = _fields_in(value)
     if role := _role_of(message):
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
@@ -87,6 +58,19 @@ def as_message(value: Any) -> Message:
     for key in message.keys() - _AS_THEY_ARE:
         message[key] = _with_fields(message[key])
     return message
+
+
+def _fields_in(value: Any) -> Message:
+    if isinstance(value, Mapping):
+        return unwrapped(dict(value)) if value.get("role") is None else dict(value)
+    if hasattr(value, "model_dump"):
+        dumped: Message = value.model_dump(exclude_none=True)
+        return dumped
+    if fields := public_fields(value):
+        names = dict.fromkeys((*_ATTRIBUTES, *NAMED, *USAGE_KEYS))  # which may be properties
+        more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
+        return {**fields, **more}
+    raise AgentError(f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol")
 
 
 def is_like_message(value: Any) -> bool:
@@ -190,7 +174,7 @@ def plain(messages: Iterable[Any]) -> list[Message]:
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
         if is_foreign:
-            read += map(_as_plain, said_in([_bare(look.message) for look in some]))
+            read += map(_as_plain, parse_messages([_bare(look.message) for look in some]))
         else:
             read += [each for look in some for each in (look.message, *map(_stand_in, look.unplaced))]
     return without_repeats(read)
@@ -215,7 +199,7 @@ def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
         chat.steps_of(read)
     except AgentError:
         entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
-        return list(map(_as_plain, said_in(entries)))
+        return list(map(_as_plain, parse_messages(entries)))
     return read
 
 
@@ -292,7 +276,7 @@ def _require_calls(message: Message) -> None:
             chat.read_tool_call(call)
 
 
-def _is_usual(message: Message, said: Sequence[Said]) -> bool:
+def _is_usual(message: Message, said: Sequence[ParsedMessage]) -> bool:
     """Whether OpenAI's fields hold all that a message says. What is wrong with those is told by whoever reads
     them."""
     role, content = message.get("role"), message.get("content")
@@ -305,7 +289,7 @@ def _is_usual(message: Message, said: Sequence[Said]) -> bool:
     return role != "user" or all(each.role == "user" for each in said)
 
 
-def _is_usual_answer(message: Message, said: Sequence[Said]) -> bool:
+def _is_usual_answer(message: Message, said: Sequence[ParsedMessage]) -> bool:
     given = chat.given_calls(message)
     calls = [call for each in said for call in each.calls]
     if not all(map(_is_plain_call, given)) or len(calls) != len(given):
@@ -353,8 +337,8 @@ def as_call(raw: Any) -> Any:
 # ── the reader of recorded messages ──────────────────────────────────────────────────────────────
 
 
-def _said(message: Message) -> list[Said]:
-    return list(said_in([_probe(message)]))
+def _said(message: Message) -> list[ParsedMessage]:
+    return list(parse_messages([_probe(message)]))
 
 
 def _bare(message: Mapping[str, Any]) -> Message:
@@ -397,7 +381,7 @@ def _stand_in(unplaced: Unplaced) -> Message:
     return {"role": UNPLACED, "content": unplaced.phrase, _CALLS: unplaced.calls}
 
 
-def _as_plain(said: Said) -> Message:
+def _as_plain(said: ParsedMessage) -> Message:
     if said.role == UNPLACED:
         return _stand_in(said.value)
     if said.role == "tool":

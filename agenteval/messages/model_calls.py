@@ -19,12 +19,12 @@ from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
-from agenteval.messages.json_fields import filled, first_of, is_json, object_at, object_of, word
+from agenteval.messages.json_fields import filled, first_of, is_json, list_at, object_at, object_of, word
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.pairing import paired
+from agenteval.messages.parsed_message import unplaced_in
 from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.messages.responses import reply_to
-from agenteval.messages.said import unplaced_in
 from agenteval.messages.sse import SseParser, looks_like_sse, texts_of
 from agenteval.messages.streams import begun, whole
 
@@ -148,21 +148,23 @@ def with_calls(reply: AgentReply, turn: HeardTurn, known: KnownCalls) -> AgentRe
     forked = () if known.is_listed or reply.messages else turn.forked
     shows_all = turn.offered_tools and not (known.is_listed and turn.unread)
     evidence = CallEvidence.RECORDED if shows_all else reply.evidence
-    *before, last = reply.messages or (None,)
-    if last is None:
-        # What is not answered by now is nobody's to answer any more.
-        end = [] if reply.text or reply.tool_calls or not kept else [{"role": "assistant", "content": ""}]
-        listed = [*kept, *end]
-    else:
-        listed = [*before, *kept, last]
     return replace(
         reply,
-        messages=listed,
+        messages=_with_kept(reply, kept),
         usage=_larger(turn.usage, reply),
         evidence=evidence,
         unplaced=(*reply.unplaced, *unread, *forked),
         apart=matches.unmet_ids,
     )
+
+
+def _with_kept(reply: AgentReply, kept: list[Message]) -> list[Any]:
+    """The messages of a reply, with those that nothing else shows before its last."""
+    if reply.messages:
+        return [*reply.messages[:-1], *kept, reply.messages[-1]]
+    # What is not answered by now is nobody's to answer any more.
+    is_open = bool(kept) and not (reply.text or reply.tool_calls)
+    return [*kept, {"role": "assistant", "content": ""}] if is_open else kept
 
 
 def _calls_of(message: Any) -> Iterator[Any]:
@@ -282,14 +284,21 @@ def _larger(heard: Usage | None, reply: AgentReply) -> Any:
     hears."""
     if heard is None:
         return reply.usage
-    reported = read_usage(reply.usage)
-    if reply.usage is None:
-        each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
-        reported = total_of(usage for usage in each if usage) if any(each) else None
-    if reported is None or reported.tokens < heard.tokens:
-        has_price = heard.cost is None and reported is not None and reported.cost is not None
-        return heard.model_copy(update={"cost": reported.cost}) if has_price and reported else heard
-    return reply.usage
+    reported = _reported(reply)
+    if reported is None:
+        return heard
+    if reported.tokens >= heard.tokens:
+        return reply.usage
+    has_price = heard.cost is None and reported.cost is not None
+    return heard.model_copy(update={"cost": reported.cost}) if has_price else heard
+
+
+def _reported(reply: AgentReply) -> Usage | None:
+    """What a reply reports of its tokens, or its messages where it does not itself."""
+    if reply.usage is not None:
+        return read_usage(reply.usage)
+    each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
+    return total_of(usage for usage in each if usage) if any(each) else None
 
 
 # ── what came back ───────────────────────────────────────────────────────────────────────────────
@@ -406,8 +415,7 @@ def _calls(
 ) -> tuple[tuple[HeardCall, ...], tuple[str, ...]]:
     """The calls that a response asks for, and what of it nobody could place. ``later``: the results that each
     later request brought; ``unnamed``: how ids begin that are made up."""
-    choices = response.get("choices")
-    if isinstance(choices, list) and len(choices) > 1 and any(map(_asks, choices[1:])):
+    if any(map(_asks, list_at(response, "choices")[1:])):
         raise Unreadable("is a completion with several choices that ask for tools")
     if not response or response.get("error"):
         return (), ()
@@ -456,10 +464,9 @@ def _results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> di
         for at, call in enumerate(calls):
             if at in found:
                 continue
+            names = ("", call["function"].get("name"))
             alike = [each for each in brought if each.get("tool_call_id") == call["id"]]
-            alike = (
-                alike or [each for each in left if _name_of(each) in ("", call["function"].get("name"))][:1]
-            )
+            alike = alike or [each for each in left if _name_of(each) in names][:1]
             if alike:
                 found[at] = alike[-1]
                 left = [each for each in left if each is not alike[-1]]

@@ -116,21 +116,26 @@ def unplaced_fields(
     """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
     what the entry is; ``shapes``: of fields that such an entry has, before those that any may have."""
     for key, value in entry.items():
-        if key in read or (isinstance(value, PLAIN) and not isinstance(value, str)):
+        if key in read:
             continue
         shape = shapes.get(key) or FIELDS.get(key)
         if isinstance(value, str):
             if shape is None or shape.marks is None:
                 yield from _unplaced_in_text(value, f"'{_short(key)}' of {of}", str(key))
-            continue
-        if shape:
-            yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
-        elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
-            yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
-        elif key == "annotations":
-            yield from _unplaced_annotations(value, of)
-        elif holds_objects(value):
-            yield _unknown(value, f"'{_short(key)}' of {of}", str(key))
+        elif not isinstance(value, PLAIN):
+            yield from _unplaced_in_value(key, value, shape, of)
+
+
+def _unplaced_in_value(key: str, value: Any, shape: Shape | None, of: str) -> Iterator[Unplaced]:
+    """Of a field that is an object or a list. ``shape``: that of a field of its name."""
+    if shape:
+        yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
+    elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
+        yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
+    elif key == "annotations":
+        yield from _unplaced_annotations(value, of)
+    elif holds_objects(value):
+        yield _unknown(value, f"'{_short(key)}' of {of}", str(key))
 
 
 def unplaced_calls(
@@ -270,21 +275,10 @@ def is_signal(event: Mapping[str, Any]) -> bool:
     return event.keys() <= _OF_SIGNALS and all(isinstance(value, PLAIN) for value in event.values())
 
 
-_OF_SIGNALS = frozenset(
-    (
-        "type",
-        "event",
-        "kind",
-        "object",
-        "status",
-        "state",
-        "done",
-        "index",
-        "seq",
-        "sequence_number",
-        "timestamp",
-    )
-)
+_OF_SIGNALS = frozenset((
+    "type", "event", "kind", "object", "status", "state", "done", "index", "seq", "sequence_number",
+    "timestamp",
+))  # fmt: skip
 EVENTS = "events"
 """Where the events of a stream that are of no known kind stand in the response that it amounts to."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from agenteval.core.errors import did_you_mean
@@ -18,18 +19,30 @@ def find(record: Any, path: str) -> Any:
     """The value at a path, or ``MISSING``. Digits (``-1``: the last) are places in a list, and a key that
     itself has dots in it is found as well."""
     if isinstance(record, Mapping):
-        if path in record:
-            return record[path]
-        head, dot, rest = path.partition(".")
-        while dot:
-            if head in record and (found := find(record[head], rest)) is not MISSING:
-                return found
-            further, dot, rest = rest.partition(".")
-            head = f"{head}.{further}"
-        return MISSING
+        return _find_key(record, path)
+    return _find_place(record, path) if isinstance(record, list) else MISSING
+
+
+def _find_key(record: Mapping[str, Any], path: str) -> Any:
+    if path in record:
+        return record[path]
+    for head, rest in _splits(path):
+        if head in record and (found := find(record[head], rest)) is not MISSING:
+            return found
+    return MISSING
+
+
+@lru_cache(maxsize=256)
+def _splits(path: str) -> tuple[tuple[str, str], ...]:
+    """A path as a key and what follows below it, split at each of its dots."""
+    dots = [at for at, letter in enumerate(path) if letter == "."]
+    return tuple((path[:at], path[at + 1 :]) for at in dots)
+
+
+def _find_place(record: list[Any], path: str) -> Any:
     head, dot, rest = path.partition(".")
     is_place = head.removeprefix("-").isdecimal() and len(head) < 10
-    if not isinstance(record, list) or not is_place or not -len(record) <= int(head) < len(record):
+    if not is_place or not -len(record) <= int(head) < len(record):
         return MISSING
     return find(record[int(head)], rest) if dot else record[int(head)]
 

@@ -127,22 +127,28 @@ def read_usage(value: Any) -> Usage | None:
     if _is_list(value):
         each = [read_usage(one) for one in value]
         return sum(filter(None, each), Usage()) if each and None not in each else None
-    told = _told(value)
-    nested = (_told(told.get(key)) for key in _NESTED)
-    counts = _counts(told) or next(filter(None, map(_counts, nested)), None)
-    total = None if counts or _has_parts(told) else _total(told)
-    counts = _Counts(0, total) if total else counts
+    payload = _payload_of(value)
+    counts = _counts_of(payload)
     if counts is None:
         return None
     return Usage(
-        calls=next(filter(None, (_count(told.get(name)) for name in _CALLS)), 1),
+        calls=next(filter(None, (_count(payload.get(name)) for name in _CALLS)), 1),
         input_tokens=counts.tokens_in,
         output_tokens=counts.tokens_out,
-        cached_tokens=min(_detail(told, _CACHED), counts.tokens_in),
-        estimated=bool(told.get("estimated", False)) or not counts.is_split,
-        cost=_cost(told.get("cost")),
-        unsplit=bool(total or told.get("unsplit")),
+        cached_tokens=min(_detail(payload, _CACHED), counts.tokens_in),
+        estimated=bool(payload.get("estimated")) or not counts.is_split,
+        cost=_cost(payload.get("cost")),
+        unsplit=bool(counts.is_sum or payload.get("unsplit")),
     )
+
+
+def _counts_of(payload: Mapping[str, Any]) -> _Counts | None:
+    """The tokens that a usage reports itself, or in an object of its own; or their sum and nothing else."""
+    for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED)):
+        if counts := _counts(each):
+            return counts
+    total = _total(payload)
+    return _Counts(0, total, is_sum=True) if total and not _has_parts(payload) else None
 
 
 def _cost(value: Any) -> float | None:
@@ -152,7 +158,7 @@ def _cost(value: Any) -> float | None:
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
     """Of a usage that is not whole, the tokens that went in and those that came out; ``None`` for which of
     them it does not report."""
-    payload = _told(value)
+    payload = _payload_of(value)
     counts = (_counted(payload, names, 0) for names in (_IN, _OUT))
     asked, answered = (each.all if each and each.own >= 0 else None for each in counts)
     return asked, answered
@@ -180,23 +186,23 @@ class UsageOnce:
         return is_same and message is not before and usage_in(message) == usage_in(before)
 
 
-def metered(step: Step, told: Any) -> Step:
-    """A step with what was told of its own tokens."""
-    if told is None:
+def metered(step: Step, reported: Any) -> Step:
+    """A step with what was reported of its own tokens."""
+    if reported is None:
         return step
-    usage, unread = read_usage(told), unread_usage(told)
+    usage, unread = read_usage(reported), unread_usage(reported)
     known = filled({"usage": usage, "unread_usage": unread})
     return step.model_copy(update=known) if known else step
 
 
 def unread_usage(value: Any) -> str:
-    """A usage that was told and that ``read_usage`` does not understand, quoted; empty if there is none."""
+    """A reported usage that ``read_usage`` does not understand, quoted; empty if there is none."""
     if _is_list(value):
         return next(filter(None, map(unread_usage, value)), "")
-    told = _told(value)
-    if read_usage(value) is not None or all(map(_is_nothing, told.values() if told else (value,))):
+    payload = _payload_of(value)
+    if read_usage(value) is not None or all(map(_is_nothing, payload.values() if payload else (value,))):
         return ""
-    shown = {name: _shown(each) for name, each in told.items()} if told else _shown(value)
+    shown = {name: _shown(each) for name, each in payload.items()} if payload else _shown(value)
     quoted = json.dumps(shown)
     return quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
 
@@ -218,7 +224,7 @@ def _shown(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
 
-def _told(value: Any) -> dict[str, Any]:
+def _payload_of(value: Any) -> dict[str, Any]:
     """What a usage tells, by names as Python writes them; empty for what has no fields."""
     if isinstance(value, type):
         return {}
@@ -232,7 +238,7 @@ def _told(value: Any) -> dict[str, Any]:
         value = vars(value)
     if not isinstance(value, Mapping):
         return {}
-    return {re.sub("(?<=[a-z])(?=[A-Z])", "_", str(name)).lower(): told for name, told in value.items()}
+    return {re.sub("(?<=[a-z])(?=[A-Z])", "_", str(name)).lower(): each for name, each in value.items()}
 
 
 class _Counted(NamedTuple):
@@ -254,21 +260,22 @@ class _Counted(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """``is_split``: whether what went in and what came out were reported, and not their sum alone."""
+    """``is_split``: false where a part of them was reported in the total alone; ``is_sum``: all of them."""
 
     tokens_in: int
     tokens_out: int
     is_split: bool = True
+    is_sum: bool = False
 
 
-def _counts(told: Mapping[str, Any]) -> _Counts | None:
+def _counts(payload: Mapping[str, Any]) -> _Counts | None:
     """Tokens in and out; one of them may be what is left of the total."""
-    asked = _counted(told, _IN, _detail(told, _CACHED))
-    answered = _counted(told, _OUT, _detail(told, _REASONING))
-    total = _total(told)
-    if asked is None and answered is not None and total is not None:
-        asked = _Counted(total - answered.least)
-    if answered is None and asked is not None and total is not None:
+    asked = _counted(payload, _IN, _detail(payload, _CACHED))
+    answered = _counted(payload, _OUT, _detail(payload, _REASONING))
+    total = _total(payload)
+    if total is not None and answered:
+        asked = asked or _Counted(total - answered.least)
+    elif total is not None and asked:
         answered = _Counted(total - asked.least)
     if asked is None or answered is None or min(asked.own, answered.own) < 0:
         return None
@@ -277,14 +284,14 @@ def _counts(told: Mapping[str, Any]) -> _Counts | None:
     return _of_total(asked, answered, total)
 
 
-def _total(told: Mapping[str, Any]) -> int | None:
-    return next(filter(_is_count, (_count(told.get(name)) for name in _TOTAL)), None)
+def _total(payload: Mapping[str, Any]) -> int | None:
+    return next(filter(_is_count, (_count(payload.get(name)) for name in _TOTAL)), None)
 
 
-def _has_parts(told: Mapping[str, Any]) -> bool:
+def _has_parts(payload: Mapping[str, Any]) -> bool:
     """Whether it reports anything of what went in or came out, be it unreadable."""
-    return any(_whole_of(told.get(name)) is not None for name, _ in (*_IN, *_OUT)) or any(
-        map(told.get, _NESTED)
+    return any(_whole_of(payload.get(name)) is not None for name, _ in (*_IN, *_OUT)) or any(
+        map(payload.get, _NESTED)
     )
 
 
@@ -308,10 +315,10 @@ def _may_be_within(*counted: _Counted) -> bool:
     return all(each.beside <= each.own for each in counted)
 
 
-def _counted(told: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:
+def _counted(payload: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:
     for name, beside in names:
-        if (count := _count(_whole_of(told.get(name)))) is not None:
-            return _Counted(count, sum(max(_count(told.get(each)) or 0, 0) for each in beside), detail)
+        if (count := _count(_whole_of(payload.get(name)))) is not None:
+            return _Counted(count, sum(max(_count(payload.get(each)) or 0, 0) for each in beside), detail)
     return None
 
 
@@ -323,7 +330,7 @@ def _whole_of(value: Any) -> Any:
 def _detail(payload: Mapping[str, Any], kind: _Detail) -> int:
     """The largest of the counts of a kind: several names stand for the same."""
     counts = [_count(payload.get(name)) for name in kind.names]
-    for mapping in (_told(payload.get(key)) for key in kind.mappings):
+    for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
         counts += [_count(mapping.get(name)) for name in kind.names_within]
     return max(filter(_is_count, counts), default=0)
 

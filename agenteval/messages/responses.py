@@ -15,9 +15,9 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.entry import IMPORT_IT
 from agenteval.messages.json_fields import first_of, list_at, object_of, read_json
-from agenteval.messages.message import said_in
+from agenteval.messages.message import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, marked
 from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
-from agenteval.messages.said import UNPLACED, marked
 from agenteval.messages.speakers import is_agents, is_message
 from agenteval.messages.without_calls import (
     ANYTHING,
@@ -75,17 +75,19 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
         return Reply([] if is_answered else _answer(read))
     for level in _levels(read):
         if error_in(level) or _has_failed(level):
-            why = "" if is_answered else f"the response is an error: {_worded(read)}"
-            return Reply([], level, why)
+            return Reply([], level, "" if is_answered else f"the response is an error: {_worded(read)}")
         reply = _reply_at(level, messages)
         is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
         if reply and (reply.messages or is_answered or not is_echo):
             return reply
-    if isinstance(response, str) and not is_answered:
-        # An answer in JSON, as it was asked for; or a response of a kind that nobody knows.
-        unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
-        return Reply([*map(marked, unknown), *_answer(response)])
-    return Reply([], is_known=False)
+    is_answer = isinstance(response, str) and not is_answered
+    return _json_answer(response, read) if is_answer else Reply([], is_known=False)
+
+
+def _json_answer(text: str, read: Any) -> Reply:
+    """An answer in JSON, as it was asked for; or a response of a kind that nobody knows."""
+    unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
+    return Reply([*map(marked, unknown), *_answer(text)])
 
 
 def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> Reply | None:
@@ -119,7 +121,7 @@ def _core(message: Any) -> list[Any]:
     """What a message says, whatever its form; empty for policies, which are not given back."""
     return [
         (said.role, said.text or "", [call[:3] for call in said.calls], said.value)
-        for said in said_in([message])
+        for said in parse_messages([message])
         if said.role not in ("system", UNPLACED)
     ]
 
@@ -240,7 +242,7 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
     """The same, without what its message says itself."""
     around = list(unplaced_in_response(response))
-    said = said_in([*map(marked, around), *_said_at(response)])
+    said = parse_messages([*map(marked, around), *_said_at(response)])
     left = [each.value for each in said if each.role == UNPLACED]
     return [each for each in around if any(each is other for other in left)]
 
@@ -248,7 +250,7 @@ def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
 def _may_call(other: Any, key: str) -> bool:
     """Whether another choice than the first holds calls, or what nobody knows."""
     found = _said_at({key: [other]})
-    told = said_in(found)
+    told = parse_messages(found)
     return any(each.calls or each.role == UNPLACED for each in told) or (not found and holds_objects([other]))
 
 

@@ -22,7 +22,8 @@ _FAILED = frozenset(("error", "errored", "failed", "failure"))
 _WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 """The kinds of output that Vercel's AI SDK has."""
 _BESIDE = ("result", "output", "tool_output", "toolOutput", "observation")
-_ENDS = ("result", "output-available", "output-error", "output-denied")
+_FAILED_ENDS = ("output-error", "output-denied")
+_ENDS = ("result", "output-available", *_FAILED_ENDS)
 """The states of a call in that SDK that has its result."""
 
 
@@ -46,10 +47,7 @@ def outcome_of(fields: Mapping[str, Any], content: Any) -> Outcome:
 
 def has_failed(fields: Mapping[str, Any]) -> bool:
     """Whether what stands beside a result tells that it is an error."""
-    if any((value := fields.get(key)) and _is_set(value) for key in FLAGS):
-        return True
-    status = fields.get("status")
-    if isinstance(status, str) and status.lower() in _FAILED:
+    if any(_is_set(fields.get(key)) for key in FLAGS) or word(fields, "status").lower() in _FAILED:
         return True
     further = object_at(fields, "additional_kwargs")
     return fields.get("success") is False or (bool(further) and has_failed(further))
@@ -57,11 +55,14 @@ def has_failed(fields: Mapping[str, Any]) -> bool:
 
 def _is_set(value: Any) -> bool:
     """Whether a flag is up: logs write it as a truth value, as text, or as the error itself."""
-    if isinstance(value, str):
-        return value.strip().lower() not in _NO
-    if isinstance(value, dict):
-        return any(value.values()) and value.get("code", 1) not in (0, "0", 200)
-    return value is True or value == 1 or (isinstance(value, list) and bool(value))
+    match value:
+        case str():
+            return value.strip().lower() not in _NO
+        case dict():
+            return any(value.values()) and value.get("code", 1) not in (0, "0", 200)
+        case list():
+            return bool(value)
+    return bool(value == 1)
 
 
 def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
@@ -78,7 +79,7 @@ def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
     if value is None and state not in _ENDS:
         return None
     found = outcome_of(call, value)
-    return found._replace(is_error=found.is_error or state in _ENDS[2:] or error is not None)
+    return found._replace(is_error=found.is_error or state in _FAILED_ENDS or error is not None)
 
 
 def _unwrapped(content: dict[str, Any]) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval.messages.said import Role
+from agenteval.messages.parsed_message import Role
 
 ROLES: dict[str, Role] = {
     **dict.fromkeys(("user", "human", "customer"), "user"),

@@ -20,12 +20,10 @@ from agenteval.messages.without_calls import SOURCES
 
 _EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
-_OF_PIECES = frozenset(
-    (
-        *("message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error"),
-        *("candidates", "choices"),
-    )
-)
+_OF_PIECES = frozenset((
+    "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
+    "candidates", "choices",
+))  # fmt: skip
 """The fields of a piece that are read, or that are read once more where they are whole."""
 _AFTER_THE_END = ("ping", DONE)
 """What follows the end of a response; all else is of another, which nobody read."""
@@ -36,20 +34,24 @@ _DONE = "response.output_item.done"
 
 def pieces_in(value: Any) -> list[dict[str, Any]] | None:
     """The pieces of a stream, or ``None`` for a value that is none. Raises ``completion.Unreadable``."""
-    if isinstance(value, list):
-        return value if value and all(map(_is_piece, value)) else None
-    if not isinstance(value, str):
-        return None
-    if _EVENTS.match(value):
-        return _of_events(value)
-    lines = value.split("\n") if value.lstrip().startswith("{") else []
-    found = {line: _piece(line) for line in lines if line.strip()}
+    match value:
+        case list():
+            return value if value and all(map(_is_piece, value)) else None
+        case str():
+            return _of_events(value) if _EVENTS.match(value) else _of_lines(value)
+    return None
+
+
+def _of_lines(text: str) -> list[dict[str, Any]] | None:
+    """The pieces of a stream with one in each line."""
+    lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith("{") else []
+    found = {line: _piece(line) for line in lines}
     pieces = [piece for piece in found.values() if piece is not None]
     if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
     if broken := next((line for line, piece in found.items() if piece is None), ""):
         raise Unreadable("is a stream with an event that is not JSON object", broken)
-    return [json.loads(line) for line in lines if line.strip()]
+    return [json.loads(line) for line in lines]
 
 
 def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from agenteval.messages.calls import listed
+from agenteval.messages.parsed_message import ParsedMessage, not_placed
 from agenteval.messages.placed import Unplaced
-from agenteval.messages.said import Said, not_placed
 from agenteval.messages.without_calls import is_broken_message, is_typed_call
 
 _TAGS = (
@@ -28,7 +28,9 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _AROUND = "\"'`<>/([{"
 
 
-def with_text_calls_unplaced(said: Iterable[Said], tools: Collection[str] = ()) -> list[Said]:
+def with_text_calls_unplaced(
+    said: Iterable[ParsedMessage], tools: Collection[str] = ()
+) -> list[ParsedMessage]:
     """What was said; behind each text of the agent that is a broken message or looks like a call, that it is
     not placed. An agent that makes calls of its own writes none: such a text shows somebody how they look.
     ``tools``: the names of those that are declared."""
@@ -40,7 +42,9 @@ def with_text_calls_unplaced(said: Iterable[Said], tools: Collection[str] = ()) 
     ]
 
 
-def _unplaced_in(said: Said, named: re.Pattern[str] | None, *, may_look_like_calls: bool) -> Iterable[Said]:
+def _unplaced_in(
+    said: ParsedMessage, named: re.Pattern[str] | None, *, may_look_like_calls: bool
+) -> Iterable[ParsedMessage]:
     if said.role != "assistant" or not said.text:
         return
     if is_broken_message(said.text):

@@ -22,44 +22,20 @@ from agenteval.messages.without_calls import (
     holds_objects,
 )
 
-_SILENT_STEPS = frozenset(
-    (
-        *("step-start", "mcp_list_tools", "mcp_approval_response", "compaction"),
-        "tool_search_output",
-    )
-)
-_THOUGHTS = frozenset(
-    (
-        *("reasoning", "thinking", "redacted_thinking", "reasoning.text", "reasoning.summary"),
-        *("reasoning.encrypted", "reasoning_text", "reasoning_summary", "reasoning_content", "thought"),
-        *("thoughts", "thinking_delta", "thinking_text", "reasoning-text"),
-    )
-)
+_SILENT_STEPS = frozenset((
+    "step-start", "mcp_list_tools", "mcp_approval_response", "compaction", "tool_search_output",
+))  # fmt: skip
+_THOUGHTS = frozenset((
+    "reasoning", "thinking", "redacted_thinking", "reasoning.text", "reasoning.summary",
+    "reasoning.encrypted", "reasoning_text", "reasoning_summary", "reasoning_content", "thought", "thoughts",
+    "thinking_delta", "thinking_text", "reasoning-text",
+))  # fmt: skip
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
-_WITHOUT_CALLS = frozenset(
-    (
-        *(
-            "refusal",
-            "source",
-            "source-url",
-            "reference",
-            "citation",
-            "citations",
-            "search_result",
-            "guard_content",
-        ),
-        *(
-            "cache_point",
-            "container_upload",
-            "step-finish",
-            "usage",
-            "error",
-            "markdown",
-            "fallback",
-            "tool_addition",
-        ),
-    )
-)
+_WITHOUT_CALLS = frozenset((
+    "refusal", "source", "source-url", "reference", "citation", "citations", "search_result", "guard_content",
+    "cache_point", "container_upload", "step-finish", "usage", "error", "markdown", "fallback",
+    "tool_addition",
+))  # fmt: skip
 """Kinds of parts, besides texts, media and thoughts, in which no call can be."""
 _UNTYPED: Mapping[str, Shape] = {
     **dict.fromkeys(("text", "refusal"), STATED),
@@ -80,15 +56,13 @@ _OF_STEPS: Mapping[str, Shape] = {"tools": DEFINITIONS, "approval_request": ANYT
 """What stands in parts of a kind."""
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
-_MEDIA_PARTS = frozenset(
-    (
-        *("image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file"),
-        *("image_url", "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id"),
-        *("input_image", "input_audio", "input_video", "input_file", "output_image", "output_audio"),
-        *("image-url", "image-data", "image-file-id", "file-url", "file-data", "file-id", "inline_data"),
-        *("file_data", "resource", "resource_link", "multimodal"),
-    )
-)
+_MEDIA_PARTS = frozenset((
+    "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file", "image_url",
+    "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id", "input_image",
+    "input_audio", "input_video", "input_file", "output_image", "output_audio", "image-url", "image-data",
+    "image-file-id", "file-url", "file-data", "file-id", "inline_data", "file_data", "resource",
+    "resource_link", "multimodal",
+))  # fmt: skip
 _PLACES = ("text", "refusal", "content", "value")
 _OF_MEDIA = ("text", "refusal", "transcript")
 
@@ -135,10 +109,17 @@ def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, Shape]:
 
 def text_in(part: Any) -> str | None:
     """What a part says; ``None``: nothing of it could be read."""
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict):
-        return "" if part is None else json.dumps(part, ensure_ascii=False)
+    match part:
+        case str():
+            return part
+        case None:
+            return ""
+        case dict():
+            return _text_in_object(part)
+    return json.dumps(part, ensure_ascii=False)
+
+
+def _text_in_object(part: Mapping[str, Any]) -> str | None:
     kind = word(part, "type")
     if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
         return ""

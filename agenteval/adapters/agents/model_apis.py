@@ -18,8 +18,8 @@ from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_reply import require_complete
 from agenteval.messages.completion import Unreadable, parse_object
 from agenteval.messages.endings import is_at_limit, is_filtered, refusal_in
+from agenteval.messages.parsed_message import UNPLACED
 from agenteval.messages.responses import error_in, reply_to
-from agenteval.messages.said import UNPLACED
 from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import begun, whole
 

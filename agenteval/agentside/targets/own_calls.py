@@ -145,41 +145,66 @@ def arguments_of(args: Any) -> Any:
     return {key: value for key, value in found.items() if value is not NOT_JSON}
 
 
-def as_json(value: Any, depth: int = 0) -> Any:
+class _NotJsonError(Exception):
+    """A value that JSON cannot hold, or one that is nested too deeply."""
+
+
+def as_json(value: Any) -> Any:
     """A value as JSON; ``NOT_JSON`` where it cannot be one."""
-    if depth > _DEEPEST:
+    try:
+        return _jsonable(value, _DEEPEST)
+    except _NotJsonError:
         return NOT_JSON
-    if isinstance(value, Enum):
-        return as_json(value.value, depth + 1)
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return _all({str(key): as_json(item, depth + 1) for key, item in value.items()})
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-        return as_json(fields, depth + 1)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return as_json(value._asdict(), depth + 1)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [as_json(item, depth + 1) for item in value]
-        return NOT_JSON if any(item is NOT_JSON for item in items) else items
-    if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
-        return as_json(value.model_dump(mode="json"), depth + 1)
-    return _text(value)
 
 
-def _all(items: dict[str, Any]) -> Any:
-    return NOT_JSON if any(item is NOT_JSON for item in items.values()) else items
+def _jsonable(value: Any, left: int) -> Any:
+    """``left``: how deep it may be nested. Raises ``_NotJsonError``."""
+    if left < 0:
+        raise _NotJsonError
+    for kinds, read in _READERS:
+        if isinstance(value, kinds):
+            return read(value, left - 1)
+    return _read_object(value, left - 1)
 
 
-def _text(value: Any) -> Any:
-    """What a value prints as, if its class has a text in mind: dates, UUIDs, paths."""
-    if isinstance(value, (type, bytes, bytearray, memoryview)) or callable(value):
-        return NOT_JSON
-    if vars(object)["__str__"] is type(value).__str__:
-        return NOT_JSON
+def _read_float(value: float, _: int) -> Any:
+    return value if math.isfinite(value) else str(value)
+
+
+def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
+    return {str(key): _jsonable(item, left) for key, item in value.items()}
+
+
+def _read_items(value: Any, left: int) -> Any:
+    """A list; a named tuple as its fields."""
+    if hasattr(value, "_asdict"):
+        return _jsonable(value._asdict(), left)
+    return [_jsonable(item, left) for item in value]
+
+
+def _read_object(value: Any, left: int) -> Any:
+    """An object by its fields or its model, else as it prints, if its class has a text in mind: dates, UUIDs,
+    paths."""
+    if dataclasses.is_dataclass(value):
+        return _jsonable({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
+    if callable(getattr(value, "model_dump", None)):
+        return _jsonable(value.model_dump(mode="json"), left)
+    if callable(value) or type(value).__str__ is vars(object)["__str__"]:
+        raise _NotJsonError
     return str(value)
+
+
+def _refuse(_: Any, __: int) -> Any:
+    raise _NotJsonError
+
+
+_READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
+    (Enum, lambda value, left: _jsonable(value.value, left)),
+    ((bool, int, type(None)), lambda value, _: value),
+    (str, lambda value, _: str(value)),
+    (float, _read_float),
+    (Mapping, _read_mapping),
+    ((list, tuple, set, frozenset), _read_items),
+    ((type, bytes, bytearray, memoryview), _refuse),
+)
+"""How values of these types are read; the first that fits counts, since an ``Enum`` may be a text, too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
@@ -11,27 +11,28 @@ from agenteval.messages.dialects.message_lists import MessageList, unread_of
 from agenteval.messages.json_fields import first_of, list_at, object_at, object_of
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
-_ABOUT_EVENTS = frozenset(
-    (
-        *("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata"),
-        *("customMetadata", "custom_metadata", "inputTranscription", "input_transcription"),
-        *("outputTranscription", "output_transcription", "logprobsResult", "logprobs_result"),
-        *("cacheMetadata", "cache_metadata", "liveSessionResumptionUpdate"),
-        "live_session_resumption_update",
-    )
-)
-_ACTIONS = frozenset(
-    (
-        *("stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs"),
-        *("requested_auth_configs", "compaction", "agentState", "agent_state"),
-    )
-)
+_ABOUT_EVENTS = frozenset((
+    "groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "customMetadata",
+    "custom_metadata", "inputTranscription", "input_transcription", "outputTranscription",
+    "output_transcription", "logprobsResult", "logprobs_result", "cacheMetadata", "cache_metadata",
+    "liveSessionResumptionUpdate", "live_session_resumption_update",
+))  # fmt: skip
+_ACTIONS = frozenset((
+    "stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs",
+    "requested_auth_configs", "compaction", "agentState", "agent_state",
+))  # fmt: skip
 _CONFIRMATIONS = ("requestedToolConfirmations", "requested_tool_confirmations")
 _CALLS = ("functionCall", "function_call")
 _ANSWERS = ("functionResponse", "function_response")
 _CONFIRMING = "adk_request_confirmation"
 _OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_response", "app_details", "rubrics"))
-_BETWEEN = frozenset(("tool_uses", "tool_responses", "intermediate_responses", "invocation_events"))
+_BETWEEN: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "tool_uses": lambda call: {"role": "model", "parts": [{"function_call": call}]},
+    "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
+    "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
+}
+"""What an invocation lists of what was done before its answer, as messages."""
+_EVENTS_BETWEEN = "invocation_events"
 _OF_RECORDS = frozenset(("state", "final_session_state", "rubrics", "session_input", "conversation_scenario"))
 
 
@@ -130,15 +131,11 @@ def _is_invocation(message: Mapping[str, Any]) -> bool:
 def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
         between = each.get("intermediate_data") or {}
-        unread = {**unread_of(each, _OF_INVOCATIONS), **unread_of(between, _BETWEEN)}
+        unread = {**unread_of(each, _OF_INVOCATIONS), **unread_of(between, {*_BETWEEN, _EVENTS_BETWEEN})}
         yield {**unread, **each["user_content"], "role": "user"}
-        yield from _of_events(between.get("invocation_events") or ())
-        for call in between.get("tool_uses") or ():
-            yield {"role": "model", "parts": [{"function_call": call}]}
-        for result in between.get("tool_responses") or ():
-            yield {"role": "user", "parts": [{"function_response": result}]}
-        for told in between.get("intermediate_responses") or ():
-            yield {"role": "model", "parts": told[-1], "agent": told[0]}
+        yield from _of_events(between.get(_EVENTS_BETWEEN) or ())
+        for key, message_of in _BETWEEN.items():
+            yield from map(message_of, between.get(key) or ())
         answer = each.get("final_response") or {}
         if any(isinstance(part, dict) and part.get("text") for part in answer.get("parts") or ()):
             yield {**answer, "role": "model"}

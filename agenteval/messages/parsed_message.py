@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agenteval.messages.calls import PLACES, Call
+from agenteval.messages.calls import Call
 from agenteval.messages.json_fields import first_of
-from agenteval.messages.placed import ADDITIONAL, Unplaced
+from agenteval.messages.placed import Unplaced
 from agenteval.messages.results import NO_FLAGS, outcome_of
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
 
-class Said(NamedTuple):
+class ParsedMessage(NamedTuple):
     """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
     stood beside its call; ``is_passage``: it is of a source, and no call is missed. ``is_unread``: parts are
     all that there is of it, and none could be read. ``agent``: which of a multi-agent system says it. Of the
@@ -32,14 +32,23 @@ class Said(NamedTuple):
     is_unread: bool = False
     agent: str = ""
 
+    @property
+    def has_text(self) -> bool:
+        return bool(self.text and self.text.strip())
+
+    @property
+    def is_of_user(self) -> bool:
+        """Whether a user says something."""
+        return self.role == "user" and self.has_text
+
 
 UNPLACED: Literal["unplaced"] = "unplaced"
 _ENTRY = "entry"
 
 
-def not_placed(unplaced: Unplaced, *, whole: bool = False) -> Said:
+def not_placed(unplaced: Unplaced, *, whole: bool = False) -> ParsedMessage:
     """What stands in the place of what nobody could place. ``whole``: nothing of its message was read."""
-    return Said(UNPLACED, value=unplaced, is_unread=whole)
+    return ParsedMessage(UNPLACED, value=unplaced, is_unread=whole)
 
 
 def marked(unplaced: Unplaced) -> dict[str, Any]:
@@ -56,14 +65,18 @@ def unplaced_in(message: Any) -> Unplaced | None:
 # ── the plain shapes ─────────────────────────────────────────────────────────────────────────────
 
 
-def plain_said(message: dict[str, Any]) -> Said | None:
+def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
     """A message of one text, and a result of one, which are most of a log: without the detour of others."""
     role, content = message.get("role"), message.get("content")
     if not isinstance(content, str) or not content or not message.keys() <= NO_FLAGS or "type" in message:
         return None
     if role == "tool" and all(key == "content" or _is_word(each) for key, each in message.items()):
-        return result_said(message, content)
-    return Said(role, content) if len(message) == 2 and role in ("user", "assistant", "system") else None
+        return result_message(message, content)
+    return (
+        ParsedMessage(role, content)
+        if len(message) == 2 and role in ("user", "assistant", "system")
+        else None
+    )
 
 
 def _is_word(value: Any) -> bool:
@@ -71,18 +84,17 @@ def _is_word(value: Any) -> bool:
     return isinstance(value, str) and not value.lstrip().startswith(("[", "{"))
 
 
-def result_said(message: Mapping[str, Any], content: Any) -> Said:
+def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
     """What a tool gave back; ``message``: the message or part that holds the ``content``."""
     if isinstance(content, str) and message.keys() <= NO_FLAGS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
-        return Said("tool", None, (), content, str(identity), str(name))
+        return ParsedMessage("tool", None, (), content, str(identity), str(name))
     identity, name = first_of(RESULT_IDS, message) or "", first_of(_NAMES, message) or ""
     value, failed = outcome_of(message, content)
-    return Said("tool", value=value, id=str(identity), name=str(name), is_error=failed)
+    return ParsedMessage("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 
 
 _NAMES = ("name", "toolName", "tool_name")
 PASSAGES = "passages"
 """The type of a tool's message with what was looked up before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")
-_OF_MORE = frozenset(("parts", ADDITIONAL, *PLACES))

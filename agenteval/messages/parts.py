@@ -1,0 +1,269 @@
+"""The parts of a message's content, as texts, calls and results. Pure.
+
+``parse_part`` knows the calls and the results of each format, one function a form; what is neither is a text
+(``agenteval.messages.texts``) or what nobody can place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agenteval.messages.calls import CALL_FIELDS, Call, call_in, unplaced_in_call
+from agenteval.messages.json_fields import given_of, object_at, object_of, word
+from agenteval.messages.parsed_message import ParsedMessage, Role, not_placed, result_message
+from agenteval.messages.placed import ADDITIONAL, Unplaced, nobodys, unplaced_calls, unplaced_fields
+from agenteval.messages.results import FLAGS, bare, outcome_beside
+from agenteval.messages.texts import is_media, joined, passages_in, text_in, unplaced_in_part
+from agenteval.messages.without_calls import GIVEN, is_call_kind, is_typed_call
+
+# ── one part ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class CallPart(NamedTuple):
+    """``raw``: a call as ``call_in`` reads it. ``is_within``: an object within the part, beside which there
+    may be more."""
+
+    raw: Mapping[str, Any]
+    is_within: bool = False
+
+
+_RESULT_KINDS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response")
+_RESULT_KEYS = ("functionResponse", "function_response", "toolResult", "toolResponse")
+_CALL_KEYS = frozenset(
+    ("functionCall", "function_call", "toolUse", "toolInvocation", "toolCall", "executableCode")
+)
+RESULT_VALUES = ("content", "output", "result", "tool_result", "response", "outputs")
+"""Where a result may have its value."""
+
+
+def parse_part(part: Any) -> CallPart | ParsedMessage | None:
+    """The call or the result that a part is; ``None``: it is neither."""
+    kind = word(object_of(part), "type")
+    match part:
+        case {"type": _} if kind.endswith(_RESULT_KINDS) and "state" not in part:
+            return _typed_result(part, kind)
+        case (
+            {"functionResponse": dict(inner)}
+            | {"function_response": dict(inner)}
+            | {"toolResult": dict(inner)}
+            | {"toolResponse": dict(inner)}
+        ):
+            return _keyed_result(inner)
+        case {"codeExecutionResult": dict(inner)}:
+            return _google_code_result(inner)
+        case {"type": _, "state": _} if kind.startswith(("tool-", "dynamic-tool")):
+            return _ai_sdk_call(part, kind)
+        case {"type": _} if is_call_kind(kind):
+            return _typed_call(part)
+        case (
+            {"functionCall": dict(inner)}
+            | {"function_call": dict(inner)}
+            | {"toolUse": dict(inner)}
+            | {"toolInvocation": dict(inner)}
+        ):
+            return _keyed_call(inner)
+        case {"toolCall": dict(served)} if word(served, "toolType"):
+            return _google_served_call(served)
+        case {"executableCode": dict(code)}:
+            return _google_code(code)
+    return None
+
+
+def _typed_call(part: Mapping[str, Any]) -> CallPart:
+    """Anthropic, LangChain, OpenTelemetry: ``{"type": "tool_use", "id": "1", "name": "find", …}``."""
+    return CallPart(object_at(part, "tool_call") or part)
+
+
+def _ai_sdk_call(part: Mapping[str, Any], kind: str) -> CallPart:
+    """Vercel's AI SDK: ``{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {},
+    "output": 1}``."""
+    return CallPart({"toolName": kind.removeprefix("tool-"), **part})
+
+
+def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
+    """Google: ``{"functionCall": {"name": "find", "args": {}}}``; Bedrock: ``{"toolUse":
+    {"name": "find", "input": {}}}``; the AI SDK: ``{"toolInvocation": {"toolName": "find", "args": {}}}``."""
+    return CallPart(inner, is_within=True)
+
+
+def _google_served_call(served: Mapping[str, Any]) -> CallPart:
+    """Google, of a tool of its own: ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``."""
+    call = {"type": "server_tool_use", "name": word(served, "toolType").lower(), **served}
+    return CallPart({**call, "input": served.get("args", {})}, is_within=True)
+
+
+def _google_code(code: Mapping[str, Any]) -> CallPart:
+    """Google's interpreter: ``{"executableCode": {"language": "PYTHON", "code": "1 + 1"}}``."""
+    return CallPart({"type": "server_tool_use", "name": "code_execution", "input": code}, is_within=True)
+
+
+def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
+    """Anthropic, the AI SDK: ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. The parts
+    of OpenTelemetry (``tool_call_response``) have the id of their call as their own."""
+    named = {"call_id": part.get("id")} if kind.endswith("response") else {}
+    failed = {"is_error": True} if kind == "tool-error" else {}
+    return result_message({**named, **part, **failed}, given_of(RESULT_VALUES, part))
+
+
+def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
+    """Google: ``{"functionResponse": {"name": "find", "response": {}}}``; Bedrock: ``{"toolResult":
+    {"toolUseId": "1", "content": [{"text": "3 found"}]}}``."""
+    value = inner.get("response", bare(inner.get("content")))
+    return result_message({"call_id": inner.get("id"), **inner}, value)
+
+
+def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
+    """Google's interpreter: ``{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}``."""
+    failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
+    return result_message({"name": "code_execution", **failed}, inner.get("output"))
+
+
+# ── all parts of a content ───────────────────────────────────────────────────────────────────────
+
+
+def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
+    """Texts and calls that stand together are one reply, up to a result."""
+    reply = _Reply(role)
+    lost: list[Unplaced] = []
+    for part in parts:
+        match parse_part(part):
+            case ParsedMessage() as result:
+                yield from reply.messages(even_blank=False)
+                reply = _Reply(role)
+                yield result
+                lost += unread_in_result(part)
+            case CallPart() if role != "assistant":
+                lost.append(nobodys(part, f"a call in a message of the {role}"))
+            case CallPart(raw, is_within):
+                called = parse_calls([raw])
+                reply.add_calls(called.messages)
+                lost += called.lost
+                if is_within:
+                    lost += unplaced_fields(part, _CALL_KEYS, of="a part with a call")
+            case None:
+                if reply.results:
+                    yield from reply.messages()
+                    reply = _Reply(role)
+                reply.add_text(part)
+                lost += unplaced_in_part(part)
+    yield from reply.messages()
+    yield from map(not_placed, lost)
+
+
+class _Reply:
+    """Texts and calls that stand together, the calls with the results that stand beside them."""
+
+    def __init__(self, role: Role) -> None:
+        self._role = role
+        self._texts: list[str] = []
+        self._calls: list[Call] = []
+        self.results: list[ParsedMessage] = []
+        self._is_read = self._is_unread = self._is_bare = False
+
+    def add_calls(self, called: Iterable[ParsedMessage]) -> None:
+        for each in called:
+            self._calls += each.calls
+            self.results += [each] if each.role == "tool" else []
+
+    def add_text(self, part: Any) -> None:
+        """Google writes one text in pieces that have no type, and joins them without anything between."""
+        was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
+        text = text_in(part)
+        if text is None:
+            text = self._stand_in(word(part, "type"))
+        elif text.strip():
+            self._is_read = True
+        if was_bare and self._is_bare:
+            self._texts[-1] += text
+        else:
+            self._texts.append(text)
+
+    def _stand_in(self, kind: str) -> str:
+        """That something was there, a picture or a file, is part of what was said."""
+        if is_media(kind):
+            self._is_read = True
+        else:
+            self._is_unread = True
+        return f"[{kind or 'part'}]"
+
+    def messages(self, *, even_blank: bool = True) -> Iterator[ParsedMessage]:
+        if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
+            is_unread = self._is_unread and not (self._is_read or self._calls)
+            yield ParsedMessage(self._role, joined(self._texts), tuple(self._calls), is_unread=is_unread)
+            yield from self.results
+
+
+def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[ParsedMessage]:
+    """With the passages that texts cite in the latest result of the message: a search may have given its
+    pages sealed. Without such a result, they are one."""
+    cited = passages_in(parts)
+    if not cited:
+        return parsed
+    for at in reversed(range(len(parsed))):
+        if isinstance(value := parsed[at].value, list):
+            return [*parsed[:at], parsed[at]._replace(value=[*value, *cited]), *parsed[at + 1 :]]
+    return [ParsedMessage("tool", value=cited, is_passage=True), *parsed]
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ParsedCalls(NamedTuple):
+    """Calls as one reply with the results that stand beside them, and what of them was lost."""
+
+    messages: list[ParsedMessage]
+    lost: list[Unplaced]
+
+
+def parse_calls(raw: Iterable[Any]) -> ParsedCalls:
+    calls: list[Call] = []
+    results: list[ParsedMessage] = []
+    lost: list[Unplaced] = []
+    for each in raw:
+        if call := call_in(each):
+            calls.append(call)
+            results += _result_beside(each, call)
+            lost += unplaced_in_call(each, call)
+        elif not _is_empty(each):
+            lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
+    return ParsedCalls([ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], lost)
+
+
+def _is_empty(raw: Any) -> bool:
+    """Whether a call has an empty name and nothing that is given to it, as some servers write for none."""
+    call = object_at(object_of(raw), "function") or object_of(raw)
+    return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
+
+
+def _result_beside(raw: Any, call: Call) -> Iterator[ParsedMessage]:
+    if found := outcome_beside(raw):
+        value, failed = found
+        yield ParsedMessage("tool", value=value, id=call.id, name=call.name, is_error=failed, is_beside=True)
+
+
+# ── what nobody reads of a result ────────────────────────────────────────────────────────────────
+
+RESULT_FIELDS = frozenset((
+    *RESULT_VALUES, *FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts", "text",
+    "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL,
+))  # fmt: skip
+"""What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
+_ASIDE = ("artifact", "artifacts")
+
+
+def unread_in_result(part: Mapping[str, Any], of: str = "a result") -> Iterator[Unplaced]:
+    for each in (part, *(part[key] for key in _RESULT_KEYS if isinstance(part.get(key), dict))):
+        yield from unplaced_fields(each, RESULT_FIELDS, of=of)
+        yield from calls_in_result(each)
+
+
+def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What a tool gave back is a value, whatever is in it: a call is what stands among its parts as one. What
+    stands beside it for the program may be what another agent did."""
+    for key, value in fields.items():
+        if key in _ASIDE:
+            yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
+        elif key not in GIVEN:
+            for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):
+                yield nobodys(part, "a call in a result")._replace(calls=(part,))
