@@ -40,9 +40,6 @@ if TYPE_CHECKING:
             how the agent answers: a node of a graph, a method of a class of its own. The code of tools does
             not count: the scenario answers in its place."""
 
-        def prompt(self, obj: Any) -> str | None:
-            """What it is told to be; ``None`` where that is not known."""
-
         def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
             """A conversation of its own: of a copy, with the world for its tools. Raises ``Refused``.
 
