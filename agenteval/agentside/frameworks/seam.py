@@ -1,9 +1,9 @@
 """What an adapter for a framework gets, and what it gives.
 
-An adapter is one module with one object, ``FRAMEWORK``. It speaks plain dicts, and is written for the
-standard library alone and for the syntax of Python 3.8: it also runs, by path, in the interpreter of the
+An adapter is one module with one object, ``FRAMEWORK``. It writes plain dicts with a ``Transcript``, for the
+standard library alone and in the syntax of Python 3.8: it also runs, by path, in the interpreter of the
 agent's own (``agentside/start.py``). The framework itself is imported inside functions, once an
-object of it is there.
+object of it is there. Which object asks which adapter: ``registry``.
 """
 
 from __future__ import annotations
