@@ -57,7 +57,7 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     def entry_points() -> Any:
         return {registry.GROUP: [EntryPoint("strands", value, registry.GROUP) for value in found]}
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     registry._registered.cache_clear()
     yield found
     registry._registered.cache_clear()

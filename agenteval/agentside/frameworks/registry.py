@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .seam import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
 
     from ..world import World
     from .seam import Conversation, Framework, Tool
@@ -61,9 +61,11 @@ def _is_within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
-@cache
+@lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """All that can be found on a path, in the order in which they are asked."""
+    from importlib.metadata import EntryPoint  # it costs more than all of this room
+
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
     ours = [entry for entry in found if entry.value.startswith(_HERE + ".")]
     beside = [EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP) for name, module in BUILT_IN.items()]
@@ -72,6 +74,8 @@ def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
     known: Any = entry_points()
     found: Iterable[EntryPoint]
     found = known.select(group=GROUP) if hasattr(known, "select") else known.get(GROUP, ())  # Python 3.8, 3.9
