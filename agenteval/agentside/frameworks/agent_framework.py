@@ -255,13 +255,16 @@ def _write(
 def _write_answer(transcript: Transcript, message: Any, agent: str | None, *, is_inner: bool) -> None:
     """The words of an agent as a tool are the caller's to pass on."""
     contents = message.contents or ()
-    text = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
     if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
         transcript.answer(None, hosted, agent=agent)
-    own = (each for each in contents if each.type == "function_call")
-    calls = [ToolCall(each.call_id, each.name, each.arguments or {}) for each in own]
+    text = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
+    calls = [_call(each) for each in contents if each.type == "function_call"]
     if text or calls:
         transcript.answer(text or None, calls, agent=agent)
+
+
+def _call(content: Any) -> ToolCall:
+    return ToolCall(content.call_id, content.name, content.arguments or {})
 
 
 def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_Run]]) -> None:

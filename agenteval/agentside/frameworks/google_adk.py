@@ -392,18 +392,24 @@ def _messages(turn: _Turn, at_provider: _AtProvider) -> list[dict[str, Any]]:
 
 
 def _write_answer(transcript: Transcript, heard: _Heard, turn: _Turn) -> None:
-    """A hand-off is an answer without a word."""
+    """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
     event, is_inner = heard
-    parts = _parts(event)
-    text = "" if is_inner else "".join(p.text for p in parts if p.text and not getattr(p, "thought", None))
-    found = (part.function_call for part in parts if part.function_call)
-    calls = [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
-    hands_over = not is_inner and bool(getattr(event.actions, "transfer_to_agent", None))
+    text = "" if is_inner else _words(event)
+    calls = _calls_in(event, turn)
     if text or calls:
         end = None if is_inner else _end_of(event)
         transcript.answer(text or None, calls, agent=event.author, finish_reason=end)
-    elif hands_over:
+    elif not is_inner and getattr(event.actions, "transfer_to_agent", None):
         transcript.answer(None, agent=event.author)
+
+
+def _words(event: Any) -> str:
+    return "".join(part.text for part in _parts(event) if part.text and not getattr(part, "thought", None))
+
+
+def _calls_in(event: Any, turn: _Turn) -> list[ToolCall]:
+    found = (part.function_call for part in _parts(event) if part.function_call)
+    return [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
 
 
 def _end_of(event: Any) -> str | None:
