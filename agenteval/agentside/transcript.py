@@ -30,23 +30,25 @@ class ToolCall(NamedTuple):
 class Transcript:
     """The messages of a turn, in the order in which they are added."""
 
-    def __init__(self) -> None:
-        self._messages: list[Message] = []
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        """``messages``: those of the turn that have this format already."""
+        self._messages: list[Message] = [*messages]
 
     def answer(
         self, text: str | None, calls: Iterable[ToolCall] = (), *, agent: str | None = None, **more: Any
     ) -> None:
         """Add what an agent says, calls, or both. ``more``: other fields of the message; those that are
         ``None`` are left out."""
-        message: Message = {"role": "assistant", "content": text}
-        message.update((key, value) for key, value in {"agent": agent, **more}.items() if value is not None)
+        fields = {"agent": agent or None, **more}
+        known = {key: value for key, value in fields.items() if value is not None}
+        message: Message = {"role": "assistant", "content": text, **known}
         self._messages.append(message)
         _add_calls(message, calls)
 
     def more_calls(self, calls: Iterable[ToolCall], *, agent: str | None = None) -> None:
         """Add calls to the last message, if this agent said it; else as an answer without words."""
         last = self._messages[-1] if self._messages else {}
-        if last.get("role") == "assistant" and last.get("agent") == agent:
+        if last.get("role") == "assistant" and last.get("agent") == (agent or None):
             _add_calls(last, calls)
         else:
             self.answer(None, calls, agent=agent)

@@ -232,7 +232,6 @@ def test_what_an_agent_has_is_known_before_a_run() -> None:
     assert [tool.name for tool in tools if tool.is_agent] == ["ask"]
     assert isinstance(tools[0], Tool)
     assert tools[0].description == "Does look."
-    assert FRAMEWORK.prompt(top) == "Be kind."
 
 
 def test_a_tool_of_a_class_of_its_own_and_one_that_was_copied_are_answered() -> None:

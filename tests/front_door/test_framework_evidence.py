@@ -3,13 +3,10 @@ those that were shown where it does not, and never those of an entry that nobody
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.kit import Done, Project, failed_checks
-
-TOY = (Path(__file__).parents[1] / "support/toy_framework.py").read_text(encoding="utf-8")
+from tests.support.toy import install_toy
 
 CODE = """
 import toy
@@ -40,7 +37,7 @@ expect: {tool_calls: {forbidden: [{name: cancel_order}]}}
 
 
 def run(project: Project, code: str, scenario: str = NO_CALL, more: str = "") -> Done:
-    project.write("toy.py", TOY)
+    install_toy(project)
     project.agent(CODE + code)
     project.config(f"agent: {{name: bot, target: 'agent.py:agent'}}\nmetrics: []\n{more}", target="")
     project.scenarios(scenario)

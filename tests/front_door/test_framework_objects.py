@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.kit import Project, failed_checks
-
-TOY = (Path(__file__).parents[1] / "support/toy_framework.py").read_text(encoding="utf-8")
+from tests.support.toy import install_toy
 
 TOOLS = """
 import asyncio, threading
@@ -71,7 +69,7 @@ def place(request: pytest.FixtureRequest) -> str:
 
 
 def shop(project: Project, code: str, target: str, place: str, more: str = "") -> None:
-    project.write("toy.py", TOY)
+    install_toy(project)
     project.agent(TOOLS + code)
     project.config(f"agent: {{name: bot, target: {target}{place}}}\nmetrics: []\n{more}", target="")
 
@@ -537,7 +535,7 @@ def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Projec
 
 def test_a_mock_that_only_one_of_the_agents_can_need_is_none(project: Project) -> None:
     """A suite for two agents that are compared, which do not have the same tools."""
-    project.write("toy.py", TOY)
+    install_toy(project)
     project.agent(TOOLS + SHOP + "\nlooking = Agent(hastily, get_order)\n")
     agents = "[{name: a, target: 'agent.py:careful'}, {name: b, target: 'agent.py:looking'}]"
     project.config(f"compare: {agents}\nmetrics: []\n", target="")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.support import toy_framework
 from tests.support.kit import Project
+from tests.support.toy import install_toy
 
 PLACES = ["", f", interpreter: '{sys.executable}'"]
 AGENT = """
@@ -65,7 +64,7 @@ scenarios:
 
 
 def shop(project: Project, agent: str, where: str, more: str = "") -> None:
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     project.agent(agent)
     project.scenarios(SUITE)
     config = f"agent: {{name: bot, target: 'agent.py:agent', calls: all{where}}}\n"

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import toy_framework
 from tests.support.kit import Done, Project, environment, failed_checks
 from tests.support.local_servers import (
     LocalServer,
@@ -26,6 +25,7 @@ from tests.support.local_servers import (
     respond_json,
 )
 from tests.support.patience import HANG_S
+from tests.support.toy import install_toy
 
 WORKFLOW = ".github/workflows/agenteval.yml"
 ECHO = "def answer(question):\n    return f'You asked: {question}'\n"
@@ -262,7 +262,7 @@ agent = Agent(play, get_order)
 
 
 def test_the_tools_of_a_framework_object_are_answered_by_the_scenario(project: Project) -> None:
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     project.write("shop.py", TOY)
     done = init(project, "--agent", "shop.py:agent")
     (scenario,) = yaml.safe_load((project.root / "scenarios/first.yaml").read_text("utf-8"))["scenarios"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.support import toy_framework
 from tests.support.kit import Project, failed_checks
+from tests.support.toy import install_toy
 
 TOOLS = """
 import asyncio, functools, pathlib
@@ -509,7 +508,7 @@ def test_a_function_that_a_framework_made_a_tool_of_is_taken_from_inside_it(
     project: Project, where: str
 ) -> None:
     """Both of its functions, and a call that the framework carried out is not recorded twice."""
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     wrapped = "{order: 'shop/tools.py:get_order', cancel: 'shop/tools.py:cancel'}"
     shop(project, BY_HAND % "pass", EACH, wrapped, where=where)
     project.write("shop/tools.py", WRAPPED)
@@ -525,7 +524,7 @@ def test_a_function_that_a_framework_made_a_tool_of_is_taken_from_inside_it(
 def test_of_a_call_that_is_left_to_the_agent_framework_and_function_are_one(
     project: Project, where: str
 ) -> None:
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     agent = "from shop.tools import get_order\n\ndef agent(message: str):\n"
     agent += "    return get_order.run({'id': message})['status']\n"
     called = "tool_calls: {calls: [{name: order, times: 1}]}"

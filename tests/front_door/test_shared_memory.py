@@ -4,12 +4,11 @@ next: they are played one at a time, with a warning; in a process each, or made 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.support import toy_framework
 from tests.support.kit import Project, failed_checks
+from tests.support.toy import install_toy
 
 SUITE = """
 defaults: {epochs: 2}
@@ -86,7 +85,7 @@ class agent:
 
 
 def bot(project: Project, agent: str, more: str = "", target: str = "agent") -> None:
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     project.write("shop.py", "from toy import Remembers\n\nassistant = Remembers()\nother = 'x'\n")
     project.agent(agent)
     project.scenarios(SUITE)

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from tests.front_door.test_framework_objects import TOOLS, TOY
+from tests.front_door.test_framework_objects import TOOLS
 from tests.support.kit import Project, failed_checks
+from tests.support.toy import install_toy
 
 PLACES = [
     "here",
@@ -136,7 +137,7 @@ agent = Agent(play, deps_type=Shop)
 """
     target = "{object: 'src/store/bot.py:agent', deps: 'src/store/parts.py:Shop'}"
     config(project, target, place)
-    project.write("toy.py", TOY)
+    install_toy(project)
     project.write("src/store/__init__.py", "")
     project.write("src/store/bot.py", TOOLS + code)
     project.write("src/store/parts.py", parts)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.support import toy_framework
 from tests.support.kit import Project, failed_checks
+from tests.support.toy import install_toy
 
 HEAD = """
 import asyncio, contextvars, pathlib, queue, threading
@@ -110,7 +109,7 @@ IDS = ["A1", "B2", "C3", "D4"]
 
 
 def shop(project: Project, agent: str, buggy: str = "", *, suite: str = "", more: str = "") -> None:
-    project.write("toy.py", Path(toy_framework.__file__).read_text("utf-8"))
+    install_toy(project)
     project.agent(HEAD + f"BUGGY = {buggy!r}.split()\n" + agent)
     project.scenarios(suite or "scenarios:\n" + "".join(EACH.format(id=each) for each in IDS))
     config = f"agent: {{name: bot, target: 'agent.py:agent', calls: all, timeout_s: 60{more}}}\n"

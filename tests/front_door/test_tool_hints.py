@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.kit import Done, Project
+from tests.support.toy import install_toy
 
-TOY = (Path(__file__).parents[1] / "support/toy_framework.py").read_text(encoding="utf-8")
 CALLS = "tool_call_behavior_failure"
 NEEDLESS = {"evidence": "Done.", "reason": "r", "label": "unnecessary tool call", "call": 0}
 AGENT = """
@@ -48,7 +47,7 @@ def severities(project: Project) -> list[str]:
 
 
 def run(project: Project, hints: str, mark: dict[str, bool], place: str = "") -> Done:
-    project.write("toy.py", TOY)
+    install_toy(project)
     project.agent(AGENT.replace("HINTS", hints))
     config = f"models: {{default: scripted/replies.yaml}}\nmetrics: [{CALLS}]\ndetectors: []\n"
     project.config(f"agent: {{name: bot, target: agent.py:agent{place}}}\n{config}", target="")

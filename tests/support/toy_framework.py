@@ -1,5 +1,6 @@
-"""A framework for tests, and its adapter: put into a project as ``toy.py``, it makes itself known to the
-``frameworks`` of agenteval's process or of the worker's, whichever imports it.
+"""A framework for tests, and its adapter: put into a project as ``toy.py``, with an entry point
+(``support/toy.py``). It works with the ``frameworks`` of agenteval's process or of the worker's, whichever
+imports it.
 
 An agent is a coroutine function ``play(run, text)`` that returns the answer, and real tools, which must not
 run unless they are left to the agent. Such an agent can be called, as those of some frameworks can.
@@ -154,9 +155,6 @@ class Toy:
     def runs_own_code(self, obj: Any) -> bool:
         return hasattr(obj, "runs_own_code")
 
-    def prompt(self, obj: Any) -> str | None:
-        return None
-
     def open(self, obj: Any, world: Any, session: str, deps: Any) -> Conversation:
         if obj.deps_type and deps is None:
             what = f"the agent needs deps of type {obj.deps_type.__name__}"
@@ -180,5 +178,3 @@ if frameworks:
             lambda _tool, answer, _args, _named: answer.text if answer.is_error else answer.value,
         ),
     )
-    sys.modules[f"{frameworks.__name__}.toy"] = sys.modules[__name__]
-    frameworks.MODULES = (*frameworks.MODULES, "toy")

@@ -1,17 +1,19 @@
 """Agents that are objects of a framework, as they are: their tools are answered by the scenario.
 
-To add one: its module here, with a ``FRAMEWORK`` (see ``seam``); a line in ``MODULES``; an example under
-``scenarios/frameworks/``, which ``.ci/frameworks.py`` runs.
+To add one: its module here, with a ``FRAMEWORK`` (see ``seam``); a line in ``registry.BUILT_IN`` and in
+``pyproject.toml``; an example under ``scenarios/frameworks/``, which ``.ci/frameworks.py`` runs. What this
+package exports is what an adapter of another package is given, too.
 """
 
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..transcript import ToolCall, Transcript
 from ..world import Answer, World, untracked
 from .call_marks import calls_in, ids_of, marked
+from .registry import framework_of
 from .seam import (
     LATER,
     MORE,
@@ -30,13 +32,15 @@ if TYPE_CHECKING:
     from .seam import Conversation, Framework
 
 __all__ = [
-    "MODULES",
+    "LATER",
     "MORE",
     "Answer",
     "Opened",
     "Recognised",
     "Refused",
     "Tool",
+    "ToolCall",
+    "Transcript",
     "Waits",
     "framework_of",
     "hints_of",
@@ -45,31 +49,6 @@ __all__ = [
     "untracked",
     "with_partial",
 ]
-
-MODULES = (
-    "pydantic_ai",
-    "langgraph",
-    "openai_agents",
-    "google_adk",
-    "agent_framework",
-    "smolagents",
-    "strands",
-    "llamaindex",
-    "autogen",
-    "crewai",
-)
-"""Each one that knows a framework. They are asked in this order; importing them imports no framework."""
-
-
-def framework_of(obj: Any) -> Framework | None:
-    """The framework that an object, or the instances of a class, are of."""
-    if all(kind.startswith("builtins.") for kind in kinds(obj)):
-        return None  # a function
-    for name in MODULES:
-        framework: Framework = import_module(f"{__name__}.{name}").FRAMEWORK
-        if framework.matches(obj):
-            return framework
-    return None
 
 
 class Recognised(NamedTuple):

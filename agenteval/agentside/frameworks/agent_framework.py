@@ -6,12 +6,12 @@ What an agent as a tool (``as_tool``) did is read where each run begins.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hooks.agent_framework import agent_in
 from ..hooks.tool_methods import innermost
+from ..transcript import ToolCall, Transcript
 from ..world import Answer, current
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
@@ -48,11 +48,6 @@ class AgentFramework:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "agent_framework") for agent in _agents(obj))
-
-    def prompt(self, obj: Any) -> str | None:
-        options = getattr(obj, "default_options", None) or {}
-        written = options.get("instructions")
-        return written if isinstance(written, str) and written else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         _require_agent(obj)
@@ -132,12 +127,12 @@ def _watch() -> None:
         return
 
     class Watch(AgentMiddleware):  # type: ignore[misc]
-        def __init__(self, found: list[_Inner]) -> None:
+        def __init__(self, found: list[_Run]) -> None:
             self._found = found
 
         async def process(self, context: Any, call_next: Any) -> None:
             def keep(response: Any) -> Any:
-                self._found.append(_Inner(context.agent.name, response))
+                self._found.append(_Run(context.agent.name, response))
                 return response
 
             context.stream_result_hooks.append(keep)
@@ -161,7 +156,9 @@ def _watch() -> None:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Inner(NamedTuple):
+class _Run(NamedTuple):
+    """What an agent answered, when it was run once."""
+
     agent: str
     response: Any
 
@@ -172,7 +169,7 @@ _CONVERSATIONS: dict[World, _Conversation] = {}
 
 class _Conversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
-        self.inner: dict[str, list[_Inner]] = {}
+        self.inner: dict[str, list[_Run]] = {}
         """The answers of agents as tools in this turn, by the ids of the calls that started them."""
         self._world, self._agent = world, agent
         self._session = agent.create_session(session_id=session)
@@ -189,7 +186,7 @@ class _Conversation:
             raise
         responses = [response, *(one.response for each in self.inner.values() for one in each)]
         reply: dict[str, Any] = {
-            "messages": _messages(response, self.inner, self._agent.name),
+            "messages": _messages(_Run(self._agent.name, response), self.inner),
             "usage": _usage(responses),
             "elsewhere": [_id_of(each) for each in _contents(responses) if _is_hosted(each)],
         }
@@ -236,59 +233,58 @@ def _id_of(content: Any) -> str:
     return str(next(filter(None, ids), ""))
 
 
-def _messages(
-    response: Any, inner: dict[str, list[_Inner]], agent: str | None, *, is_inner: bool = False
-) -> list[dict[str, Any]]:
-    """The turn as messages in OpenAI's format. The words of an agent as a tool (``inner``, by the call that
-    started it) are the caller's to pass on."""
-    messages: list[dict[str, Any]] = []
-    for message in response.messages:
-        contents = message.contents or ()
+def _messages(run: _Run, inner: dict[str, list[_Run]]) -> list[dict[str, Any]]:
+    """A turn as messages in OpenAI's format. ``inner``: the runs of agents as tools, by the call that started
+    them."""
+    transcript = Transcript()
+    _write(transcript, run, inner)
+    return transcript.to_openai()
+
+
+def _write(
+    transcript: Transcript, run: _Run, inner: dict[str, list[_Run]], *, is_inner: bool = False
+) -> None:
+    for message in run.response.messages:
         if message.role == "assistant":
-            said = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
-            speaker = message.author_name or agent
-            if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
-                messages.append(_said(None, hosted, speaker))
-            own = (each for each in contents if each.type == "function_call")
-            calls = [_call(each.call_id, each.name, each.arguments) for each in own]
-            if said or calls:
-                messages.append(_said(said or None, calls, speaker))
+            _write_answer(transcript, message, message.author_name or run.agent, is_inner=is_inner)
         elif message.role == "tool":
-            for each in contents:
-                call_id = getattr(each, "call_id", None) or ""
-                rest = {key: told for key, told in inner.items() if key != call_id}
-                for one in inner.get(call_id, ()):
-                    messages += _messages(one.response, rest, one.agent, is_inner=True)
-                if each.type == "function_result":
-                    result = _tool_message(call_id, _content(each))
-                    is_error = getattr(each, "exception", None) is not None
-                    messages.append({**result, "status": "error"} if is_error else result)
-    return messages
+            for content in message.contents or ():
+                _write_result(transcript, content, inner)
 
 
-def _hosted_call(content: Any) -> dict[str, Any]:
+def _write_answer(transcript: Transcript, message: Any, agent: str | None, *, is_inner: bool) -> None:
+    """The words of an agent as a tool are the caller's to pass on."""
+    contents = message.contents or ()
+    if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
+        transcript.answer(None, hosted, agent=agent)
+    text = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
+    calls = [_call(each) for each in contents if each.type == "function_call"]
+    if text or calls:
+        transcript.answer(text or None, calls, agent=agent)
+
+
+def _call(content: Any) -> ToolCall:
+    return ToolCall(content.call_id, content.name, content.arguments or {})
+
+
+def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_Run]]) -> None:
+    """What a call gave, after what the agents did that it ran."""
+    call_id = getattr(content, "call_id", None) or ""
+    rest = {key: runs for key, runs in inner.items() if key != call_id}
+    for run in inner.get(call_id, ()):
+        _write(transcript, run, rest, is_inner=True)
+    if content.type == "function_result":
+        failed = getattr(content, "exception", None) is not None
+        transcript.result(call_id, _content(content), error=failed)
+
+
+def _hosted_call(content: Any) -> ToolCall:
     name = getattr(content, "tool_name", None) or content.type[: -len("_tool_call")]
     args = getattr(content, "arguments", None)
     if args is None:
         asked = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
         args = {key: _text_of(value) if key == "inputs" else value for key, value in asked.items() if value}
-    return _call(_id_of(content), str(name), args)
-
-
-def _said(text: str | None, calls: list[dict[str, Any]], agent: str | None = None) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = calls
-    return {**message, "agent": agent} if agent else message
-
-
-def _call(call_id: str, name: str, args: Any) -> dict[str, Any]:
-    arguments = args if isinstance(args, str) else json.dumps(args or {}, default=str)
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _tool_message(call_id: str, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call_id, "content": text}
+    return ToolCall(_id_of(content), str(name), args or {})
 
 
 def _content(content: Any) -> str:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..transcript import ToolCall, Transcript
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -46,10 +47,6 @@ class AutoGen:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(each, "autogen_agentchat") for each in _all(obj))
-
-    def prompt(self, obj: Any) -> str | None:
-        held = getattr(obj, "_system_messages", None)
-        return "\n".join(each.content for each in held) if held else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         for each in _all(obj):
@@ -164,7 +161,10 @@ class _Conversation:
         events = {type(each).__name__ for each in heard if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
             self._world.leave_unplaced(f"a {kind} of the agent is not read")
-        return [each for event in heard for each in _told_by(event, self._speakers, self._own)]
+        transcript = Transcript()
+        for event in heard:
+            _write(transcript, event, self._speakers, self._own)
+        return transcript.to_openai()
 
     async def close(self) -> None:
         """Nothing: the client of the model is the agent's."""
@@ -231,32 +231,23 @@ _READ = frozenset(
 """The events that are read, or that hold no calls."""
 
 
-def _told_by(event: Any, speakers: set[str], own: set[str]) -> list[dict[str, Any]]:
-    """The messages of what an agent did, or one that it has as a tool, whose words are its to pass on."""
+def _write(transcript: Transcript, event: Any, speakers: set[str], own: set[str]) -> None:
+    """Write what an agent did, or one that it has as a tool, whose words are its to pass on."""
     kind = type(event).__name__
     if kind == "ToolCallRequestEvent":
-        calls = [_call(each) for each in event.content if each.name not in own]
-        return [_said(event, None, calls)] if calls else []
-    if kind == "ToolCallExecutionEvent":
-        return [
-            {
-                "role": "tool",
-                "tool_call_id": each.call_id,
-                "content": each.content,
-                **({"status": "error"} if each.is_error else {}),
-            }
-            for each in event.content
-            if each.name not in own
-        ]
-    is_said = "autogen_agentchat.messages.BaseChatMessage" in kinds(event)
-    return [_said(event, event.to_text(), [])] if is_said and event.source in speakers else []
+        _write_calls(transcript, event, own)
+    elif kind == "ToolCallExecutionEvent":
+        for each in event.content:
+            if each.name not in own:
+                transcript.result(each.call_id, each.content, error=bool(each.is_error))
+    elif "autogen_agentchat.messages.BaseChatMessage" in kinds(event) and event.source in speakers:
+        transcript.answer(event.to_text(), agent=event.source)
 
 
-def _said(event: Any, text: str | None, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": text, "agent": event.source}
+def _write_calls(transcript: Transcript, event: Any, own: set[str]) -> None:
+    calls = [ToolCall(each.id, each.name, each.arguments) for each in event.content if each.name not in own]
     if calls:
-        message["tool_calls"] = calls
-    return message
+        transcript.answer(None, calls, agent=event.source)
 
 
 def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
@@ -264,7 +255,3 @@ def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
     told = [event.models_usage for event in heard if getattr(event, "models_usage", None) is not None]
     names = ("prompt_tokens", "completion_tokens")
     return [{name: getattr(each, name) for name in names} for each in told] or None
-
-
-def _call(call: Any) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..hooks.crewai import name_of
+from ..transcript import Transcript, as_error
 from .call_marks import with_asked_arguments
 from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
 
@@ -51,10 +52,6 @@ class CrewAI:
 
     def runs_own_code(self, obj: Any) -> bool:
         return adds_code(obj, "crewai")
-
-    def prompt(self, obj: Any) -> str | None:
-        written = [getattr(obj, name, None) for name in ("role", "goal", "backstory")]
-        return "\n".join(each for each in written if isinstance(each, str) and each) or None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         _require_agent(obj)
@@ -110,12 +107,13 @@ class _Conversation:
         except Exception as error:
             with_partial(error, [], self._since(before))
             raise
-        answer = {"role": "assistant", "content": output.raw or ""}
-        self._history = [*asked, answer]
+        answer = output.raw or ""
+        self._history = [*asked, {"role": "assistant", "content": answer}]
         listed = [each for each in getattr(output, "messages", None) or () if isinstance(each, dict)]
-        self._look_for_unlisted(listed, answer["content"])
-        messages = [*_calls_in(listed, self._world), answer]
-        return {"messages": messages, "usage": self._since(before), "agent": self._agent.role}
+        self._look_for_unlisted(listed, answer)
+        transcript = Transcript(_calls_in(listed, self._world))
+        transcript.answer(answer)
+        return {"messages": transcript.to_openai(), "usage": self._since(before), "agent": self._agent.role}
 
     def _look_for_unlisted(self, listed: list[dict[str, Any]], answer: str) -> None:
         """A model that writes its calls as text writes one in each message but the answer. The framework
@@ -145,9 +143,7 @@ def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
     messages, made = with_asked_arguments(of_calls, list(world.asked_now))
     return [
-        {**each, "status": "error"}
-        if each.get("role") == "tool" and each.get("tool_call_id") not in made
-        else each
+        as_error(each) if each.get("role") == "tool" and each.get("tool_call_id") not in made else each
         for each in messages
     ]
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hooks.google_adk import is_own
-from ..world import Answer
+from ..transcript import ToolCall, Transcript
 from .seam import (
     LATER,
     MORE,
@@ -81,10 +80,6 @@ class GoogleAdk:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "google") for agent in _agents(_root(obj)))
-
-    def prompt(self, obj: Any) -> str | None:
-        written = getattr(_root(obj), "instruction", None)
-        return written if isinstance(written, str) and written else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         root = _root(obj)
@@ -355,14 +350,12 @@ class _AtProvider:
             if self._looked_up(event) is not None and len(self._grounding) != 1:
                 yield "the model looked something up at its provider, with a tool that it does not name"
 
-    def calls(self, event: Any, place: int) -> list[dict[str, Any]]:
+    def calls(self, event: Any, place: int) -> list[ToolCall]:
         """What the model looked up, as a call of the tool that did it, if there is one alone."""
         queries = self._looked_up(event)
         if queries is None or len(self._grounding) != 1:
             return []
-        arguments = json.dumps({"queries": queries}, ensure_ascii=False)
-        function = {"name": self._grounding[0], "arguments": arguments}
-        return [{"id": f"grounding-{place}", "type": "function", "function": function}]
+        return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
     def _looked_up(self, event: Any) -> list[str] | None:
         """``None``: nothing. A reply whose metadata an agent as a tool passed on tells of it again."""
@@ -385,32 +378,43 @@ def _parts(event: Any) -> list[Any]:
 
 def _messages(turn: _Turn, at_provider: _AtProvider) -> list[dict[str, Any]]:
     """The turn as messages in OpenAI's format, without the framework's calls to itself."""
-    messages: list[dict[str, Any]] = []
-    for place, (event, is_inner) in enumerate(turn.heard):
-        if getattr(event, "partial", None) or event.author == "user":
+    transcript = Transcript()
+    for place, heard in enumerate(turn.heard):
+        if getattr(heard.event, "partial", None) or heard.event.author == "user":
             continue
-        parts = _parts(event)
-        said = (
-            "" if is_inner else "".join(p.text for p in parts if p.text and not getattr(p, "thought", None))
-        )
-        found = (part.function_call for part in parts if part.function_call)
-        calls = [_call(each) for each in found if not _is_hidden(each, turn)]
-        if looked_up := at_provider.calls(event, place):
-            messages.append(
-                {"role": "assistant", "content": None, "agent": event.author, "tool_calls": looked_up}
-            )
-        results = [p.function_response for p in parts if p.function_response]
-        handed = not is_inner and bool(getattr(event.actions, "transfer_to_agent", None))
-        if handed and not (said or calls):
-            messages.append({"role": "assistant", "content": None, "agent": event.author})
-        if said or calls:
-            message = {"role": "assistant", "content": said or None, "agent": event.author}
-            end = getattr(event, "finish_reason", None)
-            if end is not None and not is_inner:
-                message["finish_reason"] = getattr(end, "name", str(end))
-            messages.append({**message, "tool_calls": calls} if calls else message)
-        messages += [_tool_message(each, turn) for each in results if not _is_hidden(each, turn)]
-    return messages
+        if looked_up := at_provider.calls(heard.event, place):
+            transcript.answer(None, looked_up, agent=heard.event.author)
+        _write_answer(transcript, heard, turn)
+        for part in _parts(heard.event):
+            if part.function_response and not _is_hidden(part.function_response, turn):
+                _write_result(transcript, part.function_response, turn)
+    return transcript.to_openai()
+
+
+def _write_answer(transcript: Transcript, heard: _Heard, turn: _Turn) -> None:
+    """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
+    event, is_inner = heard
+    text = "" if is_inner else _words(event)
+    calls = _calls_in(event, turn)
+    if text or calls:
+        end = None if is_inner else _end_of(event)
+        transcript.answer(text or None, calls, agent=event.author, finish_reason=end)
+    elif not is_inner and getattr(event.actions, "transfer_to_agent", None):
+        transcript.answer(None, agent=event.author)
+
+
+def _words(event: Any) -> str:
+    return "".join(part.text for part in _parts(event) if part.text and not getattr(part, "thought", None))
+
+
+def _calls_in(event: Any, turn: _Turn) -> list[ToolCall]:
+    found = (part.function_call for part in _parts(event) if part.function_call)
+    return [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
+
+
+def _end_of(event: Any) -> str | None:
+    end = getattr(event, "finish_reason", None)
+    return None if end is None else getattr(end, "name", str(end))
 
 
 def _is_hidden(call: Any, turn: _Turn) -> bool:
@@ -418,19 +422,13 @@ def _is_hidden(call: Any, turn: _Turn) -> bool:
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
-def _call(call: Any) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": json.dumps(call.args or {}, default=str)}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _tool_message(result: Any, turn: _Turn) -> dict[str, Any]:
+def _write_result(transcript: Transcript, result: Any, turn: _Turn) -> None:
     """A result that is no mapping stands in one, which the framework adds; an error stands in ``error``."""
     response = result.response
     failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))
     if isinstance(response, dict) and list(response) == ["result"]:
         response = response["result"]
-    told = {"role": "tool", "tool_call_id": result.id, "content": Answer(response).text}
-    return {**told, "status": "error"} if failed else told
+    transcript.result(result.id, response, error=failed)
 
 
 def _speaker(heard: list[_Heard]) -> str | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import json
 from typing import TYPE_CHECKING, Any
 
-from ..world import Answer
+from ..transcript import ToolCall, Transcript
 from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -46,10 +45,6 @@ class LlamaIndex:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(each, "llama_index") for each in (obj, *_agents(obj)))
-
-    def prompt(self, obj: Any) -> str | None:
-        agents = _agents(obj)
-        return (agents[0].system_prompt or None) if len(agents) == 1 else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         for agent in _agents(obj):
@@ -101,7 +96,7 @@ class _Conversation:
             first = _agents(self._agent)[0]
             self._memory = ChatMemoryBuffer.from_defaults(llm=first.llm)
             self._context = Context(self._agent)
-        messages: list[dict[str, Any]] = []
+        transcript = Transcript()
         used: list[dict[str, Any]] = []
         handler = self._agent.run(user_msg=text, memory=self._memory, ctx=self._context)
         try:
@@ -110,17 +105,17 @@ class _Conversation:
                     raise Waits(waits)
                 for name in _at_provider(event):
                     self._world.leave_unplaced(f"'{name}' ran at the provider: its calls are not read")
-                messages += _told_by(event, _is_thinking_aloud(self._agent, event))
+                _write(transcript, event, is_thinking_aloud=_is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler
         except Exception as error:
-            with_partial(error, messages, used or None)
+            with_partial(error, transcript.to_openai(), used or None)
             raise
         finally:
             if not handler.done():  # it runs by itself, also when nobody waits for it
                 await handler.cancel_run()
-        told = _with_answer(messages, result)
-        return {"messages": told, "usage": used or None, "agent": result.current_agent_name}
+        messages = _with_answer(transcript, result)
+        return {"messages": messages, "usage": used or None, "agent": result.current_agent_name}
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
@@ -151,33 +146,19 @@ def _is_thinking_aloud(obj: Any, event: Any) -> bool:
     return any(agent.name == name and _REACT in kinds(agent) for agent in _agents(obj))
 
 
-def _told_by(event: Any, is_thinking_aloud: bool) -> list[dict[str, Any]]:
+def _write(transcript: Transcript, event: Any, *, is_thinking_aloud: bool) -> None:
     kind = type(event).__name__
     if kind == "AgentOutput":
-        return [_said(event, "" if is_thinking_aloud else event.response.content or "")]
-    if kind == "ToolCallResult" and event.tool_name != _HAND_OFF:
+        text = "" if is_thinking_aloud else event.response.content or ""
+        transcript.answer(text or None, _calls_in(event), agent=event.current_agent_name)
+    elif kind == "ToolCallResult" and event.tool_name != _HAND_OFF:
         output = event.tool_output
-        content = output.content if isinstance(output.content, str) else Answer(output.content).text
-        told = {"role": "tool", "tool_call_id": event.tool_id, "content": content}
-        return [{**told, "status": "error"} if output.is_error else told]
-    return []
+        transcript.result(event.tool_id, output.content, error=bool(output.is_error))
 
 
-def _said(output: Any, text: str) -> dict[str, Any]:
-    calls = [_call(each) for each in output.tool_calls if each.tool_name != _HAND_OFF]
-    message: dict[str, Any] = {
-        "role": "assistant",
-        "content": text or None,
-        "agent": output.current_agent_name,
-    }
-    if calls:
-        message["tool_calls"] = calls
-    return message
-
-
-def _call(selection: Any) -> dict[str, Any]:
-    function = {"name": selection.tool_name, "arguments": json.dumps(selection.tool_kwargs, default=str)}
-    return {"id": selection.tool_id, "type": "function", "function": function}
+def _calls_in(output: Any) -> list[ToolCall]:
+    made = (each for each in output.tool_calls if each.tool_name != _HAND_OFF)
+    return [ToolCall(each.tool_id, each.tool_name, each.tool_kwargs) for each in made]
 
 
 def _usage_in(event: Any) -> list[dict[str, Any]]:
@@ -191,13 +172,10 @@ def _usage_in(event: Any) -> list[dict[str, Any]]:
     return []
 
 
-def _with_answer(messages: list[dict[str, Any]], result: Any) -> list[dict[str, Any]]:
+def _with_answer(transcript: Transcript, result: Any) -> list[dict[str, Any]]:
     """The turn with its answer, which the framework strips of thoughts, or takes from a tool that answers
     directly."""
-    text, agent = result.response.content or "", result.current_agent_name
-    told = [each for each in messages if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
-    last = messages[-1] if messages else {"role": "tool"}
-    if last["role"] == "assistant" and not last.get("tool_calls"):
-        rest = told[:-1] if told and told[-1] is last else told
-        return [*rest, {**last, "content": text}]
-    return [*told, {"role": "assistant", "content": text, "agent": agent}]
+    transcript.end_with(result.response.content or "", agent=result.current_agent_name)
+    *before, answer = transcript.to_openai()
+    told = [each for each in before if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
+    return [*told, answer]

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from ..closures import within
 from ..hooks.openai_agents import is_of_agent
 from ..hooks.openai_agents_local import commands, operation
+from ..transcript import ToolCall, Transcript
 from ..world import current
-from .call_marks import calls_in
 from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..world import World
 
     Message = dict[str, Any]
@@ -66,10 +68,6 @@ class _OpenAIAgents:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "agents") for agent in _all_agents(obj))
-
-    def prompt(self, obj: Any) -> str | None:
-        told = getattr(obj, "instructions", None)
-        return told if isinstance(told, str) else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         self._require(obj, deps)
@@ -211,46 +209,50 @@ class _Conversation:
         except Exception as error:
             data = getattr(error, "run_data", None)
             self._count(data)
-            messages = self._messages(data.new_items if data else ())
+            transcript = self._transcript(data.new_items if data else ())
             tripped = _tripped(error)
             if not tripped:
-                with_partial(error, messages, self._usage())
+                with_partial(error, transcript.to_openai(), self._usage())
                 raise
             self._history = [*given, {"role": "assistant", "content": tripped}]
-            messages.append({"role": "assistant", "content": None, "refusal": tripped})
-            return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
+            transcript.answer(None, refusal=tripped)
+            return self._reply(transcript)
         self._count(result)
-        messages = self._messages(result.new_items)
+        transcript = self._transcript(result.new_items)
         if waits := _waits_for(result):
             waiting = Waits(f"the agent waits for a person: {waits}")
-            with_partial(waiting, messages, self._usage())
+            with_partial(waiting, transcript.to_openai(), self._usage())
             raise waiting
         self._history = result.to_input_list()
         self._agent = self.copy(result.last_agent)
-        _answer(messages, result.final_output, self._agent.name)
-        return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
+        _write_answer(transcript, result.final_output, self._agent.name)
+        return self._reply(transcript)
+
+    def _reply(self, transcript: Transcript) -> dict[str, Any]:
+        return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._agent.name}
 
     async def close(self) -> None:
         _CONVERSATIONS.pop(self._world, None)
         await self._servers.close()
 
-    def _messages(self, items: Any) -> list[Message]:
-        """The items of a turn as messages. A tool that the scenario was not asked for has not run: the call
-        was refused, by the SDK, a guardrail or a person."""
+    def _transcript(self, items: Any) -> Transcript:
+        """The items of a turn as messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
             self._world.leave_unplaced(f"an item '{kind}' of a run is not read")
-        messages = _messages(items)
-        names = {call["id"]: call["function"]["name"] for call in calls_in(messages)}
+        transcript, refused = Transcript(), self._refused(items)
+        for item in items:
+            if item.type in _WRITERS:
+                _WRITERS[item.type](transcript, item, refused)
+        return transcript
+
+    def _refused(self, items: Any) -> set[str]:
+        """The ids of calls for which the scenario was not asked: their tools have not run. They were refused,
+        by the SDK, a guardrail or a person."""
+        calls = [_called(item)[0] for item in items if item.type == "tool_call_item"]
+        names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
-        refused = {
-            call_id
-            for call_id in [_id_of(raw) for raw in results if _field(raw, "type") in _OF_OUR_TOOLS]
-            if not self._was_asked(call_id, names.get(call_id, ""))
-        }
-        return [
-            {**message, "status": "error"} if message.get("tool_call_id") in refused else message
-            for message in messages
-        ]
+        ours = [_id_of(raw) for raw in results if _field(raw, "type") in _OF_OUR_TOOLS]
+        return {call_id for call_id in ours if not self._was_asked(call_id, names.get(call_id, ""))}
 
     def _was_asked(self, call_id: str, name: str) -> bool:
         """Whether a call reached the scenario: by its id, where the SDK gave its tool one."""
@@ -303,7 +305,7 @@ class _Conversation:
         """A run inside a tool, whose items do not come up."""
         self._count(result)
         called = [_called(item) for item in result.new_items if item.type == "tool_call_item"]
-        for name in [call["function"]["name"] for call, hosted_result in called if hosted_result is not None]:
+        for name in [call.name for call, hosted_result in called if hosted_result is not None]:
             self._world.leave_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
         return result
 
@@ -380,59 +382,72 @@ _READ = frozenset(
 _OF_OUR_TOOLS = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
-def _messages(items: Any) -> list[Message]:
-    """The items of a turn as messages. A hand-off is one without a word, of the agent that hands over."""
-    found: list[Message] = []
-    for item in items:
-        agent = getattr(getattr(item, "agent", None), "name", None)
-        if item.type == "message_output_item":
-            found.append({**_said_in(item.raw_item), "agent": agent})
-        elif item.type == "tool_call_item":
-            call, result = _called(item)
-            last = found[-1] if found else {}
-            if last.get("role") != "assistant" or last.get("agent") != agent:
-                last = {"role": "assistant", "content": None, "agent": agent}
-                found.append(last)
-            last.setdefault("tool_calls", []).append(call)
-            if result is not None:
-                found.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-        elif item.type == "handoff_call_item":
-            if not found or found[-1].get("agent") != agent:
-                found.append({"role": "assistant", "content": None, "agent": agent})
-        elif item.type == "tool_call_output_item":
-            output = _field(item.raw_item, "output")
-            text = output if isinstance(output, str) else _text(item.output)
-            found.append({"role": "tool", "tool_call_id": _id_of(item.raw_item), "content": text})
-    return found
+def _speaker(item: Any) -> str | None:
+    return getattr(getattr(item, "agent", None), "name", None)
 
 
-def _said_in(message: Any) -> Message:
-    parts = _field(message, "content") or ()
+def _write_words(transcript: Transcript, item: Any, _refused: set[str]) -> None:
+    parts = _field(item.raw_item, "content") or ()
     text = "".join(_field(part, "text") or "" for part in parts)
     refusal = "".join(_field(part, "refusal") or "" for part in parts)
-    said: Message = {"role": "assistant", "content": text or None}
-    return {**said, "refusal": refusal} if refusal else said
+    transcript.answer(text or None, agent=_speaker(item), refusal=refusal or None)
 
 
-def _called(item: Any) -> tuple[Message, str | None]:
+def _write_call(transcript: Transcript, item: Any, _refused: set[str]) -> None:
+    call, hosted_result = _called(item)
+    transcript.more_calls([call], agent=_speaker(item))
+    if hosted_result is not None:
+        transcript.result(call.id, hosted_result)
+
+
+def _write_hand_off(transcript: Transcript, item: Any, _refused: set[str]) -> None:
+    """It is an answer without a word, of the agent that hands over."""
+    transcript.more_calls([], agent=_speaker(item))
+
+
+def _write_result(transcript: Transcript, item: Any, refused: set[str]) -> None:
+    call_id, output = _id_of(item.raw_item), _field(item.raw_item, "output")
+    text = output if isinstance(output, str) else _text(item.output)
+    transcript.result(call_id, text, error=call_id in refused)
+
+
+_WRITERS: dict[str, Callable[[Transcript, Any, set[str]], None]] = {
+    "message_output_item": _write_words,
+    "tool_call_item": _write_call,
+    "handoff_call_item": _write_hand_off,
+    "tool_call_output_item": _write_result,
+}
+"""By the kind of an item. ``refused``: the ids of calls that no tool ran for."""
+
+
+def _called(item: Any) -> tuple[ToolCall, str | None]:
     """A call; and its result, if it ran at the provider."""
     raw = item.raw_item
     kind = str(_field(raw, "type") or "")
-    name, args, result = _field(raw, "name"), _field(raw, "arguments"), None
-    if kind == "custom_tool_call":
-        args = json.dumps({"input": _field(raw, "input")}, ensure_ascii=False)
-    elif kind in ("local_shell_call", "shell_call"):
-        name = name or getattr(item, "_resolved_tool_name", None) or kind[: -len("_call")]
-        args = json.dumps(commands(_object(_field(raw, "action"))), ensure_ascii=False)
-    elif kind == "apply_patch_call":
-        name = name or "apply_patch"
-        args = json.dumps(operation(_object(_field(raw, "operation"))), ensure_ascii=False)
-    elif kind != "function_call":
-        name = name or kind[: -len("_call")] if kind.endswith("_call") else name or kind
-        args = args or json.dumps(_asked(raw), ensure_ascii=False, default=str)
-        result = _text(next(filter(None, (_field(raw, key) for key in _RESULTS)), ""))
-    function = {"name": name, "arguments": args or "{}"}
-    return {"id": _id_of(raw), "type": "function", "function": function}, result
+    read = _ARGUMENTS.get(kind)
+    if read is not None:
+        return ToolCall(_id_of(raw), _name_of(item, kind), read(raw) or "{}"), None
+    arguments = _field(raw, "arguments") or _asked(raw)
+    result = _text(next(filter(None, (_field(raw, key) for key in _RESULTS)), ""))
+    return ToolCall(_id_of(raw), _name_of(item, kind), arguments), result
+
+
+_ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "function_call": lambda raw: _field(raw, "arguments"),
+    "custom_tool_call": lambda raw: {"input": _field(raw, "input")},
+    "local_shell_call": lambda raw: commands(_object(_field(raw, "action"))),
+    "shell_call": lambda raw: commands(_object(_field(raw, "action"))),
+    "apply_patch_call": lambda raw: operation(_object(_field(raw, "operation"))),
+}
+"""By the type of a call that runs here, where its arguments are."""
+
+
+def _name_of(item: Any, kind: str) -> Any:
+    """Tools of the SDK's own have no name in their calls, but a type."""
+    if name := _field(item.raw_item, "name"):
+        return name
+    known = getattr(item, "_resolved_tool_name", None) if kind.endswith("shell_call") else None
+    return known or (kind[: -len("_call")] if kind.endswith("_call") else kind)
 
 
 _RESULTS = ("output", "error", "results", "outputs", "result", "status")
@@ -461,17 +476,12 @@ def _object(value: Any) -> Any:
     return _Fields(value) if isinstance(value, dict) else value
 
 
-def _answer(messages: list[Message], output: Any, agent: str) -> None:
+def _write_answer(transcript: Transcript, output: Any, agent: str) -> None:
     """The last message is what the turn gave. That is not always what the model said: a tool's result may be
     it, and a structured answer is what was read from the model's text."""
-    last = messages[-1] if messages else {}
-    is_said = last.get("role") == "assistant" and not last.get("tool_calls")
-    if output is None or (is_said and isinstance(output, str)):
-        return
-    if not is_said:
-        last = {"role": "assistant", "agent": agent}
-        messages.append(last)
-    last["content"] = _text(output)
+    is_said = transcript.ends_in_answer and isinstance(output, str)
+    if output is not None and not is_said:
+        transcript.end_with(_text(output), agent=agent)
 
 
 def _text(value: Any) -> str:

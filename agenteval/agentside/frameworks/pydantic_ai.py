@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from ..transcript import ToolCall, Transcript
 from .seam import MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ class PydanticAI:
 
     def runs_own_code(self, obj: Any) -> bool:
         return adds_code(obj, "pydantic_ai")
-
-    def prompt(self, obj: Any) -> str | None:
-        return None  # where it stands is private, and changed between 1.x and 2.x
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         wanted = getattr(obj, "deps_type", None)
@@ -101,44 +98,48 @@ class _Conversation:
             try:
                 result = await self._agent.run(text, message_history=self._history, deps=self._deps)
             except BaseException as error:
-                with_partial(error, **self._reply(seen[before:]))
+                new = seen[before:]
+                with_partial(error, **self._reply(new, self._transcript(new)))
                 raise
         self._history = list(result.all_messages())
-        reply = self._reply(new := list(result.new_messages()))
+        new = list(result.new_messages())
+        transcript = self._transcript(new)
         if type(result.output).__name__ == "DeferredToolRequests":
             waits = Waits(_waiting_for(result.output))
-            with_partial(waits, **reply)
+            with_partial(waits, **self._reply(new, transcript))
             raise waits
-        answer, messages = _text(result.output), reply["messages"]
         outputs = _output_tools(self._agent)
-        by_tool = any(_is_output(part, outputs) for each in new for part in each.parts)
-        if by_tool or not _ends_in_text(messages):
-            messages.append({"role": "assistant", "content": answer})
-        else:  # what a validator or an output function made of it is what the caller gets
-            messages[-1]["content"] = answer
-        return {**reply, "agent": getattr(self._agent, "name", None)}
+        if any(_is_output(part, outputs) for each in new for part in each.parts):
+            transcript.answer(_text(result.output))
+        else:  # what a validator or an output function made of a text is what the caller gets
+            transcript.end_with(_text(result.output))
+        return {**self._reply(new, transcript), "agent": getattr(self._agent, "name", None)}
 
-    def _reply(self, new: Any) -> dict[str, Any]:
+    def _reply(self, new: list[Any], transcript: Transcript) -> dict[str, Any]:
+        return {"messages": transcript.to_openai(), "usage": None, "elsewhere": _at_provider(new)}
+
+    def _transcript(self, new: list[Any]) -> Transcript:
         outputs = _output_tools(self._agent)
-        parts = [part for message in new if message.kind == "response" for part in message.parts]
-        for part in parts:
+        for part in _replied(new):
             if part.part_kind not in _READ:
                 self._world.leave_unplaced(f"a part '{part.part_kind}' of a reply is not read")
             if _is_output(part, outputs) and _is_function(self._agent, part.tool_name):
                 what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
                 self._world.leave_unplaced(what)
-        elsewhere = {part.tool_call_id for part in parts if part.part_kind == _AT_PROVIDER}
-        messages = list(_in_openai(new, outputs))
-        if not self._may_answer:  # then only the world answers: what it was not asked for did not run
-            messages = [
-                {**each, "status": "error"} if self._is_refused(each, elsewhere) else each
-                for each in messages
-            ]
-        return {"messages": messages, "usage": None, "elsewhere": elsewhere}
+        transcript = Transcript()
+        elsewhere = _at_provider(new)
+        for message in new:
+            if message.kind == "response":
+                _write_response(transcript, message, outputs)
+            for part in message.parts:
+                if _is_result(part, outputs):
+                    refused = part.tool_call_id not in elsewhere and self._is_refused(part)
+                    _write_result(transcript, part, refused=refused)
+        return transcript
 
-    def _is_refused(self, message: dict[str, Any], elsewhere: set[str]) -> bool:
-        call_id = message.get("tool_call_id")
-        return call_id is not None and call_id not in elsewhere and not self._world.was_asked(call_id)
+    def _is_refused(self, result: Any) -> bool:
+        """Where only the world answers for tools: what it was not asked for did not run."""
+        return not self._may_answer and not self._world.was_asked(result.tool_call_id)
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
@@ -189,10 +190,6 @@ def _is_output(part: Any, outputs: frozenset[str]) -> bool:
     return part.part_kind == "tool-call" and part.tool_name in outputs
 
 
-def _ends_in_text(messages: list[dict[str, Any]]) -> bool:
-    return bool(messages) and messages[-1]["role"] == "assistant" and bool(messages[-1].get("content"))
-
-
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
@@ -204,28 +201,30 @@ def _text(value: Any) -> str:
 # ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────
 
 
-def _in_openai(messages: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any]]:
-    for message in messages:
-        if message.kind == "response":
-            yield from _response(message, outputs)
-        else:
-            yield from (_result(part) for part in message.parts if _is_result(part, outputs))
+def _replied(messages: list[Any]) -> list[Any]:
+    """The parts of the model's replies."""
+    return [part for message in messages if message.kind == "response" for part in message.parts]
 
 
-def _response(message: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any]]:
+def _at_provider(messages: list[Any]) -> set[str]:
+    """The ids of calls that the model's provider carried out."""
+    return {part.tool_call_id for part in _replied(messages) if part.part_kind == _AT_PROVIDER}
+
+
+def _write_response(transcript: Transcript, message: Any, outputs: frozenset[str]) -> None:
     listing = {each.tool_call_id for each in message.parts if _lists_tools(each)}
     parts = [each for each in message.parts if getattr(each, "tool_call_id", None) not in listing]
-    calls = [each for each in parts if each.part_kind in ("tool-call", _AT_PROVIDER)]
-    calls = [each for each in calls if not _is_output(each, outputs)]
+    calls = [
+        _call(each)
+        for each in parts
+        if each.part_kind in ("tool-call", _AT_PROVIDER) and not _is_output(each, outputs)
+    ]
     text = "".join(each.content for each in parts if each.part_kind == "text")
-    said: dict[str, Any] = {"role": "assistant", "content": text or None}
-    if calls:
-        said["tool_calls"] = [
-            {"id": each.tool_call_id, "type": "function", "function": _function(each)} for each in calls
-        ]
     if text or calls:
-        yield {**said, **_usage(message.usage)}
-    yield from (_result(each) for each in parts if each.part_kind == "builtin-tool-return")
+        transcript.answer(text or None, calls, usage=_usage(message.usage))
+    for each in parts:
+        if each.part_kind == "builtin-tool-return":
+            _write_result(transcript, each)
 
 
 _MCP = "mcp_server"
@@ -238,22 +237,23 @@ def _lists_tools(part: Any) -> bool:
     return bool(is_mcp and part.args_as_dict().get("action") == "list_tools")
 
 
-def _function(call: Any) -> dict[str, Any]:
-    args = call.args_as_dict() if call.part_kind == _AT_PROVIDER and call.tool_name.startswith(_MCP) else {}
+def _call(part: Any) -> ToolCall:
+    is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
+    args = part.args_as_dict() if is_mcp else {}
     if args.get("action") == "call_tool" and isinstance(args.get("tool_name"), str):
-        return {"name": args["tool_name"], "arguments": json.dumps(args.get("tool_args") or {}, default=str)}
-    return {"name": call.tool_name, "arguments": call.args_as_json_str()}
+        return ToolCall(part.tool_call_id, args["tool_name"], args.get("tool_args") or {})
+    return ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
 
 
-def _usage(usage: Any) -> dict[str, Any]:
+def _usage(usage: Any) -> dict[str, Any] | None:
     if not (usage.input_tokens or usage.output_tokens):
-        return {}
-    told = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+        return None
+    told: dict[str, Any] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     if cached := getattr(usage, "cache_read_tokens", 0):
         told["prompt_tokens_details"] = {"cached_tokens": cached}
     if details := getattr(usage, "details", None):
         told["details"] = dict(details)
-    return {"usage": told}
+    return told
 
 
 def _is_result(part: Any, outputs: frozenset[str]) -> bool:
@@ -261,9 +261,8 @@ def _is_result(part: Any, outputs: frozenset[str]) -> bool:
     return part.part_kind in ("tool-return", "retry-prompt") and bool(name) and name not in outputs
 
 
-def _result(part: Any) -> dict[str, Any]:
+def _write_result(transcript: Transcript, part: Any, *, refused: bool = False) -> None:
     is_retry = part.part_kind == "retry-prompt"
-    failed = is_retry or getattr(part, "outcome", "success") != "success"
+    failed = refused or is_retry or getattr(part, "outcome", "success") != "success"
     content = part.model_response() if is_retry else part.model_response_str()
-    told = {"role": "tool", "tool_call_id": part.tool_call_id, "name": part.tool_name, "content": content}
-    return {**told, "status": "error"} if failed else told
+    transcript.result(part.tool_call_id, content, error=failed, name=part.tool_name)

@@ -1,9 +1,9 @@
 """What an adapter for a framework gets, and what it gives.
 
-An adapter is one module with one object, ``FRAMEWORK``. It speaks plain dicts, and is written for the
-standard library alone and for the syntax of Python 3.8: it also runs, by path, in the interpreter of the
+An adapter is one module with one object, ``FRAMEWORK``. It writes plain dicts with a ``Transcript``, for the
+standard library alone and in the syntax of Python 3.8: it also runs, by path, in the interpreter of the
 agent's own (``agentside/start.py``). The framework itself is imported inside functions, once an
-object of it is there.
+object of it is there. Which object asks which adapter: ``registry``.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
             """Return whether code of the author's, which may run a tool without the adapter, takes part in
             how the agent answers: a node of a graph, a method of a class of its own. The code of tools does
             not count: the scenario answers in its place."""
-
-        def prompt(self, obj: Any) -> str | None:
-            """What it is told to be; ``None`` where that is not known."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
             """A conversation of its own: of a copy, with the world for its tools. Raises ``Refused``.

@@ -15,6 +15,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..hooks.smolagents import FINAL
+from ..transcript import ToolCall, Transcript
 from .call_marks import pair_by_name
 from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
 
@@ -54,10 +55,6 @@ class _Smolagents:
         agents = _all_agents(obj)
         final = [agent.tools[FINAL] for agent in agents if FINAL in agent.tools]
         return any(adds_code(each, "smolagents") for each in (*agents, *final))
-
-    def prompt(self, obj: Any) -> str | None:
-        told = getattr(getattr(getattr(obj, "memory", None), "system_prompt", None), "system_prompt", None)
-        return told if isinstance(told, str) else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         for agent in _all_agents(obj):
@@ -110,6 +107,14 @@ class _Call(NamedTuple):
     result: str
 
 
+class _Made(NamedTuple):
+    """A call as it stands in the messages, with what it gave. ``is_refused``: no tool was called for it."""
+
+    call: ToolCall
+    result: str
+    is_refused: bool = False
+
+
 class _Conversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._world = world
@@ -134,10 +139,11 @@ class _Conversation:
             self._agent.interrupt()  # it stops after its step: nobody can end a thread
             raise
         except Exception as error:
-            with_partial(error, self._messages(known), self._usage())
+            with_partial(error, self._transcript(known).to_openai(), self._usage())
             raise
-        messages = [*self._messages(known), {"role": "assistant", "content": _text(output)}]
-        return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
+        transcript = self._transcript(known)
+        transcript.answer(_text(output))
+        return {"messages": transcript.to_openai(), "usage": self._usage(), "agent": self._agent.name}
 
     async def close(self) -> None:
         return
@@ -215,47 +221,50 @@ class _Conversation:
             "output_tokens": sum(each.output_tokens for each in self._usages),
         }
 
-    def _messages(self, known: list[Any]) -> list[Message]:
+    def _transcript(self, known: list[Any]) -> Transcript:
         self._take()
-        found: list[Message] = []
+        transcript = Transcript()
         for step in self._agent.memory.steps:
             if not any(step is each for each in known) and type(step).__name__ == "ActionStep":
-                found.extend(self._told(step))
-        return found
+                self._write(transcript, step)
+        return transcript
 
-    def _told(self, step: Any) -> list[Message]:
-        """The messages of a step. What a ``CodeAgent`` calls is not in it, but the world knows."""
+    def _write(self, transcript: Transcript, step: Any) -> None:
         calls = [each for each in self._calls if each.step == step.step_number]
+        runs_code = getattr(step, "code_action", None) is not None or hasattr(self._agent, "python_executor")
+        made = _made_by_code(calls) if runs_code else _made_by_model(step, calls)
         text = step.model_output if isinstance(step.model_output, str) else None
-        if getattr(step, "code_action", None) is not None or hasattr(self._agent, "python_executor"):
-            listed = [_listed(f"call_{step.step_number}_{i}", c.name, c.args) for i, c in enumerate(calls)]
-            results, refused = [each.result for each in calls], set()
-        else:
-            asked = getattr(step.model_output_message, "tool_calls", None) or ()
-            asked = [each for each in asked if each.function.name != FINAL]
-            wanted = [(each.function.name, each.function.arguments) for each in asked]
-            made = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
-            args = [call.args if call else asked[at].function.arguments for at, call in enumerate(made)]
-            listed = [_listed(each.id, each.function.name, args[at]) for at, each in enumerate(asked)]
-            results = [call.result if call else _result_in(step) for call in made]
-            refused = {listed[at]["id"] for at, call in enumerate(made) if call is None}
-        if not listed and not text:
-            return []
-        said: Message = {"role": "assistant", "content": text or None}
-        if listed:
-            said["tool_calls"] = listed
-        return [said, *(_told_back(listed[at], result, refused) for at, result in enumerate(results))]
+        if made or text:
+            transcript.answer(text or None, [each.call for each in made])
+        for each in made:
+            transcript.result(each.call.id, each.result, error=each.is_refused)
 
 
-def _told_back(call: Message, result: str, refused: set[str]) -> Message:
-    """The result of a call; an error if no tool was called for it."""
-    told = {"role": "tool", "tool_call_id": call["id"], "content": result}
-    return {**told, "status": "error"} if call["id"] in refused else told
+def _made_by_code(calls: list[_Call]) -> list[_Made]:
+    """What a ``CodeAgent`` calls is not in its step, but the world knows."""
+    return [
+        _Made(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
+        for at, each in enumerate(calls)
+    ]
 
 
-def _listed(call_id: Any, name: str, args: Any) -> Message:
-    written = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
-    return {"id": str(call_id), "type": "function", "function": {"name": name, "arguments": written}}
+def _made_by_model(step: Any, calls: list[_Call]) -> list[_Made]:
+    """The calls that the model asked for, with the arguments that reached their tools."""
+    listed = getattr(step.model_output_message, "tool_calls", None) or ()
+    asked = [
+        ToolCall(str(each.id), each.function.name, each.function.arguments)
+        for each in listed
+        if each.function.name != FINAL
+    ]
+    wanted = [(each.name, each.arguments) for each in asked]
+    done = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
+    return [_made(call, done[at], step) for at, call in enumerate(asked)]
+
+
+def _made(call: ToolCall, answered: _Call | None, step: Any) -> _Made:
+    if answered is None:
+        return _Made(call, _result_in(step), is_refused=True)
+    return _Made(call._replace(arguments=answered.args), answered.result)
 
 
 def _result_in(step: Any) -> str:

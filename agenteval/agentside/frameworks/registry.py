@@ -1,0 +1,122 @@
+"""Which adapter plays an object. An adapter is registered under the package, as it is imported, that has the
+classes of what it plays: so a function or an object of the author's own asks for none, and imports none.
+
+Adapters are entry points of one group, ours among them. An agent's own interpreter has nothing of agenteval
+installed: there ours are those that lie beside this module. Those of other packages are asked first, so that
+a user can replace one of ours.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .seam import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from importlib.metadata import EntryPoint
+
+    from ..world import World
+    from .seam import Conversation, Framework, Tool
+
+GROUP = "agenteval.frameworks"
+_HERE = __name__.rpartition(".")[0]
+
+BUILT_IN = {
+    "agent_framework": "agent_framework",
+    "agents": "openai_agents",
+    "autogen_agentchat": "autogen",
+    "crewai": "crewai",
+    "google.adk": "google_adk",
+    "langchain_core": "langgraph",
+    "langgraph": "langgraph",
+    "llama_index": "llamaindex",
+    "pydantic_ai": "pydantic_ai",
+    "smolagents": "smolagents",
+    "strands": "strands",
+}
+"""By the package of the framework, the module beside this one that has its ``FRAMEWORK``."""
+
+_NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "open")
+
+
+def framework_of(obj: Any) -> Framework | None:
+    """The framework that an object, or the instances of a class, are of."""
+    cls = obj if inspect.isclass(obj) else type(obj)
+    modules = [each.__module__ for each in cls.__mro__ if each.__module__ != "builtins"]
+    if not modules:
+        return None  # a function
+    for entry in _registered(tuple(sys.path)):
+        if any(_is_within(module, entry.name) for module in modules):
+            framework = _adapter(entry, obj)
+            if framework is not None:
+                return framework
+    return None
+
+
+def _is_within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+@lru_cache(maxsize=None)
+def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """All that can be found on a path, in the order in which they are asked."""
+    from importlib.metadata import EntryPoint  # it costs more than all of this room
+
+    found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
+    ours = [entry for entry in found if entry.value.startswith(_HERE + ".")]
+    beside = [EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP) for name, module in BUILT_IN.items()]
+    others = [entry for entry in found if not entry.value.startswith("agenteval.")]
+    return (*others, *(ours or beside))
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    known: Any = entry_points()
+    found: Iterable[EntryPoint]
+    found = known.select(group=GROUP) if hasattr(known, "select") else known.get(GROUP, ())  # Python 3.8, 3.9
+    return found
+
+
+def _adapter(entry: EntryPoint, obj: Any) -> Framework | None:
+    """The adapter of an entry point, if it plays the object. One that cannot say so has the object, too: its
+    tools would run if it were played as any other."""
+    try:
+        found = entry.load()
+        is_maker = inspect.isroutine(found) or inspect.isclass(found)
+        framework: Framework = found(sys.modules[_HERE]) if is_maker else found
+        if missing := next((name for name in _NEEDED if not hasattr(framework, name)), None):
+            raise TypeError(f"it has no {missing}")
+        return framework if framework.matches(obj) else None
+    except Exception as error:  # of a package that is not ours
+        return _Broken(entry, error)
+
+
+class _Broken:
+    """An adapter of another package that does not work: it refuses every object of its framework."""
+
+    supports = ""
+
+    def __init__(self, entry: EntryPoint, error: Exception) -> None:
+        self.name = self.package = entry.name
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        self._what = f"the adapter for objects of {entry.name} ({entry.value}) cannot be loaded: {why}"
+
+    def matches(self, obj: Any) -> bool:
+        return True
+
+    def tools(self, obj: Any) -> list[Tool]:
+        raise self._refused()
+
+    def runs_own_code(self, obj: Any) -> bool:
+        raise self._refused()
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+        raise self._refused()
+
+    def _refused(self) -> Refused:
+        return Refused(self._what, "fix or uninstall the package that it comes with")
