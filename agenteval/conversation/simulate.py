@@ -27,7 +27,7 @@ from agenteval.core.errors import (
     SimulatorError,
     UntoldError,
 )
-from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User, UserMove, finish
+from agenteval.core.protocols import Agent, AgentReply, OwnCall, ReadReply, TurnTools, User, UserMove, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
@@ -341,7 +341,7 @@ class _OpenTurn:
                 world.mocked,
             )
             self._asked = time.perf_counter()
-            reply = await self._rounds.while_thinking(agent.reply(messages, tools))
+            reply = ReadReply.of(await self._rounds.while_thinking(agent.reply(messages, tools)))
             latency_ms = reply.latency_ms
             if latency_ms is None:
                 latency_ms = (time.perf_counter() - self._asked) * 1000
@@ -360,12 +360,13 @@ class _OpenTurn:
             return
         with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
             self._keep_answers()
-            read = observed.read_turn(seen.messages, self._sent)
-            asked = _steps_of(AgentReply(tool_calls=seen.tool_calls), (), ())
-            told = _steps_of(replace(seen, tool_calls=()), read.steps, self._taken_rounds())
+            reply = ReadReply.of(seen)
+            read = observed.read_turn(reply.messages, self._sent)
+            asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
+            told = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
             steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
-            self._see(seen, read)
-            self._steps += self._metered(seen.usage, steps)
+            self._see(reply, read)
+            self._steps += self._metered(reply.usage, steps)
 
     def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
         rounds = self._rounds.take(answered=answered)
@@ -373,7 +374,7 @@ class _OpenTurn:
             self._show(CallEvidence.ASKED)
         return rounds
 
-    def _see(self, reply: AgentReply, read: observed.TurnRead) -> None:
+    def _see(self, reply: ReadReply, read: observed.TurnRead) -> None:
         """Note what a reply shows of how calls are seen, and what of it was not placed."""
         self._show(reply.evidence)
         self._world.apart.update(reply.apart)
@@ -388,7 +389,7 @@ class _OpenTurn:
             if not self._world.reads_all:
                 self._world.tell_unread(entry)
 
-    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
+    def _take(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
         read = observed.read_turn(reply.messages, sent)
         self._see(reply, read)
@@ -523,7 +524,7 @@ def _given_up(call: ToolCall) -> ToolCall:
     return call if call.result else call.model_copy(update={"given_up": True})
 
 
-def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
     told = without_silent([_with_unknown(step, reply.unknown_tools) for step in told])

@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag
@@ -21,7 +20,7 @@ from agenteval.adapters.agents.request_template import names_in
 from agenteval.adapters.agents.text_programs import RunOptions, TextAgent, TextAgents, TextProgram
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Place, Problem, did_you_mean
-from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, ReadReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
@@ -173,7 +172,7 @@ def _shown(command: tuple[str, ...]) -> str:
     return one_line(" ".join((os.path.basename(name), *arguments)), 60)
 
 
-def read_answer(answer: Mapping[str, Any]) -> AgentReply:
+def read_answer(answer: Mapping[str, Any]) -> ReadReply:
     """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
@@ -192,8 +191,8 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
         raise AgentError(
             f"the answer's tool_calls is {type(calls).__name__}, expected a list", kind="protocol"
         )
-    reply = AgentReply(text, calls or (), listed or (), answer.get("usage"), answer.get("latency_ms"))
-    return reply_of(replace(reply, agent=name_of(answer.get("agent"))))
+    usage, latency_ms, agent = (answer.get(part) for part in ("usage", "latency_ms", "agent"))
+    return reply_of(AgentReply(text, calls or (), listed or (), usage, latency_ms, name_of(agent)))
 
 
 def _visibility(options: CommandOptions, _tools: frozenset[str]) -> KnownVisibility | None:

@@ -11,7 +11,7 @@ from typing import Any
 from agenteval.adapters.agents.http_api import Ask, error_inside, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AuthorError
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -47,7 +47,7 @@ class ResponsesApi:
             body["stream"] = True
         return Ask(body)
 
-    def read(self, reply: HttpReply) -> AgentReply:
+    def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
         status = document.get("status")
         reason = document.get("incomplete_details")
@@ -64,7 +64,7 @@ class ResponsesApi:
     def error_in(self, reply: HttpReply) -> Any:
         return error_inside(reply)
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, "output"), document.get("output"), document.get("usage"))
 
@@ -106,7 +106,7 @@ class MessagesApi:
             body["stream"] = True
         return Ask(body, headers=self._headers)
 
-    def read(self, reply: HttpReply) -> AgentReply:
+    def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
         require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
@@ -114,7 +114,7 @@ class MessagesApi:
     def error_in(self, reply: HttpReply) -> Any:
         return error_inside(reply)
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, "content"), document.get("content"), document.get("usage"))
 
@@ -201,7 +201,7 @@ def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
     return {"role": "assistant", part: document[part]}
 
 
-def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
+def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
     try:
         found = reply_to((), document)
     except AuthorError as error:
@@ -224,13 +224,12 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
     answers = [message for message in rest if message["role"] == "assistant"]
     texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
     calls = [call for each in answers for call in each.get("tool_calls") or ()]
-    return AgentReply(
+    return ReadReply(
         text="\n\n".join(filter(None, texts)) or None,
         tool_calls=calls,
         messages=done,
         usage=usage,
         extra=extra,
-        alone=True,
         unplaced=foreign.phrases_in(messages),
     )
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
@@ -175,7 +175,7 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
     return found[1].strip('"') if found else None
 
 
-def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
+def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
     """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
     if not document.events:
         raise Unreadable("is an empty stream")
@@ -190,7 +190,7 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
     _refuse_cut(document, paths)
     calls = list(_calls(document, paths))
     messages = _messages(document, paths)
-    return AgentReply(
+    return ReadReply(
         text=_text(document, paths, may_lack=bool(calls or _says_something(last_answer(messages), paths))),
         tool_calls=calls,
         messages=messages,
@@ -221,14 +221,14 @@ def _says_something(answer: Any, paths: ReplyPaths) -> bool:
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
-def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> AgentReply:
+def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
     """What a reply that is no complete answer tells all the same: each part of it that can be read."""
     try:
         document = document_of(reply, paths, streaming=streaming)
     except Unreadable:
         document = _readable(reply, paths)
     lenient = paths.model_copy(update={key: _lenient(getattr(paths, key)) for key in _PARTS})
-    seen = AgentReply()
+    seen = ReadReply()
     for part, read in _PARTS.items():
         with suppress(Unreadable, AgentError):
             seen = replace(seen, **{part: read(document, lenient)})
