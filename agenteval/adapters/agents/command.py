@@ -29,7 +29,8 @@ from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of, seen_by
 
 _EXAMPLE = "command: [node, bot.js]"
-_PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
+_ANSWER = ("text", "tool_calls", "messages")
+_PARTS = (*_ANSWER, "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 _PRINTS = (
     "the answers of a text program show no calls — write mcp: true if it finds its tools at an MCP server,"
@@ -180,19 +181,29 @@ def read_answer(answer: Mapping[str, Any]) -> ReadReply:
     if answer.keys() & _MESSAGE:
         return reply_of(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
-    if unknown or not answer.keys() - {"usage", "latency_ms", "error", "agent"}:
+    if unknown or answer.keys().isdisjoint(_ANSWER):
         what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
         remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'write {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")
-    text, calls, listed = (answer.get(part) for part in ("text", "tool_calls", "messages"))
-    if text is not None and not isinstance(text, str):
-        raise AgentError(f"the answer's text is {type(text).__name__}, expected a string", kind="protocol")
-    if calls is not None and not isinstance(calls, list):
-        raise AgentError(
-            f"the answer's tool_calls is {type(calls).__name__}, expected a list", kind="protocol"
+    return reply_of(
+        AgentReply(
+            _part(answer, "text", str, "a string"),
+            _part(answer, "tool_calls", list, "a list") or (),
+            answer.get("messages") or (),
+            answer.get("usage"),
+            answer.get("latency_ms"),
+            name_of(answer.get("agent")),
         )
-    usage, latency_ms, agent = (answer.get(part) for part in ("usage", "latency_ms", "agent"))
-    return reply_of(AgentReply(text, calls or (), listed or (), usage, latency_ms, name_of(agent)))
+    )
+
+
+def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+    """A part of an answer; ``None`` if it has none. Raises ``AgentError`` for one of another type."""
+    value = answer.get(name)
+    if value is None or isinstance(value, kind):
+        return value
+    what = f"the answer's {name} is {type(value).__name__}, expected {shown}"
+    raise AgentError(what, kind="protocol")
 
 
 def _visibility(options: CommandOptions, _tools: frozenset[str]) -> KnownVisibility | None:
