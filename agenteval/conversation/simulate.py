@@ -134,6 +134,10 @@ class ToolWorld:
         return answer
 
 
+Leave: TypeAlias = Callable[[Agent | None], Awaitable[None]]
+"""Lets go of an agent after its last answer."""
+
+
 async def _leaves_none(_agent: Agent | None) -> None:
     """Of an agent that nobody plays with any more."""
 
@@ -144,7 +148,7 @@ async def converse(
     user: User,
     make_agent: Callable[[], Agent],
     world: ToolWorld,
-    leave: Callable[[Agent | None], Awaitable[None]] = _leaves_none,
+    leave: Leave = _leaves_none,
 ) -> AsyncIterator[Trajectory]:
     """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
     turn and the stop set. Faults end the conversation and are its stop; none is raised. ``leave``: lets go of
@@ -157,12 +161,7 @@ async def converse(
             with world.watch.working("the simulated user", _user_too_slow):
                 move = await user.next(trajectory)
         except AgentevalError as error:
-            ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
-            if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
-                ended = await _to_the_end(ended, finish(agent), world)
-                ended = await _to_the_end(ended, leave(agent), world)
-            world.rounds = None
-            yield ended
+            yield await _without_user(trajectory, error, agent, world, leave)
             return
         if move.text is None:
             break
@@ -173,25 +172,39 @@ async def converse(
                 finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
             world.open_turn = None
-            if isinstance(error, AfterAnswerError) and trajectory.turns and not turn.is_answered:
-                yield turn.unsent(trajectory, error)
-                return
-            turn.keep(error.seen)
-            broken = turn.close(error=str(error))
-            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
+            yield turn.broken(trajectory, error)
             return
         world.open_turn = None
         trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
         yield trajectory
         if move.stop:
             break
-    unspoken = move.usage if move.text is None else Usage()
-    stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
+    yield await _ended(trajectory, move, agent, world, leave)
+
+
+async def _ended(
+    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, leave: Leave
+) -> Trajectory:
+    """The trajectory of a conversation that its user ended."""
+    unspoken = last.usage if last.text is None else Usage()
+    stop = Stop(reason=last.stop or StopReason.USER_DONE, user_usage=unspoken)
     ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
     ended = with_late_calls(ended, world)
     if ended.stop and ended.stop.fault is None:
         ended = await _to_the_end(ended, leave(agent), world)
-    yield ended
+    return ended
+
+
+async def _without_user(
+    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, leave: Leave
+) -> Trajectory:
+    """The trajectory of a conversation that ended since its user failed."""
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+    if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
+        ended = await _to_the_end(ended, finish(agent), world)
+        ended = await _to_the_end(ended, leave(agent), world)
+    world.rounds = None
+    return ended
 
 
 async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
@@ -315,7 +328,15 @@ class _OpenTurn:
         """Whether a reply of the agent is part of it."""
         return bool(self._steps)
 
-    def unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
+    def broken(self, before: Trajectory, error: AgentevalError) -> Trajectory:
+        """The trajectory of a conversation that ended within this turn."""
+        if isinstance(error, AfterAnswerError) and before.turns and not self.is_answered:
+            return self._unsent(before, error)
+        self.keep(error.seen)
+        turn = self.close(error=str(error))
+        return before.model_copy(update={"stop": _stop_of(error), "unfinished": turn})
+
+    def _unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
         """What there is of the conversation if the message was never sent, since the agent broke after its
         answer to the one before. Calls that came meanwhile are kept."""
         turn = self.close(error=str(error))
@@ -607,42 +628,60 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
     what was recorded. Recorded calls that the list does not have stand where they were made: behind the
     listed one that was recorded before them, such as that of an agent as a tool whose calls they are; else in
     front. A call that was only attempted never reached the scenario, so it is none of the recorded ones."""
-    waiting = [call for step in recorded for call in step.tool_calls]
-    listed_at: dict[int, int] = {}
-    alike: dict[Any, deque[int]] = {}
-    for position, call in enumerate(waiting):
-        alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
-
-    def recorded_for(call: ToolCall, at: int) -> ToolCall:
-        positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
-        if not positions:
-            return call
-        listed_at[position := positions.popleft()] = at
-        agent = call.agent or waiting[position].agent
-        return waiting[position].model_copy(update={"id": call.id, "agent": agent})
-
-    merged = [
-        step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})
-        if step.tool_calls
-        else step
-        for at, step in enumerate(listed)
-    ]
-    behind: dict[int, list[Step]] = {}
-    position, last = 0, -1
-    for step in recorded:
-        kept = []
-        for call in step.tool_calls:
-            if position in listed_at:
-                last = max(last, listed_at[position])
-            else:
-                kept.append(call)
-            position += 1
-        if kept:
-            behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+    doubles = _Doubles(recorded)
+    merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
+    behind = doubles.unlisted()
     steps = behind.get(-1, [])
     for at, step in enumerate(merged):
         steps += [step, *behind.get(at, ())]
     return steps
+
+
+class _Doubles:
+    """Recorded calls, and where an agent lists them again. A recorded call is known by its place: the number
+    of its step, and its own within the step."""
+
+    def __init__(self, recorded: Sequence[Step]) -> None:
+        self._recorded = recorded
+        self._alike: dict[Any, deque[tuple[int, int]]] = {}
+        """The places of those that are not found yet, by name and arguments."""
+        self._listed_at: dict[tuple[int, int], int] = {}
+        """By the place of a recorded call, the listed step that has it, too."""
+        for number, step in enumerate(recorded):
+            for own, call in enumerate(step.tool_calls):
+                self._alike.setdefault((call.name, key_of(call.args)), deque()).append((number, own))
+
+    def merged(self, step: Step, at: int) -> Step:
+        """A listed step, with its calls as they were recorded."""
+        if not (step.tool_calls and self._alike):
+            return step
+        calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
+        return step.model_copy(update={"tool_calls": calls})
+
+    def _recorded_for(self, call: ToolCall, at: int) -> ToolCall:
+        places = None if call.attempted else self._alike.get((call.name, key_of(call.args)))
+        if not places:
+            return call
+        place = places.popleft()
+        self._listed_at[place] = at
+        found = self._call_at(place)
+        return found.model_copy(update={"id": call.id, "agent": call.agent or found.agent})
+
+    def unlisted(self) -> dict[int, list[Step]]:
+        """The recorded calls that no step lists, as steps, by the listed step that they stand behind."""
+        behind: dict[int, list[Step]] = {}
+        last = -1
+        for number, step in enumerate(self._recorded):
+            places = [(number, own) for own in range(len(step.tool_calls))]
+            last = max([last, *(self._listed_at.get(place, -1) for place in places)])
+            kept = [self._call_at(place) for place in places if place not in self._listed_at]
+            if kept:
+                behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+        return behind
+
+    def _call_at(self, place: tuple[int, int]) -> ToolCall:
+        number, own = place
+        return self._recorded[number].tool_calls[own]
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
