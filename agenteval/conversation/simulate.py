@@ -349,18 +349,7 @@ class _OpenTurn:
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             self._sent, messages = sent, chat.messages_of(sent, self._world.keeps_apart)
-            world = self._world
-            known = partial(world.call, known=True)
-            tools = TurnTools(
-                self._index,
-                world.schemas,
-                world.call,
-                world.answered,
-                world.call,
-                known,
-                world.list_asked,
-                world.mocked,
-            )
+            tools = self._tools()
             self._asked = time.perf_counter()
             reply = ReadReply.of(await self._rounds.while_thinking(agent.reply(messages, tools)))
             latency_ms = reply.latency_ms
@@ -373,6 +362,19 @@ class _OpenTurn:
                 return self.close()
         raise AgentError(
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
+        )
+
+    def _tools(self) -> TurnTools:
+        world = self._world
+        return TurnTools(
+            turn=self._index,
+            schemas=world.schemas,
+            call=world.call,
+            answered=world.answered,
+            record=world.call,
+            call_known=partial(world.call, known=True),
+            list_asked=world.list_asked,
+            mocked=world.mocked,
         )
 
     def keep(self, seen: AgentReply | None) -> None:
@@ -423,25 +425,22 @@ class _OpenTurn:
         if fault:
             raise fault
 
-    def _metered(self, told: Any, steps: Sequence[Step]) -> Sequence[Step]:
-        """The steps of a reply with their usage: what the reply has ``told`` of all of them, else what its
-        messages tell, each of itself (those that tell nothing took nothing), else an estimate."""
-        usage, unread = read_usage(told), unread_usage(told)
-        if usage is None and not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
+    def _metered(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
+        """The steps of a reply with their usage: what the reply has ``reported`` of all of them, else what
+        its messages report, each of itself (those that report nothing took nothing), else an estimate."""
+        usage, unread = read_usage(reported), unread_usage(reported)
+        if usage is not None:
+            return _with_usage(steps, usage)
+        if not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
             return [
                 self._estimated(steps, at, calls=1) if step.unread_usage else step
                 for at, step in enumerate(steps)
             ]
         last = len(steps) - 1
-        if usage is None:
-            estimates = (self._estimated(steps, at, calls=int(at == last)) for at in range(last + 1))
-            return [
-                step.model_copy(update={"unread_usage": unread if at == last else ""})
-                for at, step in enumerate(estimates)
-            ]
+        estimates = [self._estimated(steps, at, calls=int(at == last)) for at in range(len(steps))]
         return [
-            step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
-            for at, step in enumerate(steps)
+            step.model_copy(update={"unread_usage": unread if at == last else ""})
+            for at, step in enumerate(estimates)
         ]
 
     def _estimated(self, steps: Sequence[Step], at: int, *, calls: int) -> Step:
@@ -561,6 +560,15 @@ def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) 
         text = None if reply.text is None else chat.whole(reply.text)
         steps.append(by(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)), agent))
     return steps
+
+
+def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
+    """The steps of a reply of which the usage is known as a whole: it stands with the last."""
+    last = len(steps) - 1
+    return [
+        step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
+        for at, step in enumerate(steps)
+    ]
 
 
 def _unreadable(steps: Sequence[Step]) -> AgentError | None:

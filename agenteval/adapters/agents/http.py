@@ -561,29 +561,42 @@ _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     """Neither the address nor a header's value is shown: they may hold a secret."""
-    endpoint = own.get("endpoint")
-    if endpoint == "":
-        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", ("endpoint",))
-    elif not endpoint:
-        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", ("endpoint",))
-    elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
-        remedy = "write for example http://localhost:3000/…"
-        yield Mistake("not an http or https address", remedy, ("endpoint",))
-    headers = own.get("headers")
-    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
-        if not _HEADER_NAME.fullmatch(name):
-            remedy = "use letters, digits and dashes"
-            yield Mistake(f"{name!r} is not a valid header name", remedy, ("headers", name))
-        if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
-            what = f"the header '{name}' contains a line break or control character"
-            remedy = "remove it; a variable read from a file may end in one"
-            yield Mistake(what, remedy, ("headers", name))
+    yield from _endpoint_mistakes(own.get("endpoint"))
+    yield from _header_mistakes(own.get("headers"))
     yield from option_mistakes(own)
     yield from observe_mistakes(own.get("observe"), "http")
+    yield from _reports_twice(own)
+
+
+def _endpoint_mistakes(endpoint: Any) -> Iterator[Mistake]:
+    at = ("endpoint",)
+    if endpoint == "":
+        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", at)
+    elif not endpoint:
+        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", at)
+    elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
+        yield Mistake("not an http or https address", "write for example http://localhost:3000/…", at)
+
+
+def _header_mistakes(headers: Any) -> Iterator[Mistake]:
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        at = ("headers", name)
+        if not _HEADER_NAME.fullmatch(name):
+            yield Mistake(f"{name!r} is not a valid header name", "use letters, digits and dashes", at)
+        if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
+            what = f"the header '{name}' contains a line break or control character"
+            yield Mistake(what, "remove it; a variable read from a file may end in one", at)
+
+
+def _reports_twice(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Spans and replies that both tell of the calls."""
     reply = own.get("reply")
-    reports = own.get("observed_messages") or (isinstance(reply, Mapping) and reply.get("messages"))
-    if own.get("observe") and reports:
-        key = "observed_messages" if own.get("observed_messages") else "reply.messages"
+    reported = {
+        "observed_messages": own.get("observed_messages"),
+        "reply.messages": isinstance(reply, Mapping) and reply.get("messages"),
+    }
+    key = next((key for key, path in reported.items() if path), "")
+    if own.get("observe") and key:
         yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
 
 
