@@ -1,6 +1,7 @@
 """A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.
 
-This module is a table of contents. Names are imported when they are first used, so that
+This module is a table of contents: what the code of an author or of another package derives from, makes,
+raises or is handed, and nothing else. Names are imported when they are first used, so that
 ``import agenteval`` costs nothing; ``tests/test_architecture.py`` checks the table.
 """
 
@@ -9,44 +10,105 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "AfterAnswerError": "agenteval.core.errors",
+    "Agent": "agenteval.core.protocols",
     "AgentAdapter": "agenteval.core.protocols",
     "AgentContext": "agenteval.adapters.agents.python",
+    "AgentError": "agenteval.core.errors",
+    "AgentFactory": "agenteval.core.protocols",
     "AgentReply": "agenteval.core.protocols",
+    "AgentTool": "agenteval.core.protocols",
+    "AuthorError": "agenteval.core.errors",
+    "ChatModel": "agenteval.core.protocols",
     "Check": "agenteval.core.score",
     "Conversation": "agenteval.scoring.checks.conversation",
     "ConversationMetric": "agenteval.scoring.judges.custom",
+    "Importer": "agenteval.core.protocols",
+    "InfrastructureError": "agenteval.core.errors",
+    "KnownVisibility": "agenteval.core.tool_visibility",
+    "LineImporter": "agenteval.core.protocols",
+    "Mistake": "agenteval.core.errors",
+    "ModelReply": "agenteval.core.protocols",
+    "ModelRequest": "agenteval.core.protocols",
+    "Problem": "agenteval.core.errors",
+    "Provider": "agenteval.core.providers",
     "QualResult": "agenteval.scoring.judges.custom",
     "QualitativeMetric": "agenteval.scoring.judges.custom",
     "QuantResult": "agenteval.scoring.judges.custom",
     "QuantitativeMetric": "agenteval.scoring.judges.custom",
     "ScoreInput": "agenteval.scoring.judges.custom",
     "ToolError": "agenteval.core.errors",
+    "ToolVisibility": "agenteval.core.trajectory",
+    "TurnTools": "agenteval.core.protocols",
+    "UnreadableReplyError": "agenteval.core.errors",
     "Usage": "agenteval.core.trajectory",
 }
 
 __all__ = [
+    "AfterAnswerError",
+    "Agent",
     "AgentAdapter",
     "AgentContext",
+    "AgentError",
+    "AgentFactory",
     "AgentReply",
+    "AgentTool",
+    "AuthorError",
+    "ChatModel",
     "Check",
     "Conversation",
     "ConversationMetric",
+    "Importer",
+    "InfrastructureError",
+    "KnownVisibility",
+    "LineImporter",
+    "Mistake",
+    "ModelReply",
+    "ModelRequest",
+    "Problem",
+    "Provider",
     "QualResult",
     "QualitativeMetric",
     "QuantResult",
     "QuantitativeMetric",
     "ScoreInput",
     "ToolError",
+    "ToolVisibility",
+    "TurnTools",
+    "UnreadableReplyError",
     "Usage",
     "__version__",
 ]
 
 if TYPE_CHECKING:
     from agenteval.adapters.agents.python import AgentContext
-    from agenteval.core.errors import ToolError
-    from agenteval.core.protocols import AgentAdapter, AgentReply
+    from agenteval.core.errors import (
+        AfterAnswerError,
+        AgentError,
+        AuthorError,
+        InfrastructureError,
+        Mistake,
+        Problem,
+        ToolError,
+        UnreadableReplyError,
+    )
+    from agenteval.core.protocols import (
+        Agent,
+        AgentAdapter,
+        AgentFactory,
+        AgentReply,
+        AgentTool,
+        ChatModel,
+        Importer,
+        LineImporter,
+        ModelReply,
+        ModelRequest,
+        TurnTools,
+    )
+    from agenteval.core.providers import Provider
     from agenteval.core.score import Check
-    from agenteval.core.trajectory import Usage
+    from agenteval.core.tool_visibility import KnownVisibility
+    from agenteval.core.trajectory import ToolVisibility, Usage
     from agenteval.scoring.checks.conversation import Conversation
     from agenteval.scoring.judges.custom import (
         ConversationMetric,

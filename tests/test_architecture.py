@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -84,6 +88,46 @@ def test_the_table_of_contents_is_true() -> None:
     assert set(agenteval.__all__) == set(agenteval._EXPORTS) | {"__version__"}
     for name, module in agenteval._EXPORTS.items():
         assert getattr(agenteval, name) is getattr(import_module(module), name)
+
+
+def lines_in(tree: ast.ClassDef) -> Iterator[tuple[str, bool]]:
+    """The class and its public fields and methods by their names, and whether each has a line of its own."""
+    yield tree.name, bool(ast.get_docstring(tree))
+    for node, after in pairwise([*tree.body, ast.Pass()]):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            has_line, names = bool(ast.get_docstring(node)), [node.name]
+        else:
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+            has_line = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+        yield from ((name, has_line) for name in names if not name.startswith("_"))
+
+
+def tree_of(code: str) -> ast.ClassDef:
+    (tree,) = ast.parse(textwrap.dedent(code)).body
+    assert isinstance(tree, ast.ClassDef)
+    return tree
+
+
+@pytest.mark.parametrize("name", sorted(agenteval._EXPORTS))
+def test_each_public_name_and_field_says_what_it_is(name: str) -> None:
+    """What a base says of a method need not be said again."""
+    ours = [kind for kind in getattr(agenteval, name).__mro__ if kind.__module__.startswith("agenteval")]
+    lines = [line for kind in ours for line in lines_in(tree_of(inspect.getsource(kind)))]
+    assert {name for name, _ in lines} == {name for name, has_line in lines if has_line}
+
+
+def test_a_field_without_a_line_is_found() -> None:
+    tree = tree_of("""
+        class A:
+            x: int
+            "X."
+            y: int
+            z = 1
+            def f(self): ...
+            _g = 2
+    """)
+    assert dict(lines_in(tree)) == {"A": False, "x": True, "y": False, "z": False, "f": False}
 
 
 def test_importing_agenteval_loads_nothing_else() -> None:

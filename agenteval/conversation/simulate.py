@@ -27,7 +27,7 @@ from agenteval.core.errors import (
     SimulatorError,
     UntoldError,
 )
-from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User, UserMove, finish
+from agenteval.core.protocols import Agent, AgentReply, OwnCall, ReadReply, TurnTools, User, UserMove, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
@@ -134,6 +134,10 @@ class ToolWorld:
         return answer
 
 
+Leave: TypeAlias = Callable[[Agent | None], Awaitable[None]]
+"""Lets go of an agent after its last answer."""
+
+
 async def _leaves_none(_agent: Agent | None) -> None:
     """Of an agent that nobody plays with any more."""
 
@@ -144,7 +148,7 @@ async def converse(
     user: User,
     make_agent: Callable[[], Agent],
     world: ToolWorld,
-    leave: Callable[[Agent | None], Awaitable[None]] = _leaves_none,
+    leave: Leave = _leaves_none,
 ) -> AsyncIterator[Trajectory]:
     """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
     turn and the stop set. Faults end the conversation and are its stop; none is raised. ``leave``: lets go of
@@ -157,12 +161,7 @@ async def converse(
             with world.watch.working("the simulated user", _user_too_slow):
                 move = await user.next(trajectory)
         except AgentevalError as error:
-            ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
-            if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
-                ended = await _to_the_end(ended, finish(agent), world)
-                ended = await _to_the_end(ended, leave(agent), world)
-            world.rounds = None
-            yield ended
+            yield await _without_user(trajectory, error, agent, world, leave)
             return
         if move.text is None:
             break
@@ -173,25 +172,39 @@ async def converse(
                 finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
             world.open_turn = None
-            if isinstance(error, AfterAnswerError) and trajectory.turns and not turn.is_answered:
-                yield turn.unsent(trajectory, error)
-                return
-            turn.keep(error.seen)
-            broken = turn.close(error=str(error))
-            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
+            yield turn.broken(trajectory, error)
             return
         world.open_turn = None
         trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
         yield trajectory
         if move.stop:
             break
-    unspoken = move.usage if move.text is None else Usage()
-    stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
+    yield await _ended(trajectory, move, agent, world, leave)
+
+
+async def _ended(
+    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, leave: Leave
+) -> Trajectory:
+    """The trajectory of a conversation that its user ended."""
+    unspoken = last.usage if last.text is None else Usage()
+    stop = Stop(reason=last.stop or StopReason.USER_DONE, user_usage=unspoken)
     ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
     ended = with_late_calls(ended, world)
     if ended.stop and ended.stop.fault is None:
         ended = await _to_the_end(ended, leave(agent), world)
-    yield ended
+    return ended
+
+
+async def _without_user(
+    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, leave: Leave
+) -> Trajectory:
+    """The trajectory of a conversation that ended since its user failed."""
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+    if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
+        ended = await _to_the_end(ended, finish(agent), world)
+        ended = await _to_the_end(ended, leave(agent), world)
+    world.rounds = None
+    return ended
 
 
 async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
@@ -315,7 +328,15 @@ class _OpenTurn:
         """Whether a reply of the agent is part of it."""
         return bool(self._steps)
 
-    def unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
+    def broken(self, before: Trajectory, error: AgentevalError) -> Trajectory:
+        """The trajectory of a conversation that ended within this turn."""
+        if isinstance(error, AfterAnswerError) and before.turns and not self.is_answered:
+            return self._unsent(before, error)
+        self.keep(error.seen)
+        turn = self.close(error=str(error))
+        return before.model_copy(update={"stop": _stop_of(error), "unfinished": turn})
+
+    def _unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
         """What there is of the conversation if the message was never sent, since the agent broke after its
         answer to the one before. Calls that came meanwhile are kept."""
         turn = self.close(error=str(error))
@@ -328,20 +349,9 @@ class _OpenTurn:
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             self._sent, messages = sent, chat.messages_of(sent, self._world.keeps_apart)
-            world = self._world
-            known = partial(world.call, known=True)
-            tools = TurnTools(
-                self._index,
-                world.schemas,
-                world.call,
-                world.answered,
-                world.call,
-                known,
-                world.list_asked,
-                world.mocked,
-            )
+            tools = self._tools()
             self._asked = time.perf_counter()
-            reply = await self._rounds.while_thinking(agent.reply(messages, tools))
+            reply = ReadReply.of(await self._rounds.while_thinking(agent.reply(messages, tools)))
             latency_ms = reply.latency_ms
             if latency_ms is None:
                 latency_ms = (time.perf_counter() - self._asked) * 1000
@@ -354,18 +364,32 @@ class _OpenTurn:
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
         )
 
+    def _tools(self) -> TurnTools:
+        world = self._world
+        return TurnTools(
+            turn=self._index,
+            schemas=world.schemas,
+            call=world.call,
+            answered=world.answered,
+            record=world.call,
+            call_known=partial(world.call, known=True),
+            list_asked=world.list_asked,
+            mocked=world.mocked,
+        )
+
     def keep(self, seen: AgentReply | None) -> None:
         """What the agent reported of the turn before it broke. What it asked for by then nobody answers."""
         if seen is None:
             return
         with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
             self._keep_answers()
-            read = observed.read_turn(seen.messages, self._sent)
-            asked = _steps_of(AgentReply(tool_calls=seen.tool_calls), (), ())
-            told = _steps_of(replace(seen, tool_calls=()), read.steps, self._taken_rounds())
+            reply = ReadReply.of(seen)
+            read = observed.read_turn(reply.messages, self._sent)
+            asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
+            told = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
             steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
-            self._see(seen, read)
-            self._steps += self._metered(seen.usage, steps)
+            self._see(reply, read)
+            self._steps += self._metered(reply.usage, steps)
 
     def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
         rounds = self._rounds.take(answered=answered)
@@ -373,7 +397,7 @@ class _OpenTurn:
             self._show(CallEvidence.ASKED)
         return rounds
 
-    def _see(self, reply: AgentReply, read: observed.TurnRead) -> None:
+    def _see(self, reply: ReadReply, read: observed.TurnRead) -> None:
         """Note what a reply shows of how calls are seen, and what of it was not placed."""
         self._show(reply.evidence)
         self._world.apart.update(reply.apart)
@@ -388,7 +412,7 @@ class _OpenTurn:
             if not self._world.reads_all:
                 self._world.tell_unread(entry)
 
-    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
+    def _take(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
         read = observed.read_turn(reply.messages, sent)
         self._see(reply, read)
@@ -401,25 +425,22 @@ class _OpenTurn:
         if fault:
             raise fault
 
-    def _metered(self, told: Any, steps: Sequence[Step]) -> Sequence[Step]:
-        """The steps of a reply with their usage: what the reply has ``told`` of all of them, else what its
-        messages tell, each of itself (those that tell nothing took nothing), else an estimate."""
-        usage, unread = read_usage(told), unread_usage(told)
-        if usage is None and not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
+    def _metered(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
+        """The steps of a reply with their usage: what the reply has ``reported`` of all of them, else what
+        its messages report, each of itself (those that report nothing took nothing), else an estimate."""
+        usage, unread = read_usage(reported), unread_usage(reported)
+        if usage is not None:
+            return _with_usage(steps, usage)
+        if not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
             return [
                 self._estimated(steps, at, calls=1) if step.unread_usage else step
                 for at, step in enumerate(steps)
             ]
         last = len(steps) - 1
-        if usage is None:
-            estimates = (self._estimated(steps, at, calls=int(at == last)) for at in range(last + 1))
-            return [
-                step.model_copy(update={"unread_usage": unread if at == last else ""})
-                for at, step in enumerate(estimates)
-            ]
+        estimates = [self._estimated(steps, at, calls=int(at == last)) for at in range(len(steps))]
         return [
-            step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
-            for at, step in enumerate(steps)
+            step.model_copy(update={"unread_usage": unread if at == last else ""})
+            for at, step in enumerate(estimates)
         ]
 
     def _estimated(self, steps: Sequence[Step], at: int, *, calls: int) -> Step:
@@ -523,7 +544,7 @@ def _given_up(call: ToolCall) -> ToolCall:
     return call if call.result else call.model_copy(update={"given_up": True})
 
 
-def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
     told = without_silent([_with_unknown(step, reply.unknown_tools) for step in told])
@@ -539,6 +560,15 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
         text = None if reply.text is None else chat.whole(reply.text)
         steps.append(by(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)), agent))
     return steps
+
+
+def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
+    """The steps of a reply of which the usage is known as a whole: it stands with the last."""
+    last = len(steps) - 1
+    return [
+        step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
+        for at, step in enumerate(steps)
+    ]
 
 
 def _unreadable(steps: Sequence[Step]) -> AgentError | None:
@@ -606,42 +636,60 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[S
     what was recorded. Recorded calls that the list does not have stand where they were made: behind the
     listed one that was recorded before them, such as that of an agent as a tool whose calls they are; else in
     front. A call that was only attempted never reached the scenario, so it is none of the recorded ones."""
-    waiting = [call for step in recorded for call in step.tool_calls]
-    listed_at: dict[int, int] = {}
-    alike: dict[Any, deque[int]] = {}
-    for position, call in enumerate(waiting):
-        alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
-
-    def recorded_for(call: ToolCall, at: int) -> ToolCall:
-        positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
-        if not positions:
-            return call
-        listed_at[position := positions.popleft()] = at
-        agent = call.agent or waiting[position].agent
-        return waiting[position].model_copy(update={"id": call.id, "agent": agent})
-
-    merged = [
-        step.model_copy(update={"tool_calls": tuple(recorded_for(call, at) for call in step.tool_calls)})
-        if step.tool_calls
-        else step
-        for at, step in enumerate(listed)
-    ]
-    behind: dict[int, list[Step]] = {}
-    position, last = 0, -1
-    for step in recorded:
-        kept = []
-        for call in step.tool_calls:
-            if position in listed_at:
-                last = max(last, listed_at[position])
-            else:
-                kept.append(call)
-            position += 1
-        if kept:
-            behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+    doubles = _Doubles(recorded)
+    merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
+    behind = doubles.unlisted()
     steps = behind.get(-1, [])
     for at, step in enumerate(merged):
         steps += [step, *behind.get(at, ())]
     return steps
+
+
+class _Doubles:
+    """Recorded calls, and where an agent lists them again. A recorded call is known by its place: the number
+    of its step, and its own within the step."""
+
+    def __init__(self, recorded: Sequence[Step]) -> None:
+        self._recorded = recorded
+        self._alike: dict[Any, deque[tuple[int, int]]] = {}
+        """The places of those that are not found yet, by name and arguments."""
+        self._listed_at: dict[tuple[int, int], int] = {}
+        """By the place of a recorded call, the listed step that has it, too."""
+        for number, step in enumerate(recorded):
+            for own, call in enumerate(step.tool_calls):
+                self._alike.setdefault((call.name, key_of(call.args)), deque()).append((number, own))
+
+    def merged(self, step: Step, at: int) -> Step:
+        """A listed step, with its calls as they were recorded."""
+        if not (step.tool_calls and self._alike):
+            return step
+        calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
+        return step.model_copy(update={"tool_calls": calls})
+
+    def _recorded_for(self, call: ToolCall, at: int) -> ToolCall:
+        places = None if call.attempted else self._alike.get((call.name, key_of(call.args)))
+        if not places:
+            return call
+        place = places.popleft()
+        self._listed_at[place] = at
+        found = self._call_at(place)
+        return found.model_copy(update={"id": call.id, "agent": call.agent or found.agent})
+
+    def unlisted(self) -> dict[int, list[Step]]:
+        """The recorded calls that no step lists, as steps, by the listed step that they stand behind."""
+        behind: dict[int, list[Step]] = {}
+        last = -1
+        for number, step in enumerate(self._recorded):
+            places = [(number, own) for own in range(len(step.tool_calls))]
+            last = max([last, *(self._listed_at.get(place, -1) for place in places)])
+            kept = [self._call_at(place) for place in places if place not in self._listed_at]
+            if kept:
+                behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+        return behind
+
+    def _call_at(self, place: tuple[int, int]) -> ToolCall:
+        number, own = place
+        return self._recorded[number].tool_calls[own]
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:

@@ -8,9 +8,9 @@ fault found twice makes the sample inconclusive.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -67,24 +67,70 @@ def fault_in(
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
-    if _words(text) not in MAY_RECUR and any(_same(text, turn.user) for turn in trajectory.turns):
-        return "repeated its message"
-    if found := _THINKING.search(text):
-        return f"leaked reasoning or role words ({found[0].strip()[:40]!r})"
-    known_texts = (*_told(scenario, trajectory), now)
-    if thought := thought_in(text, reason=reason, known=known_texts):
-        return f"thought aloud or gave directions ({one_line(thought, 40)!r})"
-    if found := _ASSISTANT.search(text):
-        return f"spoke as the assistant ({found[0][:40]!r})"
-    if any(_is_copy(text, turn.answer) for turn in trajectory.turns):
-        return "spoke as the assistant (it repeated the agent's answer)"
-    known = _compact(" ".join((*_known(scenario, trajectory), invented)))
-    unknown = [found[0].rstrip(".") for found in _IDENTIFIER.finditer(text)]
-    unknown = [found for found in unknown if _compact(found) not in known]
-    if unknown:
-        return f"used an identifier that it could not know ({unknown[0]})"
-    leaked = leaked_needle(text, scenario, trajectory, now=now)
+    attempt = _Attempt(text, scenario, trajectory, now, reason, invented)
+    return next(filter(None, (fault(attempt) for fault in _FAULTS)), "")
+
+
+class _Attempt(NamedTuple):
+    """A message that a simulated user may send; the fields are those of ``fault_in``."""
+
+    text: str
+    scenario: Scenario
+    trajectory: Trajectory
+    now: str
+    reason: str
+    invented: str
+
+
+def _repetition(attempt: _Attempt) -> str:
+    may_recur = _words(attempt.text) in MAY_RECUR
+    is_repeated = not may_recur and any(_same(attempt.text, turn.user) for turn in attempt.trajectory.turns)
+    return "repeated its message" if is_repeated else ""
+
+
+def _role_words(attempt: _Attempt) -> str:
+    found = _THINKING.search(attempt.text)
+    return f"leaked reasoning or role words ({found[0].strip()[:40]!r})" if found else ""
+
+
+def _thought(attempt: _Attempt) -> str:
+    known = (*_told(attempt.scenario, attempt.trajectory), attempt.now)
+    thought = thought_in(attempt.text, reason=attempt.reason, known=known)
+    return f"thought aloud or gave directions ({one_line(thought, 40)!r})" if thought else ""
+
+
+def _assistant_words(attempt: _Attempt) -> str:
+    found = _ASSISTANT.search(attempt.text)
+    return f"spoke as the assistant ({found[0][:40]!r})" if found else ""
+
+
+def _agents_answer(attempt: _Attempt) -> str:
+    is_copy = any(_is_copy(attempt.text, turn.answer) for turn in attempt.trajectory.turns)
+    return "spoke as the assistant (it repeated the agent's answer)" if is_copy else ""
+
+
+def _unknown_identifier(attempt: _Attempt) -> str:
+    known = _compact(" ".join((*_known(attempt.scenario, attempt.trajectory), attempt.invented)))
+    named = (found[0].rstrip(".") for found in _IDENTIFIER.finditer(attempt.text))
+    unknown = next((name for name in named if _compact(name) not in known), "")
+    return f"used an identifier that it could not know ({unknown})" if unknown else ""
+
+
+def _leak(attempt: _Attempt) -> str:
+    leaked = leaked_needle(attempt.text, attempt.scenario, attempt.trajectory, now=attempt.now)
     return f"gave away what the checks look for, before anyone had said it ({leaked!r})" if leaked else ""
+
+
+_FAULTS: tuple[Callable[[_Attempt], str], ...] = (
+    _repetition,
+    _role_words,
+    _thought,
+    _assistant_words,
+    _agents_answer,
+    _unknown_identifier,
+    _leak,
+)
+"""What may be wrong with a message, in the order in which it is looked for: the first is named."""
 
 
 # ── what the agent is to find out ────────────────────────────────────────────────────────────────
@@ -139,16 +185,22 @@ def untold_fact(
     known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
     asked = _name_words(unknown)
     for path, expect in scenario.expectations:
-        for call in _needed_calls(expect):
-            for name, value in _named_strings(call.args, ""):
-                if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
-                    continue
-                if _is_named(asked, _name_words(name) or _name_words(call.name)):  # get_order(id)
-                    what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
-                    what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
-                    remedy = "add it to knowledge:, or expect the call without it"
-                    return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
+        for call, name, value in _needed_codes(expect):
+            is_asked = _is_named(asked, _name_words(name) or _name_words(call.name))  # get_order(id)
+            if is_asked and _compact(value) not in known:
+                what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
+                what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
+                remedy = "add it to knowledge:, or expect the call without it"
+                return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
     return None
+
+
+def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]]:
+    """The codes and identifiers in the arguments of needed calls, each with its call and its name there."""
+    for call in _needed_calls(expect):
+        for name, value in _named_strings(call.args, ""):
+            if _CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value):
+                yield call, name, value
 
 
 def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:

@@ -47,11 +47,14 @@ def place_of(where: str) -> Place:
 
 
 class Problem(NamedTuple):
-    """One mistake: where it is, what it is, and what to do about it (empty if that is plain)."""
+    """One mistake of an author."""
 
     what: str
+    """What is wrong."""
     remedy: str = ""
+    """What to do about it; empty if that is plain."""
     place: Place | None = None
+    """Where it is, if that is known."""
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.what}" if self.place else self.what
@@ -70,30 +73,36 @@ def split_remedy(text: str) -> tuple[str, str]:
 
 
 class Mistake(NamedTuple):
-    """A ``Problem`` whose place is not known yet: ``path`` leads to it within what was looked at."""
+    """A ``Problem`` whose place is not known yet."""
 
     what: str
+    """What is wrong."""
     remedy: str = ""
+    """What to do about it; empty if that is plain."""
     path: tuple[str | int, ...] = ()
+    """The keys and positions that lead to it, within what was looked at."""
 
 
 class AgentevalError(Exception):
-    """Base of all errors that agenteval raises on purpose. ``seen``: what an agent had reported of its turn
-    before it broke (a ``protocols.AgentReply``): evidence, of which nothing is answered or carried out."""
+    """Base of all errors that agenteval raises on purpose."""
 
     exit_code = 3
+    """Of a command that it ends."""
     seen: Any = None
+    """What an agent had reported of its turn before it broke (an ``AgentReply``): evidence, of which nothing
+    is answered or carried out."""
 
 
 class AuthorError(AgentevalError):
-    """The author's mistake. Carries every problem found, so that one run shows them all."""
+    """The author's mistake."""
 
     exit_code = 2
+    """Of a command that it ends."""
+    problems: tuple[Problem, ...]
+    """Every problem found, so that one run shows them all."""
 
     def __init__(self, *problems: Problem | str) -> None:
-        self.problems: tuple[Problem, ...] = tuple(
-            p if isinstance(p, Problem) else Problem(p) for p in problems
-        )
+        self.problems = tuple(p if isinstance(p, Problem) else Problem(p) for p in problems)
         super().__init__("\n".join(map(str, self.problems)))
 
 
@@ -123,10 +132,10 @@ class UntoldError(AuthorError):
 
 
 class AgentError(AgentevalError):
-    """The agent under test broke: its sample fails.
+    """The agent under test broke: its sample fails."""
 
-    ``kind`` is one of ``exception``, ``timeout``, ``http_status``, ``protocol`` and ``tool_loop``.
-    """
+    kind: str
+    """``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
 
     def __init__(self, message: str, *, kind: str = "exception", seen: Any = None) -> None:
         self.kind = kind
@@ -143,9 +152,11 @@ class AfterAnswerError(AgentError):
 
 
 class InfrastructureError(AgentevalError):
-    """A fault that is not the agent's: its sample is inconclusive. ``is_final``: to try once more would bring
-    the same (access, a name, a certificate), might carry out twice what was sent, or would forget what the
-    agent may have done where nobody saw it."""
+    """A fault that is not the agent's: its sample is inconclusive."""
+
+    is_final: bool
+    """To try once more would bring the same (access, a name, a certificate), might carry out twice what was
+    sent, or would forget what the agent may have done where nobody saw it."""
 
     def __init__(self, message: str, *, seen: Any = None, is_final: bool = False) -> None:
         self.seen = seen
@@ -173,8 +184,14 @@ class BudgetError(NotAskedError):
 
 
 class UnreadableReplyError(InfrastructureError):
-    """A model answered, and what it said cannot be used. ``raw`` is the beginning of it, ``usage`` what it
-    cost (a ``trajectory.Usage``). ``is_flawed``: it had the asked shape, and was wrong in another way."""
+    """A model answered, and what it said cannot be used."""
+
+    raw: str
+    """The beginning of what it said."""
+    usage: Any
+    """What it cost (a ``Usage``); ``None``: not known."""
+    is_flawed: bool
+    """It had the asked shape, and was wrong in another way."""
 
     def __init__(
         self,

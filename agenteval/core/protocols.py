@@ -35,36 +35,48 @@ Emit: TypeAlias = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class AgentReply:
-    """What an agent answers. A Python agent may return one; any part may be left out.
-
-    ``text``: the final text. ``tool_calls``: calls for agenteval to resolve, in OpenAI's format.
-    ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
-    ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
-    echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
-    and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
-    that replies. Where ``messages`` name theirs, these count. ``evidence``: what the adapter knows of how its
-    calls are seen, beyond what the reply itself shows; ``unplaced``: what it could not place, as phrases
-    (``agenteval.core.tool_visibility``). ``unknown_tools``: names that
-    were called and that are surely no tools of the agent's. ``is_over``: the agent carries out its calls
-    itself, and one without a result is not for agenteval to answer. ``apart``: the ids of calls that were
-    heard where the agent asks its models: it is not sent them as messages. ``made``: the calls for which the
-    scenario was asked, with what the agent's framework knows of them.
-    """
+    """What an agent answers. A Python agent may return one; any part may be left out."""
 
     text: str | None = None
+    """The final text. A Python agent may give a message, a list of messages or a completion in its place."""
     tool_calls: Sequence[Any] = ()
+    """Calls for agenteval to resolve, in OpenAI's format: the agent is asked again, with their results."""
     messages: Sequence[Message] = ()
+    """The messages of this turn, of an agent that ran its tools itself."""
     usage: Usage | Mapping[str, Any] | None = None
+    """A ``Usage``, or a mapping or an object in the words of a provider; ``None``: tokens are estimated."""
     latency_ms: float | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    alone: bool = False
+    """How long the agent took for it, if it knows better than the clock of its caller."""
     agent: str = ""
+    """Which agent of several replies, by its name. Where ``messages`` name theirs, these count."""
+
+
+@dataclass(frozen=True)
+class ReadReply(AgentReply):
+    """What agenteval's own adapters hand to the conversation: a reply, and what is known of how it was
+    read."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Unknown fields of the message, echoed back to the same endpoint."""
     evidence: CallEvidence | None = None
+    """How the agent's calls are seen, beyond what the reply itself shows."""
     unplaced: Sequence[str] = ()
+    """What of it could not be placed, as phrases (``agenteval.core.tool_visibility``)."""
     unknown_tools: Collection[str] = ()
+    """Names that were called and that are surely no tools of the agent's."""
     is_over: bool = False
+    """The agent carries out its calls itself: one without a result is not for agenteval to answer."""
     apart: Collection[str] = ()
+    """The ids of calls that were heard where the agent asks its models: it is not sent them as messages."""
     made: Sequence[AskedCall] = ()
+    """The calls for which the scenario was asked, with what the agent's framework knows of them."""
+
+    @classmethod
+    def of(cls, reply: AgentReply) -> ReadReply:
+        """A reply of any agent: of one of another package, nothing more is known."""
+        if isinstance(reply, cls):
+            return reply
+        return cls(reply.text, reply.tool_calls, reply.messages, reply.usage, reply.latency_ms, reply.agent)
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
@@ -73,25 +85,27 @@ OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
 
 @dataclass(frozen=True)
 class TurnTools:
-    """The tool world as an agent meets it during one turn.
-
-    ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call(name, args,
-    batch)`` resolves and records a call; it never raises for an error of the tool. Calls of one
-    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0. ``answered``: the tools
-    that the scenario answers where all others are the agent's own to carry out (``None``: none is);
-    ``record(name, args, batch, own)`` then records a call whose result ``await own()`` gives. ``call_known``:
-    as ``call``, for a tool that the agent surely has. ``list_asked()``: to be called, from any thread, when
-    the agent asks for the list of the tools. ``mocked``: the tools that the scenario has an answer for.
-    """
+    """The tool world as an agent meets it during one turn."""
 
     turn: int
+    """The number of the user's message, from 0."""
     schemas: tuple[dict[str, Any], ...]
+    """The declared tools (those with ``parameters``) in OpenAI's format."""
     call: Callable[[str, Any, int], Awaitable[ToolResult]]
+    """``call(name, args, batch)`` resolves and records a call; it never raises for an error of the tool.
+    Calls of one ``batch`` were made at the same time: they are one step."""
     answered: frozenset[str] | None = None
+    """The tools that the scenario answers where all others are the agent's own to carry out; ``None``: none
+    is."""
     record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
+    """``record(name, args, batch, own)`` records a call of the agent's own, whose result ``await own()``
+    gives."""
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
+    """As ``call``, for a tool that the agent surely has."""
     list_asked: Callable[[], None] = lambda: None
+    """To be called, from any thread, when the agent asks for the list of the tools."""
     mocked: frozenset[str] = frozenset()
+    """The tools that the scenario has an answer for."""
 
     def leaves(self, name: str) -> bool:
         """Whether a tool is the agent's own to carry out."""
@@ -101,13 +115,14 @@ class TurnTools:
 class Agent(Protocol):
     """The agent under test; one instance per sample, so that conversations share nothing.
 
-    Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did. One that
-    holds something may have an ``end_conversation()``, too, which ``close`` calls; one that can break after
-    its last answer, an ``async after_last_answer()``, which ``finish`` calls; one whose process is kept for
-    other conversations, an ``async settle(none_follows)``, which ``settle`` calls.
+    One that holds something may have an ``end_conversation()``, too, which ``close`` calls; one that can
+    break after its last answer, an ``async after_last_answer()``, which ``finish`` calls; one whose process
+    is kept for other conversations, an ``async settle(none_follows)``, which ``settle`` calls.
     """
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        """Answer the conversation so far. Raises ``AgentError`` when the agent broke and
+        ``InfrastructureError`` when something else did."""
 
 
 async def finish(agent: Agent | None) -> None:
@@ -133,25 +148,31 @@ async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
 
 
 class AgentTool(NamedTuple):
-    """A tool that an agent has. ``hosted``: it runs at the provider, and no scenario can answer it. One
-    without a name stands for tools that only a run shows. ``hints``: what it says that it does, under the
-    names of MCP. ``is_agent``: another agent, which runs unless a scenario answers in its place."""
+    """A tool that an agent has."""
 
     name: str
+    """Empty: it stands for tools that only a run shows."""
     description: str = ""
+    """What its model is told of it."""
     parameters: dict[str, Any] | None = None
+    """The JSON Schema of its arguments; ``None``: not known."""
     hosted: bool = False
+    """It runs at the provider, and no scenario can answer it."""
     hints: Mapping[str, bool] = MappingProxyType({})
+    """What it says that it does, under the names of MCP."""
     is_agent: bool = False
+    """It is another agent, which runs unless a scenario answers in its place."""
 
 
 class AgentFactory(Protocol):
     """Makes the agents of a run; may hold what they share (a connection pool). One that knows which tools its
     agents have may say so as ``tools``, a sequence of ``AgentTool``; what is done with them, as ``does``."""
 
-    def make(self, sample: Sample) -> Agent: ...
+    def make(self, sample: Sample) -> Agent:
+        """The agent of one conversation."""
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Close what is open, at the end of the run."""
 
 
 class NoOptions(Value):
@@ -265,31 +286,31 @@ def never(_value: Any, _scripted: bool) -> bool:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
-    shape of the answer; its JSON Schema is sent along, and the answer is checked against it.
-
-    ``states_form``: the texts say themselves which keys the answer has; then the schema is not written out
-    after them, and a form is told once.
-
-    ``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
-    model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
-    each answer, and an answer with a flaw is as one that could not be read, unless
-    ``accepts_flawed(value, scripted)``: then it is asked to be corrected all the same, and what comes of
-    that is the answer. Neither is part of the question: hashes and comparisons of requests do not know them.
-
-    ``shared``: how long the beginnings of ``prompt`` are that other requests begin with too, in characters,
-    the shortest first; no part of the question either.
-    """
+    """One question to one of agenteval's own models. The last three fields are no part of it: hashes and
+    comparisons of requests do not know them."""
 
     role: str
+    """user, judge or dedup."""
     system: str
+    """The system message; may be empty."""
     prompt: str
+    """The user message."""
     reply: type[BaseModel]
+    """The shape of the answer: its JSON Schema is sent along, and the answer is checked against it."""
     subject: Subject = field(default_factory=Subject)
+    """What the question is about."""
     states_form: bool = False
+    """The texts say themselves which keys the answer has: then the schema is not written out after them."""
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
+    """``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
+    model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of each
+    answer, and an answer with a flaw is as one that could not be read."""
     accepts_flawed: Callable[[Any, bool], bool] = field(default=never, compare=False, repr=False)
+    """``accepts_flawed(value, scripted)``: unless this holds. Then a correction is asked for all the same,
+    and what comes of that is the answer."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """How long the beginnings of ``prompt`` are that other requests begin with too, in characters, the
+    shortest first."""
 
     def flaw_left_in(self, value: Any, scripted: bool) -> str:
         """What is wrong with an answer that nobody is asked to correct; empty if it can be used."""
@@ -297,12 +318,16 @@ class ModelRequest:
 
 
 class ModelReply(NamedTuple):
-    """An answer of the asked shape. ``model`` names who gave it; ``scripted``: no language model did."""
+    """An answer of the asked shape."""
 
     value: BaseModel
+    """The answer: an instance of the request's ``reply``."""
     usage: Usage
+    """What it cost, repairs included."""
     model: str
+    """Who gave it."""
     scripted: bool = False
+    """Whether it was no language model."""
 
 
 class ExpectRule(Protocol):
@@ -317,36 +342,39 @@ class ExpectRule(Protocol):
 
 
 class ChatModel(Protocol):
-    """Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape, and without
-    a flaw, could be had, and ``InfrastructureError`` when none at all."""
+    """One of agenteval's own models: a simulated user, a judge or who groups findings asks it."""
 
-    async def complete(self, request: ModelRequest) -> ModelReply: ...
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Answer. Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape, and
+        without a flaw, could be had, and ``InfrastructureError`` when none at all."""
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Close what is open, at the end of the run."""
 
 
 class Importer(Protocol):
-    """Reads the logs of one dialect: another package's door to ``agenteval score``.
-
-    ``matches``: whether a record, one JSON value of a log, is of this dialect; it is asked of every record,
-    so it looks at keys and not at texts. ``read``: its conversations, in OpenAI's form: ``messages``, and
-    where the record tells them ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success)
-    and ``notes``, sentences of what was not read. None at all: the record is of another dialect after all.
-    One that raises makes its record unreadable; the others go on.
-    """
+    """Reads the logs of one dialect: another package's door to ``agenteval score``. One that raises makes its
+    record unreadable; the others go on."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What messages call it."""
 
-    def matches(self, record: Any, /) -> bool: ...
+    def matches(self, record: Any, /) -> bool:
+        """Whether a record, one JSON value of a log, is of this dialect. It is asked of every record, so it
+        looks at keys and not at texts."""
 
-    def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]: ...
+    def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]:
+        """The conversations of a record, in OpenAI's form: ``messages``, and where the record tells them
+        ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success) and ``notes``, sentences
+        of what was not read. None at all: the record is of another dialect after all."""
 
 
 @runtime_checkable
 class LineImporter(Importer, Protocol):
-    """Of a dialect that writes a conversation in several records, an event a line. ``goes_on``: whether a
-    record that matches begins one (nothing is ``held`` yet), or a record goes on with the one that is held.
-    ``read`` gets all of them as a tuple."""
+    """Of a dialect that writes a conversation in several records, an event a line. ``read`` gets all of them
+    as a tuple."""
 
-    def goes_on(self, held: Sequence[Any], record: Any, /) -> bool: ...
+    def goes_on(self, held: Sequence[Any], record: Any, /) -> bool:
+        """Whether a record that matches begins a conversation (nothing is ``held`` yet), or a record goes on
+        with the one that is held."""

@@ -100,31 +100,37 @@ class Vote(Value):
 
 
 class Check(Value):
-    """A rule of the scenario, held or not. ``passed`` is ``None`` when it could not be decided.
-
-    ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
-    ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``parts``: what
-    of it did not hold, in the author's words and in names alone, so that the next run says the same.
-    ``if_all_seen``: of a check that rests on the absence of a call, what it is (and ``detail`` and ``parts``
-    say) once it is known that all calls of the agent are seen; see ``agenteval.core.tool_visibility``.
-    ``turn``: of a rule over a whole conversation, the turn (from 0) that broke it, where one shows it.
-    ``by``, ``scripted``, ``usage`` and ``votes`` tell of the model that judged it, if one did (``criteria``);
-    ``arose`` is then false if the criterion's condition never did, and so nothing was decided by it.
-    """
+    """A rule of the scenario, held or not. A function of the author's returns one with ``name``, ``passed``
+    and ``detail``; what else there is tells of the rules that are built in."""
 
     kind: Literal["check"] = "check"
+    """What it is among all that scorers say."""
     name: str
+    """The place of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``), or
+    ``no_error`` or ``answer``."""
     passed: bool | None
+    """``None``: it could not be decided."""
     detail: str = ""
+    """What held or did not, in words."""
     where: str = ""
+    """The line that wrote it."""
     parts: tuple[str, ...] = ()
+    """What of it did not hold, in the author's words and in names alone: the next run says the same."""
     if_all_seen: bool | None = None
+    """Of a check that rests on the absence of a call: what it is (and ``detail`` and ``parts`` say) once it
+    is known that all calls of the agent are seen; see ``agenteval.core.tool_visibility``."""
     turn: Annotated[int | None, Field(exclude_if=_is_none)] = None
+    """Of a rule over a whole conversation, the turn (from 0) that broke it, where one shows it."""
     arose: bool = True
+    """Of a criterion: whether its condition did. If not, nothing was decided by it."""
     by: str = ""
+    """The model that judged it, if one did (``criteria``)."""
     scripted: bool = False
+    """Whether that is no language model."""
     usage: Usage | None = None
+    """What judging it cost."""
     votes: tuple[Vote, ...] = ()
+    """What the model said each time that it was asked."""
 
 
 OUTCOME = "outcome"

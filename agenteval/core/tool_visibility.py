@@ -31,15 +31,18 @@ class VisibilitySource(StrEnum):
 
 
 class KnownVisibility(Value):
-    """What is known of one agent before it is played. ``why``: of an adapter that does not see all calls, the
-    reason with the way out, as a sentence."""
+    """What is known of one agent before it is played."""
 
     calls: ToolVisibility
+    """How much of its tool calls a run sees."""
     source: VisibilitySource = VisibilitySource.ADAPTER
+    """Who knew it."""
     why: str = ""
+    """Of an adapter that does not see all calls: the reason with the way out, as a sentence."""
 
     @property
     def is_authors(self) -> bool:
+        """Whether the configuration says so, which nothing overrules."""
         return self.source is VisibilitySource.AUTHOR
 
 

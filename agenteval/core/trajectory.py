@@ -29,23 +29,29 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Usage(Value):
-    """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` (US dollars) is ``None``
-    while the price is unknown; ``estimated`` is true if any part was not reported by a provider.
-    ``cached_calls`` were answered from agenteval's own cache: they are no ``calls`` and cost nothing.
-    ``unsplit``: of some of the tokens the provider reported the sum alone. They stand in ``output_tokens``;
-    how many of them went in, and so what they cost, is not known."""
+    """Tokens and calls."""
 
     calls: int = 0
+    """Requests to a model."""
     input_tokens: int = 0
+    """Tokens that went in, those from the provider's cache included."""
     output_tokens: int = 0
+    """Tokens that came out, those of thinking included."""
     cached_tokens: int = 0
+    """Those of ``input_tokens`` that the provider took from its cache."""
     estimated: bool = False
+    """Whether any part was not reported by a provider."""
     cost: float | None = None
+    """In US dollars; ``None`` while the price is unknown."""
     cached_calls: int = 0
+    """Questions that agenteval's own cache answered: they are no ``calls`` and cost nothing."""
     unsplit: Annotated[bool, Field(exclude_if=lambda unsplit: not unsplit)] = False
+    """Of some of the tokens the provider reported the sum alone. They stand in ``output_tokens``; how many of
+    them went in, and so what they cost, is not known."""
 
     @property
     def tokens(self) -> int:
+        """In and out together."""
         return self.input_tokens + self.output_tokens
 
     @property
@@ -172,8 +178,11 @@ class ToolVisibility(StrEnum):
     """How much of an agent's tool calls a run sees; see ``agenteval.core.tool_visibility``."""
 
     ALL = "all"
+    """Every call: that one was not seen means that it was not made."""
     PARTLY = "partly"
+    """Some calls; the agent has other ways to its tools."""
     UNSEEN = "unseen"
+    """None."""
     DECLARED_UNSEEN = "declared unseen"
     """Unseen, and the author takes the agent's word for what it did (``calls: unseen``)."""
 

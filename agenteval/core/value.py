@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 class Value(BaseModel):
     """A frozen record. An unknown field is an error: nothing that an author writes is ignored."""
 
-    # Built when first used: most commands use few of the models.
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+    """Models are built when they are first used: most commands use few of them."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """As pydantic's, but an unknown field is an error here, too."""

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from agenteval.core.errors import AgentError, InfrastructureError
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import AgentReply, ReadReply
 from agenteval.core.trajectory import CallEvidence, Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -36,7 +36,7 @@ def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
         raise Unreadable(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
 
 
-def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT) -> AgentReply:
+def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT) -> ReadReply:
     """What one message says. One in another library's shape, or that holds more than an answer and its calls,
     is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
     and ``AgentError`` for a call in a known form that cannot be read."""
@@ -44,11 +44,11 @@ def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remed
     single, is_plain, unplaced = foreign.answer_in(message)
     usage = usage_in(message) if usage is None else usage
     if not is_plain:
-        return AgentReply(messages=[single], usage=usage, alone=True)
+        return ReadReply(messages=[single], usage=usage)
     step = chat.step_of({**single, "tool_calls": None, "function_call": None})
     extra = {name: value for name, value in step.extra.items() if value is not None}
     calls = list(chat.given_calls(single))
-    return AgentReply(step.text, calls, usage=usage, extra=extra, agent=step.agent, unplaced=unplaced)
+    return ReadReply(step.text, calls, usage=usage, agent=step.agent, extra=extra, unplaced=unplaced)
 
 
 def unplaced_around(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list
 # ── what code returns ────────────────────────────────────────────────────────────────────────────
 
 
-def reply_of(value: Any) -> AgentReply:
+def reply_of(value: Any) -> ReadReply:
     """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
     for what is no complete answer; ``InfrastructureError`` for an error of a provider's that is none of the
     agent's."""
@@ -92,7 +92,7 @@ def reply_of(value: Any) -> AgentReply:
         raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
 
 
-def seen_by(read: Callable[[], AgentReply]) -> AgentReply | None:
+def seen_by(read: Callable[[], ReadReply]) -> ReadReply | None:
     """What ``read`` finds of an answer beside an error, or before one; ``None`` where it cannot read it."""
     try:
         return read()
@@ -100,11 +100,11 @@ def seen_by(read: Callable[[], AgentReply]) -> AgentReply | None:
         return None
 
 
-def _reply_of(value: Any) -> AgentReply:
+def _reply_of(value: Any) -> ReadReply:
     if isinstance(value, AgentReply):
         return _read_agent_reply(value)
     if value is None or isinstance(value, str):
-        return AgentReply(text=value)
+        return ReadReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         if value and all(isinstance(each, Mapping) and _PIECES.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
@@ -115,7 +115,7 @@ def _reply_of(value: Any) -> AgentReply:
             )
         if parts := _parts_in(value):
             return _read_mapping({"role": "assistant", "content": parts})
-        return AgentReply(messages=_require_read(answers_in(value)))
+        return ReadReply(messages=_require_read(answers_in(value)))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
@@ -146,13 +146,13 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
     return parts if are_parts else []
 
 
-def _read_agent_reply(reply: AgentReply) -> AgentReply:
+def _read_agent_reply(reply: AgentReply) -> ReadReply:
     """Checked; ``text`` may be any of the other return styles."""
-    inner = AgentReply(reply.text) if isinstance(reply.text, str | None) else _reply_of(reply.text)
+    inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _reply_of(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
         raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
-    return AgentReply(
+    return ReadReply(
         inner.text,
         [
             *inner.tool_calls,
@@ -161,10 +161,8 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         _both(answers_in(listed), inner.messages),
         reply.usage if reply.usage is not None else inner.usage,
         latency_ms=_time(reply.latency_ms),
-        extra=reply.extra,
-        alone=reply.alone or (inner.alone and not listed),
         agent=name_of(reply.agent) or inner.agent,
-        unplaced=(*reply.unplaced, *inner.unplaced),
+        unplaced=inner.unplaced,
     )
 
 
@@ -190,7 +188,7 @@ def _time(value: Any) -> float | None:
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
-def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
+def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
     if (error := value.get("error")) and not (value.get("choices") or value.get("content")):
         raise Unreadable(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     if "choices" in value:  # a whole completion of a client library
@@ -206,9 +204,9 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
     return answer_of(value)
 
 
-def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
+def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> ReadReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
-    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
+    reply = ReadReply(messages=answers_in(listed, beside), usage=usage_in(beside))
     if "content" not in beside:
         _require_read(reply.messages)
         reply = replace(reply, unplaced=unplaced_around({"messages": (), **beside}))
@@ -219,10 +217,10 @@ def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)
-    return replace(inner, messages=_both(reply.messages, inner.messages), alone=False)
+    return replace(inner, messages=_both(reply.messages, inner.messages))
 
 
-def _read_completion(value: Mapping[str, Any]) -> AgentReply:
+def _read_completion(value: Mapping[str, Any]) -> ReadReply:
     try:
         message = {**message_of(value["choices"][0])}
     except (LookupError, TypeError):

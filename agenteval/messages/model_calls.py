@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agenteval.agentside.world import AskedCall
 from agenteval.core.errors import AgentError, AuthorError
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -138,7 +138,7 @@ def _fetched_again(
 # ── with what the agent itself shows ─────────────────────────────────────────────────────────────
 
 
-def with_calls(reply: AgentReply, turn: HeardTurn, known: KnownCalls) -> AgentReply:
+def with_calls(reply: ReadReply, turn: HeardTurn, known: KnownCalls) -> ReadReply:
     """Return a reply of the agent with what its models asked for, each call once: the reply may show it, and
     the scenario may have been asked for it."""
     own = [*chat.calls_of(reply.tool_calls), *(call for m in reply.messages for call in _calls_of(m))]
@@ -279,7 +279,7 @@ def _has_name(one: _Shown, other: _Shown) -> bool:
 _SAME = (_has_id, _has_arguments, _has_name)
 
 
-def _larger(heard: Usage | None, reply: AgentReply) -> Any:
+def _larger(heard: Usage | None, reply: ReadReply) -> Any:
     """The usage of a turn: what was heard, unless the agent knows of more, which was asked where nobody
     hears."""
     if heard is None:

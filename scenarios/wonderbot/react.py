@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agenteval import AgentReply, Usage
-from agenteval.core.errors import AuthorError, Problem
+from agenteval import AgentReply, AuthorError, Problem, Usage
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

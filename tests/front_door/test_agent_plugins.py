@@ -224,3 +224,86 @@ def test_a_run_with_options_is_reported_and_continued_where_the_package_is_gone(
     done = installed.call("report", "latest", "--report", "json=-")
     assert done.code == 0, done.all
     assert json.loads(done.out)["run"]
+
+
+BY_PUBLIC_NAMES = """
+from pydantic import BaseModel
+
+from agenteval import AgentAdapter, AgentError, AgentReply, InfrastructureError, KnownVisibility, Mistake
+from agenteval import ToolVisibility
+
+DONE = [
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "cancel", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c", "content": "cancelled"},
+]
+
+
+class Options(BaseModel):
+    does: str
+
+
+def mistakes(own):
+    if own.get("does") == "nothing":
+        yield Mistake("an agent that does nothing cannot be tested", "write does: answers", ("does",))
+
+
+class Shop:
+    def __init__(self, agent, options, resources):
+        self.does = options.does
+
+    def make(self, sample):
+        return self
+
+    async def aclose(self):
+        pass
+
+    async def reply(self, messages, tools):
+        if self.does == "breaks":
+            raise AgentError("the shop is closed", seen=AgentReply(messages=DONE))
+        if self.does == "is offline":
+            raise InfrastructureError("no network")
+        done = DONE if self.does == "cancels" else []
+        return AgentReply("Hi, world!", messages=done, latency_ms=7, agent="shop")
+
+
+def visibility(options, tools):
+    return KnownVisibility(calls=ToolVisibility.ALL)
+
+
+ADAPTER = AgentAdapter(Shop, Options, mistakes, visibility)
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "code", "fault", "broken"),
+    [
+        ("answers", 0, None, set()),
+        ("cancels", 1, None, {"tool_calls"}),
+        ("breaks", 1, "agent", {"no_error", "tool_calls"}),
+        ("is offline", 3, "infrastructure", set()),
+    ],
+)
+def test_an_adapter_needs_no_names_but_the_public_ones(
+    installed: Project, does: str, code: int, fault: str | None, broken: set[str]
+) -> None:
+    installed.write("echo_agent.py", BY_PUBLIC_NAMES)
+    installed.scenarios(
+        "id: s\nturns: [{user: world, expect: {tool_calls: {forbidden: [{name: cancel}]}, agents: [shop]}}]\n"
+    )
+    agent(installed, f"{{type: echo, options: {{does: {does}}}}}")
+    done = installed.run()
+    assert done.code == code, done.all
+    sample = installed.sample()
+    assert sample["fault"] == fault
+    (turn,) = sample["turns"]
+    failed = {check["name"] for check in (*turn["checks"], *sample["checks"]) if check["passed"] is False}
+    assert failed - {"agents"} == broken, (turn["checks"], sample["checks"])
+    assert code == 3 or does == "breaks" or turn["latency_ms"] == 7
+
+
+def test_a_mistake_in_an_adapters_own_words_stands_at_its_place(installed: Project) -> None:
+    installed.write("echo_agent.py", BY_PUBLIC_NAMES)
+    agent(installed, "{type: echo, options: {does: nothing}}")
+    done = installed.call("validate")
+    what = "agenteval.yaml:1:31: an agent that does nothing cannot be tested — write does: answers"
+    assert (done.code, what in done.err) == (2, True), done.err

@@ -327,6 +327,18 @@ def test_what_was_never_asked_is_a_miss(recorded: Project) -> None:
     assert "judge of faithfulness (a · bot · epoch 1, turn 1): nothing was asked there" in told[0]
 
 
+def test_a_field_that_replies_had_once_does_not_spoil_a_recording(recorded: Project) -> None:
+    path = recorded.root / "run.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    replies = [line["reply"] for line in lines if "reply" in line]
+    assert len(replies) == 2
+    for reply in replies:
+        reply["alone"] = True
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert replay(recorded).code == 0
+    assert [turn["agent"] for turn in recorded.sample()["turns"]] == [reply["text"] for reply in replies]
+
+
 def test_new_expectations_may_be_tried_on_an_old_recording(recorded: Project) -> None:
     changed = {**SMALL[0], "expect": {"output": {"contains": ["never said"]}}}
     del changed["checks"]

@@ -10,7 +10,7 @@ import pytest
 from agenteval.adapters.agents.http import read_reply
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import ReadReply
 from agenteval.messages.agent_reply import reply_of
 from agenteval.messages.completion import Unreadable
 from tests.support.kit import Project
@@ -43,12 +43,12 @@ def completion(message: dict[str, Any], **choice: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "message": {"role": "assistant", **message}, **choice}]}
 
 
-def from_endpoint(document: dict[str, Any]) -> AgentReply:
+def from_endpoint(document: dict[str, Any]) -> ReadReply:
     return read_reply(HttpReply(200, {}, json.dumps(document), 1))
 
 
-def told(reply: AgentReply) -> tuple[Any, ...]:
-    return reply.text, list(reply.tool_calls), list(reply.messages), reply.alone, dict(reply.extra)
+def told(reply: ReadReply) -> tuple[Any, ...]:
+    return reply.text, list(reply.tool_calls), list(reply.messages), dict(reply.extra)
 
 
 @pytest.mark.parametrize("name", MESSAGES)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval.agentside.world import AskedCall
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
 
@@ -25,7 +25,7 @@ def chat(*calls: dict[str, Any], tokens: int = 10, **more: Any) -> dict[str, Any
     return {"dialect": "chat", "results": [], "offers_tools": True, "reply": json.dumps(reply), **more}
 
 
-def listed(reply: AgentReply) -> list[tuple[str, str, bool]]:
+def listed(reply: ReadReply) -> list[tuple[str, str, bool]]:
     return [
         (each["function"]["name"], each["id"], each.get("attempted", False))
         for message in reply.messages
@@ -33,8 +33,8 @@ def listed(reply: AgentReply) -> list[tuple[str, str, bool]]:
     ]
 
 
-def made(known: KnownCalls, *exchanges: dict[str, Any], reply: AgentReply | None = None) -> AgentReply:
-    return with_calls(reply or AgentReply("Done."), turn_of(exchanges), known)
+def made(known: KnownCalls, *exchanges: dict[str, Any], reply: ReadReply | None = None) -> ReadReply:
+    return with_calls(reply or ReadReply("Done."), turn_of(exchanges), known)
 
 
 def asked(name: str, args: dict[str, Any], call_id: str = "") -> AskedCall:
@@ -78,14 +78,14 @@ def test_in_a_framework_only_what_the_scenario_names_is_a_call() -> None:
     reply = made(KnownCalls([], met={"note"}, named={"look", "note"}), exchange)
     assert listed(reply) == [("look", "c2", False), ("note", "c3", True)]
     own = {"role": "assistant", "content": None, "tool_calls": [call("look", {}, "c2")]}
-    shown = AgentReply(messages=[own, {"role": "assistant", "content": "Done."}])
+    shown = ReadReply(messages=[own, {"role": "assistant", "content": "Done."}])
     adapters = KnownCalls([asked("look", {}, "c2")], met={"look"}, named={"look", "note"}, is_listed=True)
     reply = made(adapters, {**exchange, "framework": ""}, reply=shown)
     assert listed(reply) == [("look", "c2", False), ("note", "c3", False)]
 
 
 def test_what_the_reply_shows_counts_once_whatever_its_ids() -> None:
-    handed = AgentReply(tool_calls=[call("look", {"a": 1}, "own")])
+    handed = ReadReply(tool_calls=[call("look", {"a": 1}, "own")])
     reply = made(KnownCalls(), chat(call("look", {"a": 1}, "c1")), reply=handed)
     assert listed(reply) == []
     assert len(reply.tool_calls) == 1
@@ -102,10 +102,10 @@ def test_a_forced_form_is_no_call_unless_something_came_of_it_or_the_scenario_na
 def test_the_larger_usage_counts_and_an_unknown_one_is_no_sum() -> None:
     small, large = {"input_tokens": 1, "output_tokens": 1}, {"input_tokens": 99, "output_tokens": 1}
     for reported, tokens in ((None, 12), (small, 12), (large, 100)):
-        reply = made(KnownCalls(), chat(), reply=AgentReply("Done.", usage=reported))
+        reply = made(KnownCalls(), chat(), reply=ReadReply("Done.", usage=reported))
         found = reply.usage
         assert (found["input_tokens"] + 1 if isinstance(found, dict) else found.tokens) == tokens  # type: ignore[union-attr]
-    by_message = AgentReply(messages=[{"role": "assistant", "content": "Done.", "usage": small}])
+    by_message = ReadReply(messages=[{"role": "assistant", "content": "Done.", "usage": small}])
     assert made(KnownCalls(), chat(), reply=by_message).usage.tokens == 12  # type: ignore[union-attr]
     silent = {**chat(), "reply": '{"choices": [{"message": {"role": "assistant", "content": "Hi"}}]}'}
     assert made(KnownCalls(), chat(), silent).usage is None
@@ -123,7 +123,7 @@ def test_what_was_not_read_leaves_the_turn_open_but_for_an_object_whose_adapter_
 
 def test_a_forked_process_matters_where_the_agent_does_not_list_its_messages() -> None:
     forked = {"results": [], "unread": "the agent forked a process", "forked": True}
-    shown = AgentReply(messages=[{"role": "assistant", "content": "Done."}])
+    shown = ReadReply(messages=[{"role": "assistant", "content": "Done."}])
     assert made(KnownCalls(), forked).unplaced == ("the agent forked a process",)
     assert made(KnownCalls(), forked, reply=shown).unplaced == ()
 

@@ -7,7 +7,6 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Discriminator, Tag
@@ -21,7 +20,7 @@ from agenteval.adapters.agents.request_template import names_in
 from agenteval.adapters.agents.text_programs import RunOptions, TextAgent, TextAgents, TextProgram
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Place, Problem, did_you_mean
-from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, ReadReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
@@ -30,7 +29,8 @@ from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of, seen_by
 
 _EXAMPLE = "command: [node, bot.js]"
-_PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
+_ANSWER = ("text", "tool_calls", "messages")
+_PARTS = (*_ANSWER, "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 _PRINTS = (
     "the answers of a text program show no calls — write mcp: true if it finds its tools at an MCP server,"
@@ -173,7 +173,7 @@ def _shown(command: tuple[str, ...]) -> str:
     return one_line(" ".join((os.path.basename(name), *arguments)), 60)
 
 
-def read_answer(answer: Mapping[str, Any]) -> AgentReply:
+def read_answer(answer: Mapping[str, Any]) -> ReadReply:
     """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
@@ -181,19 +181,29 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     if answer.keys() & _MESSAGE:
         return reply_of(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
-    if unknown or not answer.keys() - {"usage", "latency_ms", "error", "agent"}:
+    if unknown or answer.keys().isdisjoint(_ANSWER):
         what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
         remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'write {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")
-    text, calls, listed = (answer.get(part) for part in ("text", "tool_calls", "messages"))
-    if text is not None and not isinstance(text, str):
-        raise AgentError(f"the answer's text is {type(text).__name__}, expected a string", kind="protocol")
-    if calls is not None and not isinstance(calls, list):
-        raise AgentError(
-            f"the answer's tool_calls is {type(calls).__name__}, expected a list", kind="protocol"
+    return reply_of(
+        AgentReply(
+            _part(answer, "text", str, "a string"),
+            _part(answer, "tool_calls", list, "a list") or (),
+            answer.get("messages") or (),
+            answer.get("usage"),
+            answer.get("latency_ms"),
+            name_of(answer.get("agent")),
         )
-    reply = AgentReply(text, calls or (), listed or (), answer.get("usage"), answer.get("latency_ms"))
-    return reply_of(replace(reply, agent=name_of(answer.get("agent"))))
+    )
+
+
+def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
+    """A part of an answer; ``None`` if it has none. Raises ``AgentError`` for one of another type."""
+    value = answer.get(name)
+    if value is None or isinstance(value, kind):
+        return value
+    what = f"the answer's {name} is {type(value).__name__}, expected {shown}"
+    raise AgentError(what, kind="protocol")
 
 
 def _visibility(options: CommandOptions, _tools: frozenset[str]) -> KnownVisibility | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agenteval.core.protocols import AgentReply, AgentTool
+from agenteval.core.protocols import AgentTool, ReadReply
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
 
@@ -26,13 +26,13 @@ class HeardRequests:
         self._warn = warn
 
     def added(
-        self, reply: AgentReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
-    ) -> AgentReply | None:
+        self, reply: ReadReply | None, exchanges: Sequence[Mapping[str, Any]], known: KnownCalls
+    ) -> ReadReply | None:
         """Return the reply, or what there is of one, with what was heard of its turn and the calls that were
         met in it; ``None`` where there is nothing."""
         if reply is None and not exchanges and not known.made:
             return None
-        reply = reply or AgentReply()
+        reply = reply or ReadReply()
         shown = CallEvidence.RECORDED if known.is_met and not known.is_listed else None
         reply = replace(reply, made=tuple(known.made), evidence=reply.evidence or shown)
         if not exchanges:

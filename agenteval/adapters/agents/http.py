@@ -26,7 +26,7 @@ from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
-from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, TurnTools
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, ReadReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolVisibility
@@ -265,7 +265,7 @@ class HttpAgent:
         self._last: HttpReply | None = None
         self.traceparent = ""
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+    async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Send the conversation and read the answer.
 
         Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
@@ -283,7 +283,7 @@ class HttpAgent:
             error.seen = error.seen or self._seen()
             raise
 
-    def _seen(self) -> AgentReply | None:
+    def _seen(self) -> ReadReply | None:
         """What the last reply tells of the turn, though it is no complete answer."""
         reply, self._last = self._last, None
         with suppress(Unreadable, AgentError):
@@ -294,13 +294,13 @@ class HttpAgent:
         self._last = fault.reply
         return _classify(fault)
 
-    async def _answer(self, ask: Ask) -> AgentReply:
+    async def _answer(self, ask: Ask) -> ReadReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
         reply = await self._post(ask, self._rules)
         spent_s = reply.latency_ms / 1000
         while True:
             answer = self._api.read(reply)
-            if isinstance(answer, AgentReply):
+            if isinstance(answer, ReadReply):
                 return replace(answer, latency_ms=spent_s * 1000)
             spent_s += await self._wait(answer, reply, spent_s)
             left_s = self._known.config.timeout_s - spent_s
@@ -353,20 +353,20 @@ class ChatApi:
     def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
         return Ask(request_body(self._options, messages, tools))
 
-    def read(self, reply: HttpReply) -> AgentReply:
+    def read(self, reply: HttpReply) -> ReadReply:
         return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
 
     def error_in(self, reply: HttpReply) -> Any:
         return http_api.error_inside(reply)
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         path = self._options.observed_messages
         document = parse_object(reply.text) if reply.events is None else assembled_by(reply.events)
         told = _observed(document, path) if path else []
         with suppress(LookupError, TypeError, Unreadable, AgentError):
             message = _without_observed({**document["choices"][0]["message"]}, path)
             return _without_given(replace(answer_of(message), messages=told), self._options)
-        return _without_given(AgentReply(messages=told), self._options)
+        return _without_given(ReadReply(messages=told), self._options)
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
@@ -406,7 +406,7 @@ def _fields_of_its_own(messages: Any) -> list[str]:
     return sorted({str(name) for each in told for name in each} - _STANDARD)
 
 
-def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
+def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     """The answer in a chat completion. ``observed``: the dotted path where the turn's messages are.
 
     Raises ``Unreadable`` where it is none, and where it was cut off.
@@ -419,7 +419,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     if told and "choices" not in document:
         # The messages are the complete answer; an agent with a format of its own needs no choices.
         told = answers_in(told, document, remedy=_LIMIT)
-        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+        return ReadReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
     answer = answer_of(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
     around = unplaced_around(document, (observed or "").partition(".")[0])
@@ -427,11 +427,11 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
         (single,) = answer.messages
         told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
-        return replace(answer, messages=told, latency_ms=reply.latency_ms, alone=observed is None)
+        return replace(answer, messages=told, latency_ms=reply.latency_ms)
     return replace(answer, messages=told, latency_ms=reply.latency_ms)
 
 
-def _without_given(reply: AgentReply, config: HttpOptions) -> AgentReply:
+def _without_given(reply: ReadReply, config: HttpOptions) -> ReadReply:
     """A reply whose messages begin with those of the configured body has its history in them."""
     given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
     told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
@@ -561,29 +561,42 @@ _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     """Neither the address nor a header's value is shown: they may hold a secret."""
-    endpoint = own.get("endpoint")
-    if endpoint == "":
-        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", ("endpoint",))
-    elif not endpoint:
-        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", ("endpoint",))
-    elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
-        remedy = "write for example http://localhost:3000/…"
-        yield Mistake("not an http or https address", remedy, ("endpoint",))
-    headers = own.get("headers")
-    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
-        if not _HEADER_NAME.fullmatch(name):
-            remedy = "use letters, digits and dashes"
-            yield Mistake(f"{name!r} is not a valid header name", remedy, ("headers", name))
-        if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
-            what = f"the header '{name}' contains a line break or control character"
-            remedy = "remove it; a variable read from a file may end in one"
-            yield Mistake(what, remedy, ("headers", name))
+    yield from _endpoint_mistakes(own.get("endpoint"))
+    yield from _header_mistakes(own.get("headers"))
     yield from option_mistakes(own)
     yield from observe_mistakes(own.get("observe"), "http")
+    yield from _reports_twice(own)
+
+
+def _endpoint_mistakes(endpoint: Any) -> Iterator[Mistake]:
+    at = ("endpoint",)
+    if endpoint == "":
+        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", at)
+    elif not endpoint:
+        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", at)
+    elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
+        yield Mistake("not an http or https address", "write for example http://localhost:3000/…", at)
+
+
+def _header_mistakes(headers: Any) -> Iterator[Mistake]:
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        at = ("headers", name)
+        if not _HEADER_NAME.fullmatch(name):
+            yield Mistake(f"{name!r} is not a valid header name", "use letters, digits and dashes", at)
+        if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
+            what = f"the header '{name}' contains a line break or control character"
+            yield Mistake(what, "remove it; a variable read from a file may end in one", at)
+
+
+def _reports_twice(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Spans and replies that both tell of the calls."""
     reply = own.get("reply")
-    reports = own.get("observed_messages") or (isinstance(reply, Mapping) and reply.get("messages"))
-    if own.get("observe") and reports:
-        key = "observed_messages" if own.get("observed_messages") else "reply.messages"
+    reported = {
+        "observed_messages": own.get("observed_messages"),
+        "reply.messages": isinstance(reply, Mapping) and reply.get("messages"),
+    }
+    key = next((key for key, path in reported.items() if path), "")
+    if own.get("observe") and key:
         yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
 
 

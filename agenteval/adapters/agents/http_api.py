@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from agenteval.adapters.transport.client import HttpReply
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages.completion import Unreadable, not_json
@@ -55,14 +55,14 @@ class Api(Protocol):
     def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
         """The request that carries the conversation, or what is new in it."""
 
-    def read(self, reply: HttpReply) -> AgentReply | Later:
+    def read(self, reply: HttpReply) -> ReadReply | Later:
         """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
         ``AgentFailure``."""
 
     def error_in(self, reply: HttpReply) -> Any:
         """The error that a reply holds in place of an answer; ``None``: it holds none."""
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         """What a reply that is no complete answer tells of the turn; ``None``: nothing. Raises nothing but
         ``Unreadable`` and ``AgentError``."""
 

@@ -28,7 +28,7 @@ from agenteval.core.errors import (
     Problem,
     did_you_mean,
 )
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import AgentReply, ReadReply
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import no_answer, reply_of, seen_by
@@ -161,7 +161,7 @@ class _Reader:
         self._heard = HeardRequests(name, warn)
 
     def __call__(self, sample: Sample) -> Read:
-        def read(answer: Mapping[str, Any]) -> AgentReply:
+        def read(answer: Mapping[str, Any]) -> ReadReply:
             exchanges = answer.get("exchanges") or ()
             known = KnownCalls(
                 [AskedCall(*each) for each in answer.get("asked") or ()],
@@ -181,7 +181,7 @@ class _Reader:
         return read
 
 
-def read_answer(answer: Mapping[str, Any]) -> AgentReply:
+def read_answer(answer: Mapping[str, Any]) -> ReadReply:
     """What the worker says that the target returned, read as if it had been called here. Raises
     ``InfrastructureError`` after a call or request that may have been the agent's, and was not recorded."""
     missed = str(answer.get("missed") or "")
@@ -196,7 +196,7 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     return reply
 
 
-def _returned(answer: Mapping[str, Any]) -> AgentReply:
+def _returned(answer: Mapping[str, Any]) -> ReadReply:
     if "error" in answer and answer["error"].get("kind") == "author":
         raise AuthorError(str(answer["error"].get("message")))
     if "error" in answer:
@@ -212,6 +212,6 @@ def _returned(answer: Mapping[str, Any]) -> AgentReply:
     raise no_answer(answer.get("returned", "nothing"))
 
 
-def _with_evidence(reply: AgentReply, answer: Mapping[str, Any]) -> AgentReply:
+def _with_evidence(reply: ReadReply, answer: Mapping[str, Any]) -> ReadReply:
     asked = CallEvidence.ASKED if answer.get("list_asked") else None
     return replace(reply, evidence=reply.evidence or asked)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agenteval.adapters.bridge import addresses
 from agenteval.adapters.bridge.serving import HAS_REAL, OUTCOME, PERMIT
@@ -24,12 +24,16 @@ from agenteval.agentside.targets.context import OVER, Answered
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.scenario import Tool
 
+if TYPE_CHECKING:
+    import mcp_types as types
+
 CallTool = Callable[[str, dict[str, Any]], Awaitable[Answered]]
 """Calls a tool of one conversation's world. Cancelled where the conversation is over."""
 
 VARIABLE = addresses.VARIABLE
 
 _ANY = {"type": "object"}
+_OVER = Answered({"error": OVER}, is_error=True)
 _ENDING_S = 3.0
 _NEEDS = "pip install 'agenteval-runner[mcp]'"
 
@@ -68,54 +72,77 @@ class Served:
 
 def mcp_server(served: Callable[[Any], Served | None]) -> Any:
     """The SDK's server. ``served(request)`` says what a request is about: the HTTP request, or ``None``."""
-    import mcp_types as types
     from mcp.server.lowlevel import Server
 
     async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
-        found = served(ctx.request)
-        if found:
-            found.list_asked()
-        return types.ListToolsResult(
-            tools=[_listed(*item) for item in (found.tools if found else {}).items()]
-        )
+        return _list_result(served(ctx.request) or Served())
 
     async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        found = served(ctx.request)
-        if found is None or found.call is None:
-            return _result(Answered({"error": OVER}, is_error=True))
-        args = dict(params.arguments or {})
-        meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
-        if found.real and OUTCOME in meta:
-            await found.real.end(
-                str(meta[OUTCOME]), Answered(args.get("value"), args.get("is_error") is True)
-            )
-            return types.CallToolResult(content=[])
-        try:
-            if not (found.real and HAS_REAL in meta):
-                return _result(await found.call(params.name, args))
-            begun = await found.real.begin(params.name, args)
-            if isinstance(begun, Answered):
-                return _result(begun)
-            return types.CallToolResult(content=[], _meta={PERMIT: begun})
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) and task.cancelling():
-                raise
-            return _result(Answered({"error": OVER}, is_error=True))
-
-    def _listed(name: str, tool: Tool) -> types.Tool:
-        schema = dict(tool.parameters) if tool.parameters is not None else _ANY
-        return types.Tool(name=name, description=tool.description, input_schema={"type": "object", **schema})
-
-    def _result(answered: Answered) -> types.CallToolResult:
-        value = answered.value
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)],
-            structured_content=value if isinstance(value, dict) and not answered.is_error else None,
-            is_error=answered.is_error,
-        )
+        return await _call_result(served(ctx.request) or Served(), params)
 
     return Server("agenteval", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _list_result(found: Served) -> types.ListToolsResult:
+    import mcp_types as types
+
+    found.list_asked()
+    return types.ListToolsResult(tools=[_tool(name, tool) for name, tool in found.tools.items()])
+
+
+def _tool(name: str, tool: Tool) -> types.Tool:
+    import mcp_types as types
+
+    schema = dict(tool.parameters) if tool.parameters is not None else _ANY
+    return types.Tool(name=name, description=tool.description, input_schema={"type": "object", **schema})
+
+
+async def _call_result(found: Served, params: types.CallToolRequestParams) -> types.CallToolResult:
+    """Answer a call from the scenario; or take the part in it that a bridge with a real server asks for."""
+    if found.call is None:
+        return _result(_OVER)
+    args = dict(params.arguments or {})
+    meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
+    if found.real and OUTCOME in meta:
+        outcome = Answered(args.get("value"), args.get("is_error") is True)
+        return await _recorded(found.real, str(meta[OUTCOME]), outcome)
+    try:
+        if found.real and HAS_REAL in meta:
+            return await _begun(found.real, params.name, args)
+        return _result(await found.call(params.name, args))
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) and task.cancelling():
+            raise
+        return _result(_OVER)
+
+
+async def _begun(real: RealCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
+    """The scenario's answer, or the permit to ask the real server."""
+    import mcp_types as types
+
+    begun = await real.begin(name, args)
+    if isinstance(begun, Answered):
+        return _result(begun)
+    return types.CallToolResult(content=[], _meta={PERMIT: begun})
+
+
+async def _recorded(real: RealCalls, permit: str, outcome: Answered) -> types.CallToolResult:
+    import mcp_types as types
+
+    await real.end(permit, outcome)
+    return types.CallToolResult(content=[])
+
+
+def _result(answered: Answered) -> types.CallToolResult:
+    import mcp_types as types
+
+    value = answered.value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=value if isinstance(value, dict) and not answered.is_error else None,
+        is_error=answered.is_error,
+    )
 
 
 class Address:

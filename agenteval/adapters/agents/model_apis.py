@@ -11,7 +11,7 @@ from typing import Any
 from agenteval.adapters.agents.http_api import Ask, error_inside, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AuthorError
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -47,7 +47,7 @@ class ResponsesApi:
             body["stream"] = True
         return Ask(body)
 
-    def read(self, reply: HttpReply) -> AgentReply:
+    def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
         status = document.get("status")
         reason = document.get("incomplete_details")
@@ -64,7 +64,7 @@ class ResponsesApi:
     def error_in(self, reply: HttpReply) -> Any:
         return error_inside(reply)
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, "output"), document.get("output"), document.get("usage"))
 
@@ -106,7 +106,7 @@ class MessagesApi:
             body["stream"] = True
         return Ask(body, headers=self._headers)
 
-    def read(self, reply: HttpReply) -> AgentReply:
+    def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
         require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
@@ -114,7 +114,7 @@ class MessagesApi:
     def error_in(self, reply: HttpReply) -> Any:
         return error_inside(reply)
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, "content"), document.get("content"), document.get("usage"))
 
@@ -201,7 +201,24 @@ def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
     return {"role": "assistant", part: document[part]}
 
 
-def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
+def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
+    """The answer in a response. ``output``: the part of it that says what was done."""
+    messages = _messages(document)
+    done, rest = _after_hosted_tools(messages)
+    answers = [message for message in rest if message["role"] == "assistant"]
+    texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
+    return ReadReply(
+        text="\n\n".join(filter(None, texts)) or None,
+        tool_calls=[call for each in answers for call in each.get("tool_calls") or ()],
+        messages=done,
+        usage=usage,
+        extra={_RAW: output} if _kinds(output) - _TEXT_AND_CALLS else {},
+        unplaced=foreign.phrases_in(messages),
+    )
+
+
+def _messages(document: Mapping[str, Any]) -> list[Message]:
+    """The messages of a response. Raises ``Unreadable`` where it has none."""
     try:
         found = reply_to((), document)
     except AuthorError as error:
@@ -210,29 +227,20 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
         raise Unreadable("is an error", found.lost)
     if not found.messages:
         raise Unreadable("has no message", _json(document))
-    messages = foreign.plain(found.messages)
-    kinds = (
-        {str(part.get("type")) for part in output if isinstance(part, Mapping)}
-        if isinstance(output, list)
-        else set()
-    )
-    extra = {} if kinds <= _TEXT_AND_CALLS else {_RAW: output}
-    ran = [at for at, message in enumerate(messages) if message["role"] == "tool"]
-    done = messages[: ran[-1] + 1] if ran else []  # by tools that the provider runs itself
-    done = [message for message in done if message["role"] != UNPLACED]
-    rest = messages[ran[-1] + 1 if ran else 0 :]
-    answers = [message for message in rest if message["role"] == "assistant"]
-    texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
-    calls = [call for each in answers for call in each.get("tool_calls") or ()]
-    return AgentReply(
-        text="\n\n".join(filter(None, texts)) or None,
-        tool_calls=calls,
-        messages=done,
-        usage=usage,
-        extra=extra,
-        alone=True,
-        unplaced=foreign.phrases_in(messages),
-    )
+    return foreign.plain(found.messages)
+
+
+def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:
+    """The messages up to the last result of a tool that the provider ran itself, and those after it."""
+    ran = [at for at, message in enumerate(messages, 1) if message["role"] == "tool"]
+    end = ran[-1] if ran else 0
+    return [message for message in messages[:end] if message["role"] != UNPLACED], messages[end:]
+
+
+def _kinds(output: Any) -> set[str]:
+    """Which kinds of parts an output has."""
+    parts = output if isinstance(output, list) else ()
+    return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}
 
 
 def _json(value: Any) -> str:

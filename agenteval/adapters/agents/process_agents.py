@@ -20,14 +20,14 @@ from agenteval.adapters.agents.request_template import latest_user_content
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentReply, AgentTool, TurnTools
+from agenteval.core.protocols import AgentTool, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
 START_S = 120.0
 """How long a program that says when it is ready may take for it: frameworks take 2 to 18 seconds."""
 
-Read: TypeAlias = Callable[[Mapping[str, Any]], AgentReply]
+Read: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
 """What the answer of a program says. Raises ``AgentevalError``."""
 
 
@@ -254,7 +254,7 @@ class ProcessAgent:
         self.traceparent = ""
         """The span that the next requests are of, in W3C's form, if any is."""
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+    async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.rate:
             (await self._agents.rate.book()).sent()
         request = self._request(messages, tools)
@@ -298,7 +298,7 @@ class ProcessAgent:
             await self._programs.settle(*self._left, none_follows)
 
 
-def error_in(told: Any, *, seen: AgentReply | None = None) -> AgentevalError:
+def error_in(told: Any, *, seen: ReadReply | None = None) -> AgentevalError:
     """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``. ``seen``: what
     it reports beside it."""
     if not isinstance(told, Mapping):

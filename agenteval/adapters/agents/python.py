@@ -43,7 +43,7 @@ from agenteval.core.errors import (
     Place,
     Problem,
 )
-from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
@@ -220,7 +220,7 @@ class PythonAgent:
             self._has_turn = False
             self._agents.only.release()
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+    async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.only and not self._has_turn:
             with waiting():
                 self._has_turn = await self._agents.only.acquire()
@@ -242,7 +242,7 @@ class PythonAgent:
         self._require_tracked(heard)
         return heard or reply
 
-    def _with_heard(self, reply: AgentReply | None) -> AgentReply | None:
+    def _with_heard(self, reply: ReadReply | None) -> ReadReply | None:
         """A reply, or what there is of one, with what its models were asked for."""
         world = self._played.world
         exchanges = model_requests.as_json(world.take_exchanges())
@@ -272,14 +272,14 @@ class PythonAgent:
         if fault := self._played.world.take_fault():
             raise InfrastructureError(fault, seen=seen, is_final=True)
 
-    async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
+    async def _answer(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
             return await self._asked(messages, context)
         finally:
             if context.list_asked:
                 context.turn_tools.list_asked()
 
-    async def _asked(self, messages: list[Message], context: AgentContext) -> AgentReply:
+    async def _asked(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
             value, elapsed_s = await timed_call(
                 self._played.entry(),
@@ -342,14 +342,14 @@ def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
     return AgentError(fault.text, kind=fault.kind, seen=seen)
 
 
-def _bounded(value: Any) -> AgentReply:
+def _bounded(value: Any) -> ReadReply:
     """What was returned, read. Raises ``AgentError`` where it is more than any other agent may reply."""
     if not is_too_large(value) and not is_too_large(reply := reply_of(value)):
         return reply
     raise AgentError(f"the agent's reply is {LARGER}", kind="protocol")
 
 
-def _seen_of(partial: Any) -> AgentReply | None:
+def _seen_of(partial: Any) -> ReadReply | None:
     if partial is None:
         return None
     with suppress(Exception), contained():  # objects of the author's

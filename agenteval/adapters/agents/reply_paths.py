@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
@@ -37,6 +37,7 @@ _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final",
 _NAMES = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
 _RESULTS = ("result", "output", "response", "observation")
+_WHERE_NONE = "if it is left out where there are none"
 
 
 class SessionPlace(Value):
@@ -175,7 +176,7 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
     return found[1].strip('"') if found else None
 
 
-def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
+def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
     """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
     if not document.events:
         raise Unreadable("is an empty stream")
@@ -190,7 +191,7 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
     _refuse_cut(document, paths)
     calls = list(_calls(document, paths))
     messages = _messages(document, paths)
-    return AgentReply(
+    return ReadReply(
         text=_text(document, paths, may_lack=bool(calls or _says_something(last_answer(messages), paths))),
         tool_calls=calls,
         messages=messages,
@@ -221,14 +222,14 @@ def _says_something(answer: Any, paths: ReplyPaths) -> bool:
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
-def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> AgentReply:
+def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
     """What a reply that is no complete answer tells all the same: each part of it that can be read."""
     try:
         document = document_of(reply, paths, streaming=streaming)
     except Unreadable:
         document = _readable(reply, paths)
     lenient = paths.model_copy(update={key: _lenient(getattr(paths, key)) for key in _PARTS})
-    seen = AgentReply()
+    seen = ReadReply()
     for part, read in _PARTS.items():
         with suppress(Unreadable, AgentError):
             seen = replace(seen, **{part: read(document, lenient)})
@@ -332,9 +333,7 @@ def _text(document: Document, paths: ReplyPaths, *, may_lack: bool) -> str | Non
 def _texts(document: Document, path: str | None, key: str, *, may_lack: bool) -> list[str]:
     if path is None:
         return []
-    values = _found(document, path)
-    if not values and not (may_lack or path.endswith("?")):
-        raise _nothing(key, path, document)
+    values = _found(document, path) if may_lack else _required(document, path, key)
     if document.is_stream and path == WHOLE:
         values = [value for value in values if not isinstance(value, Mapping)]  # what is no text is no piece
     return [_as_text(value, key, path) for value in values if value is not None]
@@ -371,11 +370,8 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
     """The calls that a reply asks for; one that several events hold counts once."""
     if paths.tool_calls is None:
         return
-    values = _found(document, paths.tool_calls)
-    if not values and not paths.tool_calls.endswith("?"):
-        raise _nothing("tool_calls", paths.tool_calls, document, "if it is left out where there are none")
     told: list[Any] = []
-    for value in values:
+    for value in _required(document, paths.tool_calls, "tool_calls", _WHERE_NONE):
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
@@ -418,11 +414,8 @@ def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
 def _reported(document: Document, paths: ReplyPaths) -> list[Message]:
     if paths.messages is None:
         return []
-    values = _found(document, paths.messages)
-    if not values and not paths.messages.endswith("?"):
-        raise _nothing("messages", paths.messages, document, "if it is left out where there are none")
     told: list[Any] = []
-    for value in values:
+    for value in _required(document, paths.messages, "messages", _WHERE_NONE):
         is_one = document.is_stream and isinstance(value, Mapping)
         told += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
     return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
@@ -446,17 +439,21 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
     call_id = str(item.get("id") or item.get("tool_call_id") or f"reported_{at}")
     call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": given}})
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
-    result = {"error": item["error"]} if item.get("error") else None
-    result = next((item[key] for key in _RESULTS if key in item), None) if result is None else result
-    return [asked, {"role": "tool", "tool_call_id": call_id, "content": result}]
+    result = {"role": "tool", "tool_call_id": call_id, "content": _result_in(item)}
+    return [asked, result]
+
+
+def _result_in(record: Mapping[str, Any]) -> Any:
+    """Of a record of a call. An error outweighs what stands beside it."""
+    if record.get("error"):
+        return {"error": record["error"]}
+    return next((record[key] for key in _RESULTS if key in record), None)
 
 
 def _usage(document: Document, paths: ReplyPaths) -> Any:
     if paths.usage is None:
         return None
-    values = _found(document, paths.usage)
-    if not values and not paths.usage.endswith("?"):
-        raise _nothing("usage", paths.usage, document)
+    values = _required(document, paths.usage, "usage")
     return next((value for value in reversed(values) if value is not None), None)
 
 
@@ -472,15 +469,20 @@ _PARTS: dict[str, Callable[[Document, ReplyPaths], Any]] = {
 
 def value_at(document: Document, path: str, key: str) -> Any:
     """What is at a path of ``key``, in the last event that has it. Raises ``Unreadable``."""
+    values = _required(document, path, key)
+    return values[-1] if values else None
+
+
+def _required(document: Document, path: str, key: str, when: str = "") -> list[Any]:
+    """What is at a path of ``key``, in each event that has it. Raises ``Unreadable`` where none has, unless
+    the path may name nothing. ``when``: in which case to write it so."""
     values = _found(document, path)
-    if not values:
-        if path.endswith("?"):
-            return None
-        raise _nothing(key, path, document)
-    return values[-1]
+    if not values and not path.endswith("?"):
+        raise _nothing(key, path, document, when)
+    return values
 
 
-def _nothing(key: str, path: str, document: Document, when: str = "") -> Unreadable:
+def _nothing(key: str, path: str, document: Document, when: str) -> Unreadable:
     remedy = f" (write `{path}?` {when})" if when else ""
     told = dict.fromkeys(_there(event, path) for event in document.events)
     name = key if "." in key else f"reply.{key}"

@@ -21,7 +21,7 @@ from agenteval.adapters.agents.reply_paths import (
 )
 from agenteval.adapters.agents.request_template import filled, filled_text, names_in, values_of
 from agenteval.adapters.transport.client import HttpReply
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages.completion import Unreadable
 
@@ -81,7 +81,7 @@ class TemplateApi:
         self._job = Job(template.poll, template.reply, asked.url, asked) if template.poll else None
         return asked
 
-    def read(self, reply: HttpReply) -> AgentReply | Later:
+    def read(self, reply: HttpReply) -> ReadReply | Later:
         template = self._template
         paths = template.reply
         document = document_of(reply, paths, streaming=template.streaming)
@@ -102,7 +102,7 @@ class TemplateApi:
             return unreadable.error
         return None
 
-    def seen(self, reply: HttpReply) -> AgentReply | None:
+    def seen(self, reply: HttpReply) -> ReadReply | None:
         return seen_in(reply, self._template.reply, streaming=self._template.streaming)
 
     def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:

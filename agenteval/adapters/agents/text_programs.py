@@ -32,7 +32,7 @@ from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside.targets.bounded import MAX_REPLY
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import AgentReply, ReadReply, TurnTools
 from agenteval.core.safe_text import one_line, without_escapes
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
@@ -138,7 +138,7 @@ class TextAgent:
         self.traceparent = ""
         """The span that the next process is of, in W3C's form, if any is."""
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+    async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Start a process with the latest message and read what it prints.
 
         Raises ``AgentError`` for one that fails, hangs or prints nothing, and ``AuthorError`` for a message
@@ -157,7 +157,7 @@ class TextAgent:
         with _messages_file(messages if "messages_file" in program.names else None) as path:
             return await self._play(program.command({**values, "messages_file": path}), message)
 
-    async def _play(self, command: Sequence[str], message: str) -> AgentReply:
+    async def _play(self, command: Sequence[str], message: str) -> ReadReply:
         turn = await self._start(command, message)
         try:
             with anyio.move_on_after(self._agents.timeout_s):

@@ -22,7 +22,16 @@ import anyio
 from agenteval.adapters.agents.observing import ObserveOptions
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    AgentReply,
+    ReadReply,
+    TurnTools,
+    close,
+    finish,
+    settle,
+)
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers.live_traces import (
@@ -319,17 +328,17 @@ class TracedAgent:
     def end_conversation(self) -> None:
         close(self._agent)
 
-    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+    async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         spans: list[dict[str, Any]] | None
         trace = self._agents.begin(self._agent)
         try:
-            reply = await self._agent.reply(messages, tools)
+            reply = ReadReply.of(await self._agent.reply(messages, tools))
         except AgentevalError as error:
             # What was lost on the way nobody waits for; an agent that answered has its spans to send.
             has_answered = isinstance(error, AgentError) and error.kind != "timeout"
             spans = await self._agents.all_of(trace) if has_answered else None
             came = self._agents.receiver.spans(trace) if spans is None else spans
-            told = self._with_spans(error.seen or AgentReply(), came, messages)
+            told = self._with_spans(ReadReply.of(error.seen or AgentReply()), came, messages)
             error.seen = told if spans is not None else replace(told, unplaced=(NO_SPANS,))
             raise
         spans = await self._agents.all_of(trace)
@@ -340,8 +349,8 @@ class TracedAgent:
         return self._with_spans(reply, spans, messages)
 
     def _with_spans(
-        self, reply: AgentReply, spans: list[dict[str, Any]], messages: list[Message]
-    ) -> AgentReply:
+        self, reply: ReadReply, spans: list[dict[str, Any]], messages: list[Message]
+    ) -> ReadReply:
         known = [*_since_the_user(messages), *_calls_of(reply.tool_calls)]
         turn = turn_of(spans, known)
         if turn.unclear:

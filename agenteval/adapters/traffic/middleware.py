@@ -14,10 +14,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from agenteval.adapters.models.circuit import CircuitModel
 from agenteval.adapters.models.endpoints import elsewhere
@@ -69,6 +69,22 @@ def recording_of(record: str | None, replay: str | None) -> Recording:
     return Recording(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
+Inner = TypeVar("Inner")
+
+
+def within(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
+    """What is in the middle, within those layers that apply. ``layers``: whether each does, and what wraps it
+    around what it stands around; the outermost first."""
+    for applies, wrap in reversed(layers):
+        inner = wrap(inner) if applies else inner
+    return inner
+
+
+def applied(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
+    """Those that apply, in their order. ``rows``: whether each does, and what makes it."""
+    return tuple(make() for applies, make in rows if applies)
+
+
 class Traffic:
     """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
     that concern the verdict; ``note`` emits what is for the journal alone. ``played``: the recording that
@@ -113,41 +129,52 @@ class Traffic:
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """The door to a model in its ``role``; ``make`` makes what is behind it, if anything is."""
-        model = self._behind(chosen, make, role)
+        is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
         # Fixed replies cost nothing, and no hash tells whether they have changed.
-        is_fixed = chosen.provider == "scripted" or self.player is not None
-        stores = tuple(self._stores(role, is_fixed=is_fixed))
+        is_fixed = is_scripted or self.player is not None
+        stores = applied(
+            (role != "user", self._journal_answers),  # no user is asked anew
+            (self.recorder is not None, self._recorded_answers),
+            (self._config.cache is not False and self._recording.asks and not is_fixed, self._cached_answers),
+        )
+        model = self._unasked(is_scripted=is_scripted) or within(
+            make(),
+            (is_judge, lambda model: CircuitModel(model, chosen.model, tell=self._warn)),
+            (is_judge and not is_scripted, LeadingModel),
+            (True, lambda model: self._metered(model, chosen, role)),
+        )
         if not stores:
             return model
         identity = "" if is_fixed else identity_of(chosen, elsewhere(chosen, os.environ))
         return AnsweredModel(model, stores, identity)
 
-    def _behind(self, chosen: ModelConfig, make: Callable[[], ChatModel], role: str) -> ChatModel:
-        """Who is asked what no store knows."""
+    def _unasked(self, *, is_scripted: bool) -> ChatModel | None:
+        """What stands in place of a model: a recording answers, or all that would be asked is counted.
+        ``None``: the model is asked."""
         if self.player:
             from agenteval.adapters.traffic.recording import PlayedModel
 
             return PlayedModel(self.player)
         kept = self._recording.kept
-        if not self._recording.asks and (kept or chosen.provider != "scripted"):
-            return CountedModel((kept or Kept()).tally)
+        is_counted = not self._recording.asks and (kept or not is_scripted)
+        return CountedModel((kept or Kept()).tally) if is_counted else None
+
+    def _metered(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
         price = price_of(chosen.model, self._config.prices)
-        model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger, role=role)
-        if role == "judge" and chosen.provider != "scripted":
-            model = LeadingModel(model)
-        return CircuitModel(model, chosen.model, tell=self._warn) if role == "judge" else model
+        return MeteredModel(model, chosen.model, price=price, ledger=self.ledger, role=role)
 
-    def _stores(self, role: str, *, is_fixed: bool) -> Iterator[Answers]:
-        """In the order in which they are looked into. No user is asked anew."""
-        if role != "user":
-            yield JournalAnswers(self._recording.kept, self._note)
-        if self.recorder:
-            from agenteval.adapters.traffic.recording import RecordedAnswers
+    def _journal_answers(self) -> Answers:
+        return JournalAnswers(self._recording.kept, self._note)
 
-            yield RecordedAnswers(self.recorder)
-        if self._config.cache is not False and self._recording.asks and not is_fixed:
-            folder = Path(self._config.root) / (CACHE if self._config.cache is True else self._config.cache)
-            yield CachedAnswers(folder, notice=self._tell, redact=self._without_secrets())
+    def _recorded_answers(self) -> Answers:
+        from agenteval.adapters.traffic.recording import RecordedAnswers
+
+        assert self.recorder
+        return RecordedAnswers(self.recorder)
+
+    def _cached_answers(self) -> Answers:
+        folder = Path(self._config.root) / (CACHE if self._config.cache is True else str(self._config.cache))
+        return CachedAnswers(folder, notice=self._tell, redact=self._without_secrets())
 
     def _without_secrets(self) -> Callable[[str], str]:
         marked, redact = self.marked.all, redactor(self._secrets)
@@ -159,17 +186,25 @@ class Traffic:
             from agenteval.adapters.traffic.recording import PlayedAgents
 
             return PlayedAgents(self.player)
-        agents = make()
         price = price_of(agent.name, self._config.prices)
-        if price or self.ledger:
-            agents = _Wrapped(
+
+        def metered(agents: AgentFactory) -> AgentFactory:
+            return _Wrapped(
                 agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
             )
-        if recorder := self.recorder:
-            from agenteval.adapters.traffic.recording import RecordedAgent
 
-            agents = _Wrapped(agents, lambda one, sample: RecordedAgent(one, sample, recorder))
-        return agents
+        return within(
+            make(),
+            (self.recorder is not None, self._recorded_agents),
+            (price is not None or self.ledger is not None, metered),
+        )
+
+    def _recorded_agents(self, agents: AgentFactory) -> AgentFactory:
+        from agenteval.adapters.traffic.recording import RecordedAgent
+
+        recorder = self.recorder
+        assert recorder
+        return _Wrapped(agents, lambda one, sample: RecordedAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
         """Everything is loaded, and nothing was asked yet. Raises ``AuthorError`` if the file to record to

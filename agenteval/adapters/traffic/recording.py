@@ -33,6 +33,7 @@ from agenteval.core.protocols import (
     ModelReply,
     ModelRequest,
     OwnCall,
+    ReadReply,
     TurnTools,
     close,
     finish,
@@ -70,7 +71,7 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         fault["problems"] = [[p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems]
     usage, seen = getattr(error, "usage", None), getattr(error, "seen", None)
     fault |= {"usage": usage.model_dump()} if isinstance(usage, Usage) else {}
-    written = _reply_json(seen) if isinstance(seen, AgentReply) else {}
+    written = _reply_json(ReadReply.of(seen)) if isinstance(seen, AgentReply) else {}
     return fault | ({"seen": written["reply"]} if "reply" in written else {})
 
 
@@ -181,7 +182,7 @@ class RecordedAgent:
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
             reply = await self._agent.reply(messages, self._noting(tools))
-            answer = _reply_json(reply)
+            answer = _reply_json(ReadReply.of(reply))
         except Exception as error:
             answer = {"error": fault_of(error)}
             raise
@@ -260,7 +261,7 @@ _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
 """The same for what a kept process does once its conversation is over."""
 
 
-def _reply_json(reply: AgentReply) -> dict[str, Any]:
+def _reply_json(reply: ReadReply) -> dict[str, Any]:
     """A reply as JSON. What JSON cannot hold is reported in place of it."""
     usage = read_usage(reply.usage)
     try:
@@ -273,7 +274,6 @@ def _reply_json(reply: AgentReply) -> dict[str, Any]:
             "extra": chat.storable(reply.extra),
         }
         mostly_empty = {
-            "alone": reply.alone,
             "agent": reply.agent,
             "evidence": reply.evidence,
             "unplaced": list(reply.unplaced),
@@ -287,10 +287,12 @@ def _reply_json(reply: AgentReply) -> dict[str, Any]:
     return {"reply": {**always, **{name: value for name, value in mostly_empty.items() if value}}}
 
 
-def _agents_reply(fields: Mapping[str, Any]) -> AgentReply:
+def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
+    """A reply that was recorded. Of a key that was written once and is none any more nothing is made."""
+    known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
     made = [AskedCall(*each) for each in fields.get("made") or ()]
-    return AgentReply(**{**fields, "evidence": evidence, "made": made})
+    return ReadReply(**{**known, "evidence": evidence, "made": made})
 
 
 def _call(call: Any) -> Any:

@@ -48,16 +48,19 @@ class Answered(NamedTuple):
 
 
 class Context:
-    """``tools``: the declared tools as JSON Schemas in OpenAI's format. ``scenario_id``, ``turn`` and
-    ``epoch`` (both from 0) and ``seed`` (63 bits, the sample's own) say where the agent is.
+    """Where the agent is, and the tools of its scenario.
 
     ``ask(name, args, batch)`` makes a call; its future is cancelled where the conversation is over.
     """
 
     scenario_id: str
+    """The scenario's id."""
     epoch: int
+    """Which conversation with this scenario it is, from 0."""
     seed: int
+    """The conversation's own, of 63 bits."""
     turn: int
+    """The number of the user's message, from 0."""
     note_asked: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
     """Hears of each call that the agent's code makes through this."""
     list_asked = False
@@ -78,6 +81,7 @@ class Context:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
+        """The declared tools as JSON Schemas in OpenAI's format."""
         self.list_asked = True
         return self._tools
 

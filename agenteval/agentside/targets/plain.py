@@ -14,7 +14,7 @@ _DEEPEST = 100
 def returned(value: Any) -> dict[str, Any]:
     """An answer as a line of the worker's."""
     if type(value).__name__ == "AgentReply" and hasattr(value, "tool_calls"):
-        names = ("text", "tool_calls", "messages", "usage", "latency_ms", "extra", "alone", "agent")
+        names = ("text", "tool_calls", "messages", "usage", "latency_ms", "agent")
         return {"agent_reply": {name: plain(getattr(value, name, None)) for name in names}}
     is_list = isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray))
     if value is None or isinstance(value, (str, Mapping)) or is_list or hasattr(value, "model_dump"):

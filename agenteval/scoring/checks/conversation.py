@@ -14,39 +14,46 @@ from agenteval.messages import chat
 
 @dataclass(frozen=True)
 class ToolCallRecord:
-    """A tool call. ``args`` is ``None`` if they were no JSON object; ``result`` is the value that the
-    tool gave (an error: ``{"error": …}``), ``None`` if there is none. ``agent``: which of several made it,
-    empty if nobody says."""
+    """A tool call."""
 
     name: str
+    """Of the tool."""
     args: dict[str, Any] | None
+    """``None`` if they were no JSON object."""
     result: Any
+    """The value that the tool gave (an error: ``{"error": …}``); ``None`` if there is none."""
     agent: str = ""
+    """Which of several agents made it; empty if nobody says."""
 
 
 @dataclass(frozen=True)
 class ConversationTurn:
-    """One turn. ``answer``: the agent's final text, without what the model thought; ``text``: all that the
-    agent said in it, what stood beside its tool calls first. ``agents``: who of several spoke, in order, each
-    by its name; empty if nobody says."""
+    """One turn."""
 
     user: str
+    """The user's message."""
     answer: str
+    """The agent's final text, without what the model thought."""
     text: str
+    """All that the agent said in it, what stood beside its tool calls first."""
     tool_calls: tuple[ToolCallRecord, ...]
+    """The calls in it, in order."""
     agents: tuple[str, ...] = ()
+    """Who of several agents spoke, in order, each by its name; empty if nobody says."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The turns up to the one that is checked, which is the last; of a whole conversation, all. ``messages``
-    are OpenAI's. ``scenario``: its id. ``observed``: whether the agent's calls could be seen; where
-    they could not, that there are no ``tool_calls`` says nothing."""
+    """A conversation up to the turn that is checked."""
 
     scenario: str
+    """The scenario's id."""
     turns: tuple[ConversationTurn, ...]
+    """The turns up to the one that is checked, which is the last; of a whole conversation, all."""
     messages: tuple[Message, ...]
+    """The same as OpenAI's messages."""
     observed: bool = True
+    """Whether the agent's calls could be seen; where not, that there are no ``tool_calls`` says nothing."""
 
     @property
     def answer(self) -> str:

@@ -39,36 +39,47 @@ class TurnRecord:
     """An earlier turn."""
 
     user_message: str
+    """What the user said."""
     agent_message: str
+    """The agent's final text."""
     tool_calls: tuple[ToolCallRecord, ...] = ()
+    """The calls in it, in order."""
 
 
 @dataclass(frozen=True)
 class ScoreInput:
-    """What a metric judges: one turn with all that came before it.
-
-    Of a whole conversation, the turn is its last one, but ``tool_calls`` are those of all turns.
-    ``turn_index`` counts from 0. ``trajectory`` is all there is: steps, latencies, usage, errors.
-    """
+    """What a metric judges: one turn with all that came before it; of a whole conversation, its last turn."""
 
     goal: str
+    """Of the scenario."""
     profile: str
+    """Of the user."""
     knowledge: tuple[str, ...]
+    """Of the user, and true."""
     user_message: str
+    """What the user said in the turn."""
     agent_message: str
+    """The agent's final text in it."""
     tool_calls: tuple[ToolCallRecord, ...]
+    """The calls of the turn, in order; of a whole conversation, those of all turns."""
     history: tuple[TurnRecord, ...]
+    """The turns before."""
     turn_index: int
+    """Of the turn, from 0."""
     trajectory: Trajectory
+    """All there is: steps, latencies, usage, errors."""
 
 
 @dataclass(frozen=True)
 class QuantResult:
-    """A number on the metric's scale, and why. ``None``: there is not enough to judge."""
+    """A number on the metric's scale, and why."""
 
     value: float | None
+    """The number; ``None``: there is not enough to judge."""
     reason: str = ""
+    """Why, in words."""
     evidence: str = ""
+    """What in the conversation shows it, word for word."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,11 @@ class QualResult:
     """One of the metric's labels, and why."""
 
     label: str
+    """The label."""
     reason: str = ""
+    """Why, in words."""
     evidence: str = ""
+    """What in the conversation shows it, word for word."""
 
 
 class Llm:
@@ -113,32 +127,35 @@ class _Text(BaseModel):
 
 
 class CustomMetric:
-    """What the three kinds share. ``name`` is how thresholds and reports call it; ``llm`` is there while
-    a conversation is judged; ``timeout_s`` bounds one judgement, time in ``llm`` not counted.
-
-    One object serves all conversations of a run, several at the same time.
-    """
+    """What the three kinds share. One object serves all conversations of a run, several at the same time."""
 
     name: str = ""
+    """How thresholds and reports call it."""
     timeout_s: float = 60.0
+    """Bounds one judgement, time in ``llm`` not counted."""
     llm: Llm
+    """The judge's model, there while a conversation is judged."""
     scope: ClassVar[str] = "turn"
+    """What is judged at a time: each turn, or the whole conversation."""
     scale: Sequence[float] = (1, 5)
+    """Of a number: the lowest and the highest."""
     labels: Mapping[str, str] | Sequence[str] | None = None
+    """Of a label: ``{label: ok or a severity}``; ``None``: any, of which only ``no failure`` is ok."""
 
 
 class QuantitativeMetric(CustomMetric):
     """A number for each turn. Set ``name`` (and ``scale``, if it is not 1 to 5), write ``score``."""
 
     def score(self, input: ScoreInput) -> QuantResult | Awaitable[QuantResult]:
+        """Judge the turn; may be async."""
         raise NotImplementedError
 
 
 class QualitativeMetric(CustomMetric):
-    """A label for each turn. Set ``name`` and ``labels``, ``{label: ok or a severity}``; without them any
-    label may be given and only ``no failure`` is ok. Write ``evaluate``."""
+    """A label for each turn. Set ``name`` and ``labels``, write ``evaluate``."""
 
     def evaluate(self, input: ScoreInput) -> QualResult | Awaitable[QualResult]:
+        """Judge the turn; may be async."""
         raise NotImplementedError
 
 
@@ -146,6 +163,7 @@ class ConversationMetric(CustomMetric):
     """A number or a label for each whole conversation: write ``score`` or ``evaluate``."""
 
     scope: ClassVar[str] = "conversation"
+    """The whole conversation is judged at once."""
 
 
 Custom: TypeAlias = "CustomMetric | Rubric"
