@@ -63,29 +63,38 @@ def init(request: InitRequest) -> int:
     if source and request.agent is not None:
         raise _one_more(source, request.agent, top)
     config = _config(source) if source else None
-    if config:
-        own = config.agent.own if config.agent else {}
-        choice = Choice({key: value for key, value in own.items() if value is not None})
-    else:
-        choice = choose(request.agent, root, top, questions)
+    choice = _configured(config) if config else choose(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
     files = dict(_files(root, top, choice, ci, config))
-    new = [path for path in files if not os.path.lexists(path)]
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
-    if workflow and workflow in new and request.ci is None:
-        question = f"Write a CI workflow, {_shown(workflow)}? y or n"
-        files = files if questions.agree(question) else {p: files[p] for p in files if p != workflow}
-    is_tried = not {root / CONFIG, root / FIRST}.isdisjoint(new)
-    plays = request.plays and is_tried
-    if plays:
-        question = "Play one conversation with the agent now? y or n"
-        plays = questions.agree(question, unasked=request.assumes_yes)
+    if workflow and request.ci is None and not _is_agreed(workflow, questions):
+        del files[workflow]
+    is_tried = any(path in files and not os.path.lexists(path) for path in (root / CONFIG, root / FIRST))
+    plays = is_tried and _plays(request, questions)
     if choice.label:
         print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
     _say_what_next(root, choice, code, written, workflow if workflow in written else None)
     return code
+
+
+def _configured(config: Config) -> Choice:
+    """The agent that the configuration has."""
+    own = config.agent.own if config.agent else {}
+    return Choice({key: value for key, value in own.items() if value is not None})
+
+
+def _is_agreed(workflow: Path, questions: Questions) -> bool:
+    """Whether a workflow that nobody asked for may be written; one that is there is left as it is."""
+    if os.path.lexists(workflow):
+        return True
+    return questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n")
+
+
+def _plays(request: InitRequest, questions: Questions) -> bool:
+    question = "Play one conversation with the agent now? y or n"
+    return request.plays and questions.agree(question, unasked=request.assumes_yes)
 
 
 def _one_more(source: Path, agent: str, top: Path) -> AuthorError:

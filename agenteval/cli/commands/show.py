@@ -61,15 +61,35 @@ def show(asked: ShowRequest) -> int:
     if asked.following and name:
         first = _next(first, known, failing)
     chosen = [each for each in known if each.of is first.of] if asked.every else [first]
-    keys = [each.key for each in chosen]
-    judging = Judging(asked_in(run.folder, keys), asked.metric) if asked.judge or asked.metric else None
-    if judging:
-        _require_metric(judging)
+    judging = _judging(asked, run, [each.key for each in chosen])
     if asked.as_json:
-        told = judging.told if judging else None
-        deliver("json", conversation_json(run.report, run.decision, keys, told), None)
-        return 0
-    following = "" if asked.every else _command(_after(first, known, failing), words, asked.agent, run)
+        _write_json(chosen, run, judging)
+    else:
+        after = None if asked.every else _after(first, known, failing)
+        _write_pages(chosen, run, judging, _command(after, words, asked.agent, run))
+    return 0
+
+
+def _judging(asked: ShowRequest, run: KeptRun, keys: Sequence[SampleKey]) -> Judging | None:
+    """What judges were asked of the conversations; ``None``: nobody wants to know. Raises ``AuthorError`` for
+    a metric that no judge was asked about."""
+    if not (asked.judge or asked.metric):
+        return None
+    judging = Judging(asked_in(run.folder, keys), asked.metric)
+    _require_metric(judging)
+    return judging
+
+
+def _write_json(chosen: Sequence[Conversation], run: KeptRun, judging: Judging | None) -> None:
+    told = judging.told if judging else None
+    keys = [each.key for each in chosen]
+    deliver("json", conversation_json(run.report, run.decision, keys, told), None)
+
+
+def _write_pages(
+    chosen: Sequence[Conversation], run: KeptRun, judging: Judging | None, following: str
+) -> None:
+    """``following``: the command that shows what comes after them."""
     options = options_of(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
@@ -77,7 +97,6 @@ def show(asked: ShowRequest) -> int:
         shown = Shown(run.report, run.decision, *each, running, _repeat(each, run), following, judging)
         parts += [*([""] if parts else []), *page_of(shown, options)]
     page(painted(parts, options))
-    return 0
 
 
 def _require_metric(judging: Judging) -> None:
