@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, assert_never
 
 from agenteval.core.event import (
+    Asked,
+    CallsSeen,
     Event,
+    IssuesFound,
     Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -92,8 +98,13 @@ class Standing:
                 return self._finish(event, so_far)
             case Notice(level="warning" | "error", text=text):
                 self.warning = text
-            case _:
+            case (
+                RunResumed() | TurnFinished() | Scored() | Asked() | Reconsidered() | Notice() | CallsSeen()
+                | IssuesFound() | RunFinished()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(event)
         return None
 
     def _begin(self, event: RunStarted) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from pydantic import ValidationError
 
 from agenteval.core.event import (
+    Asked,
     CallsSeen,
+    IssuesFound,
+    Notice,
+    Reconsidered,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -243,6 +247,13 @@ def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadabl
                 yield from run.finish(event)
             case RunFinished() | RunResumed() if run:
                 run.has_ended = isinstance(event, RunFinished)
+            case (
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | SampleFinished()
+                | Reconsidered() | Notice() | CallsSeen() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(event)
     if run:
         yield from run.rest(where)
 
