@@ -8,23 +8,21 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity, Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.issues import TONES
 from agenteval.reporters.terminal.cells import free, labelled, right_aligned
 from agenteval.reporters.terminal.sections import STYLES
-from agenteval.reporters.words.issue import issues_text
-from agenteval.verdict.report import Report
+from agenteval.reporters.words.facts import Facts
 
 FEW_ISSUES = 5
 """So many are shown, where each has but a line."""
 
 
-def issue_lines(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
-    texts = issues_text(report, decision)
+    decision, texts = facts.decision, facts.issues
     if decision.is_reported and not any(text.issue.by for text in texts):
         return  # what code grouped is the table of what goes wrong
     few = FEW_ISSUES

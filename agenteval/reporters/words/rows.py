@@ -18,6 +18,9 @@ from agenteval.verdict.report import Report
 Written: TypeAlias = tuple[str, str, str]
 """A scenario as its author wrote it, with an agent: all of its rows share it."""
 
+RowGroup: TypeAlias = list[tuple[Failure, ...]]
+"""What failed of each row, of rows that broke the same rules."""
+
 
 def written(scenario: ScenarioReport) -> Written:
     spec = scenario.scenario
@@ -29,9 +32,9 @@ def rows_of(scenarios: Iterable[ScenarioReport]) -> Counter[Written]:
     return Counter(map(written, scenarios))
 
 
-def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[list[tuple[Failure, ...]]]:
+def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[RowGroup]:
     """The rows of one scenario that broke the same rules, together, in the order of their first."""
-    alike: dict[object, list[tuple[Failure, ...]]] = {}
+    alike: dict[object, RowGroup] = {}
     for group in groups:
         alike.setdefault((written(group[0].of), group[0].verdict, broken_rules(group)), []).append(group)
     return list(alike.values())
