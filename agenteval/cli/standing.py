@@ -27,7 +27,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
-from agenteval.reporters.words.failure import gist, sample_violations
+from agenteval.reporters.words.failure import broken_rule, sample_violations
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.ledger import total_cost
@@ -127,7 +127,7 @@ class Standing:
         self.ends[decided.verdict] += 1
         if decided.verdict is Verdict.PASSED or event.stop.is_cut_short:
             return None
-        reason = gist(sample_violations(sample, decided, scenario.scenario.where())[0])
+        reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist
         took_s = event.took_s or 0.0
         took = f"{took_s:.1f} s" if took_s < 60 else clock_text(took_s)
         line = f"{_SIGNS[decided.verdict]} {self.label(event.key)}  {took}  {brief(reason, _REASON_WIDTH)}"

@@ -29,8 +29,8 @@ from agenteval.reporters.words.failure import (
     title,
 )
 from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
-from agenteval.reporters.words.issue import IssueText
-from agenteval.reporters.words.judge import lack_in_words
+from agenteval.reporters.words.issue import issues_text
+from agenteval.reporters.words.judge import broken_judges, lack_in_words
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.rows import written
 from agenteval.verdict.failure_rates import FailureRates
@@ -80,8 +80,8 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     yield from _of_failures(facts.failures, lost_most(report, decision.samples))
     yield from _of_rates(facts.rates)
-    yield from _low_issues(report, facts.issues) if report.issues else _low_findings(report)
-    yield from _broken_judges(facts)
+    yield from _low_issues(report, decision) if report.issues else _low_findings(report)
+    yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
     for label, text in caveats(facts):
         title = f"{decision.word}, with" if label == "with" else label
@@ -174,7 +174,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
                     )
 
 
-def _low_issues(report: Report, texts: Iterable[IssueText]) -> Iterator[Annotation]:
+def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
     """Issues that fail nothing, once each however many turns they are found in."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
@@ -182,7 +182,7 @@ def _low_issues(report: Report, texts: Iterable[IssueText]) -> Iterator[Annotati
         for s in report.scenarios
         for each in s.samples
     }
-    for text in texts:
+    for text in issues_text(report, decision):
         if not text.fails:
             issue = text.issue
             at = [(met.scenario, met.agent, met.epoch, met.variant) for met in issue.occurrences]
@@ -198,15 +198,15 @@ def _low_issues(report: Report, texts: Iterable[IssueText]) -> Iterator[Annotati
             )
 
 
-def _broken_judges(facts: Facts) -> Iterator[Annotation]:
+def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
     """Each way in which judges failed, once; without those that a violation tells of already."""
     told = " ".join(
         violation.detail
-        for decided in facts.decision.samples.values()
+        for decided in decision.samples.values()
         for violation in decided.violations
         if violation.name == "judge"
     )
-    for judge in facts.broken_judges:
+    for judge in broken_judges(report):
         # A criterion that nobody could judge is a check that was not decided: its violation says so.
         if judge.full_message not in told and judge.metrics != (CRITERIA,):
             said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""

@@ -36,7 +36,7 @@ from agenteval.reporters.words.failure_rates import (
     quotation_text,
     unknown_lines,
 )
-from agenteval.reporters.words.issue import IssueText, by_scenario
+from agenteval.reporters.words.issue import IssueText, by_scenario, issues_text
 from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
@@ -54,8 +54,8 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """One XML document. Times are in seconds, of the agent alone."""
     facts = Facts(report, decision)
     failed = _by_part(facts.failures)
-    several = facts.has_several_agents
-    texts = by_scenario(facts.issues)
+    several = facts.report.has_several_agents
+    texts = by_scenario(issues_text(report, decision))
     beside = asides_text(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():

@@ -108,7 +108,7 @@ def rows_of(facts: Facts) -> Iterator[Row]:
     }
     changes = _changes(before, after)
     groups = {(each[0].agent, each[0].scenario): each for each in facts.decisive}
-    several = facts.has_several_agents
+    several = facts.report.has_several_agents
     alike: dict[tuple[object, ...], list[Row]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
@@ -154,7 +154,7 @@ def _changes(
 
 
 def _first(failures: Sequence[Failure]) -> str:
-    return brief(failures[0].gist, 140)
+    return brief(failures[0].rules[0].gist, 140)
 
 
 def _rate(tally: Tally | None) -> str:

@@ -8,10 +8,11 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity
 from agenteval.reporters.sections.section import Item, Section, Span, Tone
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, not_asked_text
+from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text, not_asked_text
 from agenteval.reporters.words.judge import (
     BrokenJudge,
     Lack,
+    broken_judges,
     is_scripted_model,
     refusals,
     simulation,
@@ -29,7 +30,7 @@ TONES = {
 
 def issues(facts: Facts) -> Iterator[Section]:
     """The root causes behind all findings, those that fail nothing included; the worst first."""
-    report, texts = facts.report, facts.issues
+    report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
     if items:
@@ -77,8 +78,9 @@ def _ungrouped(report: Report) -> Iterator[Item]:
 def broken(facts: Facts) -> Iterator[Section]:
     """Judges and detectors that failed, what was not clear, and messages that were no user's."""
     report = facts.report
+    judges = broken_judges(report)
     for lack in Lack:
-        if items := tuple(_broken(judge) for judge in facts.broken_judges if judge.lack is lack):
+        if items := tuple(_broken(judge) for judge in judges if judge.lack is lack):
             yield Section(f"{lack} ({lack.remark})", notes=items)
     if text := simulation_text(report):
         who = "Simulated user" if simulation(report.samples).messages else "Users"

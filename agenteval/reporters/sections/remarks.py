@@ -20,6 +20,7 @@ from agenteval.reporters.words.calls_seen import unseen_lines
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.judge import (
     ReplyCounts,
+    broken_judges,
     overridden_text,
     refusals,
     replies_by_role,
@@ -28,6 +29,7 @@ from agenteval.reporters.words.judge import (
     simulation_text,
 )
 from agenteval.reporters.words.score_cells import SCRIPTED
+from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
@@ -90,13 +92,14 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
 def _lost(facts: Facts) -> Iterator[str]:
     """Conversations that were not decided and that the run passes without: its list does not have them."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
+        names = selectors(facts.report)
         for failure in facts.failures:
             if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
-                yield f"{facts.selectors[failure.scenario]}  {failure.gist}"
+                yield f"{names[failure.scenario]}  {failure.rules[0].gist}"
 
 
 def _without_score(facts: Facts) -> Iterator[str]:
-    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in facts.broken_judges)
+    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in broken_judges(facts.report))
 
 
 def _ungated(facts: Facts) -> Iterator[str]:
@@ -125,7 +128,7 @@ def _repeats(facts: Facts) -> Iterator[str]:
 
 def _flaky(facts: Facts) -> str:
     """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
-    several = facts.has_several_agents
+    several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
         f" ({entry.tally.successes} of {entry.tally.decided})"

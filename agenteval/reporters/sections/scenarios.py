@@ -79,7 +79,7 @@ def scores(facts: Facts) -> Iterator[Section]:
         return
     cells = [row.cells[n] for row in rows for n in used]
     notes = ("; ".join(legend(cells)), second_opinions_text(report))
-    agent = ["agent"] if facts.has_several_agents else []
+    agent = ["agent"] if facts.report.has_several_agents else []
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
         columns=("", "scenario", *agent, *(_heading(known[n]) for n in used)),
@@ -101,7 +101,7 @@ def _score_rows(facts: Facts) -> Iterator[_ScoreRow]:
     marks = score_cells.threshold_marks(facts.decision)
     verdicts = [(each, scenario_decision(facts.decision, each).verdict) for each in facts.report.scenarios]
     for scenario, verdict in sorted(verdicts, key=lambda pair: -pair[1].rank):
-        agent = [scenario.agent] if facts.has_several_agents else []
+        agent = [scenario.agent] if facts.report.has_several_agents else []
         cells = score_cells.scenario_cells(scenario, facts.columns, facts.report, marks)
         yield _ScoreRow((verdict, scenario.scenario.id, *agent), cells)
 
@@ -142,7 +142,7 @@ _SPREADS = {
 
 def dimensions(facts: Facts) -> Iterator[Section]:
     """What was measured in each dimension, the agents of a run below each other."""
-    report, several = facts.report, facts.has_several_agents
+    report, several = facts.report, facts.report.has_several_agents
     agents = ["Agent"] if several else []
     numbers = ("Value", "Median", "p95", "n")
     measures = [each for agent in report.dimensions for each in _measures(report, agent)]

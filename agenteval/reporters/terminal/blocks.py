@@ -22,10 +22,9 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import advised, cut, first_line, mark, unbroken, whole, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import Failure, gist, rule_text
+from agenteval.reporters.words.failure import BrokenRule, Failure
 from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place, shown_places
-from agenteval.reporters.words.rows import count_text, rows_of, written
 from agenteval.reporters.words.selection import show_command
 from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
 from agenteval.scoring.checks.quoting import excerpt
@@ -46,14 +45,14 @@ _LABEL = 11
 class _Block(NamedTuple):
     """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
     scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
-    ``rows``: other rows of the scenario that ended so, of ``all_rows``."""
+    ``rows``: other rows of the scenario that ended so; ``how_many`` of all they are, in words."""
 
     group: tuple[Failure, ...]
     shown: Failure
-    violations: tuple[Violation, ...]
+    rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
-    all_rows: int = 1
+    how_many: str = ""
 
     @property
     def is_failed(self) -> bool:
@@ -75,16 +74,15 @@ def blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 def _blocks(facts: Facts) -> Iterator[_Block]:
     undecided: dict[str, list[_Block]] = {}
-    all_rows = rows_of(facts.report.scenarios)
     # Of those that never ran, one line of the list at the end tells.
-    for first, *others in facts.decisive_rows:
+    for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
-        block = _block(first)._replace(rows=names, all_rows=all_rows[written(first[0].of)])
+        block = _block(first)._replace(rows=names, how_many=how_many)
         if block.is_failed:
             yield block
         else:
             # A server that was down is one thing to be told, however many scenarios were lost to it.
-            undecided.setdefault(gist(block.violations[0]), []).append(block)
+            undecided.setdefault(block.rules[0].gist, []).append(block)
     for one, *alike in undecided.values():
         same = (name for block in alike for name in (_title(block.shown), *block.rows))
         yield one._replace(alike=tuple(same))
@@ -95,9 +93,9 @@ def _block(group: tuple[Failure, ...]) -> _Block:
     of_worst = [failure for failure in group if failure.verdict is worst]
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
     whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
-    violations = [v for failure in (shown, *whole) for v in failure.violations]
+    rules = [rule for failure in (shown, *whole) for rule in failure.rules]
     # What was not decided beside it matters only where nothing failed.
-    return _Block(group, shown, tuple(sorted(violations, key=lambda v: v.verdict is not worst)))
+    return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
 
 
 def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
@@ -128,7 +126,7 @@ def _indented(text: str, width: int) -> Iterator[Text]:
 def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
     """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
     shown = block.shown
-    extent = [count_text((shown, *block.rows), block.all_rows), *_extent(block)]
+    extent = [block.how_many, *_extent(block)]
     left = cut(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
     place = shown_places((shown.where, shown.of.scenario.row), options.root)
     blanks = options.width - left.cell_len - cell_len(place) - 6
@@ -216,8 +214,7 @@ class _Rule(NamedTuple):
 
 def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
     evidence = list(_of_scores(block))
-    for violation in _each_once(block.violations):
-        name, lines = rule_text(violation)
+    for violation, name, lines, _ in _each_once(block.rules):
         said = _answer_of(block.shown.sample, turn)
         if said and violation.turn in (turn, None):  # it stands above
             lines = tuple((what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines)
@@ -228,16 +225,16 @@ def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[
         yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
 
 
-def _each_once(violations: Sequence[Violation]) -> Iterator[Violation]:
+def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
     """A judge that fails at every turn fails for one reason: it is told at the first."""
     told: set[str] = set()
-    for violation in violations:
-        if violation.name == "judge":
-            reason = without_waits(violation.detail)
+    for rule in rules:
+        if rule.violation.name == "judge":
+            reason = without_waits(rule.violation.detail)
             if reason in told:
                 continue
             told.add(reason)
-        yield violation
+        yield rule
 
 
 _ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
@@ -345,7 +342,8 @@ def _foot(block: _Block, options: ReportOptions) -> Text:
     """The command that shows the conversation; and the name of the failure, for the accept list, with what it
     covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
-    known = (pair for v in block.violations for pair in zip(v.fingerprints, v.covers, strict=True))
+    violations = (rule.violation for rule in block.rules)
+    known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))
     name, covers = next(known, ("", ""))
     room = options.width - line.cell_len - 2
     if not name or room < _LEAST_COVERED:

@@ -3,7 +3,7 @@ verdict, as the very last one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -29,7 +29,8 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
-from agenteval.reporters.words.rows import RowGroup, count_text, rows_of, written
+from agenteval.reporters.words.rows import RowGroup
+from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
@@ -49,12 +50,12 @@ def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableTyp
     gates = run_gates(decision)
     together = facts.decisive_rows
     blocks = [] if options.quiet else together[:IN_FULL]  # in which it stands already
-    remedies = {group[0].remedy for group, *_ in blocks}
+    remedies = {group.rows[0][0].rules[0].remedy for group in blocks}
     for gate in gates:
         yield from _of_gate(gate, options)
-    rows = rows_of(facts.report.scenarios)
+    names = selectors(facts.report)
     for group in together[: MOST - len(gates)]:
-        listed = _listed(group, rows[written(group[0][0].of)], facts)
+        listed = _listed(group, names, facts)
         yield from _line(listed, options, is_new=listed.remedy not in remedies)
         remedies.add(listed.remedy)
     if (more := len(gates) + len(together) - MOST) > 0:
@@ -83,19 +84,20 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     yield from _below(whole(gate.basis, options.width - _INDENT))
 
 
-def _listed(group: RowGroup, all_rows: int, facts: Facts) -> _Listed:
-    """``all_rows``: how many rows the scenario has."""
-    first = _deciding(group[0], facts.report)
-    name = facts.selectors[first.scenario]
+def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
+    """``names``: by scenario what ``run`` takes."""
+    failed = group.rows[0]
+    first = _deciding(failed, facts.report)
+    name = names[first.scenario]
     if first.several_agents:
         name += f" · {one_line(first.agent, 60)}"
-    rows = count_text(group, all_rows)
-    counts = (f"{rows}; " if rows else "") + _how_many(group[0], first)
-    what, _ = split_advice(first.violations[0], counts + first.gist)
+    rule = first.rules[0]
+    counts = (f"{group.how_many}; " if group.how_many else "") + _how_many(failed, first)
+    what, _ = split_advice(rule.violation, counts + rule.gist)
     verdict = scenario_decision(facts.decision, first.of).verdict
     if facts.decision.is_reported:  # its conversations decide nothing, its own rules do
-        verdict = group[0][0].verdict
-    return _Listed(verdict, name, what, first.remedy)
+        verdict = failed[0].verdict
+    return _Listed(verdict, name, what, rule.remedy)
 
 
 def _how_many(group: Sequence[Failure], shown: Failure) -> str:

@@ -255,7 +255,7 @@ def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
         yield heading("Other conversations" if shown else "Conversations")
     for scenario, sample in rest:
         decided = facts.decision.samples.get(sample.key, NEVER_RAN)
-        name = title(scenario, sample.key, several_agents=facts.has_several_agents)
+        name = title(scenario, sample.key, several_agents=facts.report.has_several_agents)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
         said = conversation_scores(sample, facts.columns)

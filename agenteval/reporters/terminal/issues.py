@@ -15,6 +15,7 @@ from agenteval.reporters.sections.issues import TONES
 from agenteval.reporters.terminal.cells import free, labelled, right_aligned
 from agenteval.reporters.terminal.sections import STYLES
 from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.issue import issues_text
 
 FEW_ISSUES = 5
 """So many are shown, where each has but a line."""
@@ -22,7 +23,7 @@ FEW_ISSUES = 5
 
 def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
-    decision, texts = facts.decision, facts.issues
+    decision, texts = facts.decision, issues_text(facts.report, facts.decision)
     if decision.is_reported and not any(text.issue.by for text in texts):
         return  # what code grouped is the table of what goes wrong
     few = FEW_ISSUES

@@ -267,7 +267,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
     if not rows:
         return
     limit = max(12, options.width // 3)
-    names = [cut(_name(row, several=facts.has_several_agents), limit) for row in rows]
+    names = [cut(_name(row, several=facts.report.has_several_agents), limit) for row in rows]
     yield from _table(names, [[column.cell(row) for column in _COLUMNS] for row in rows], options.width)
     if decision.verdict is not Verdict.PASSED or decision.author_errors:
         yield Text()

@@ -8,11 +8,8 @@ from functools import cached_property
 
 from agenteval.core.decision import Decision
 from agenteval.reporters.words.failure import Failure, decisive, ends_of, failures
-from agenteval.reporters.words.issue import IssueText, issues_text
-from agenteval.reporters.words.judge import BrokenJudge, broken_judges
 from agenteval.reporters.words.rows import RowGroup, folded_failures
 from agenteval.reporters.words.score_cells import Column, columns
-from agenteval.reporters.words.selection import selectors
 from agenteval.verdict.failure_rates import FailureRates, failure_rates
 from agenteval.verdict.reliability import Repeats, repeats_of
 from agenteval.verdict.report import Report
@@ -20,17 +17,13 @@ from agenteval.verdict.report import Report
 
 @dataclass(frozen=True)
 class Facts:
-    """All that a printer is given. What is not a field is made when it is first asked for."""
+    """What a printer is given. What several parts of a text need, but is no field, is made when it is first
+    asked for; what one part needs, it works out itself."""
 
     report: Report
     """What happened."""
     decision: Decision
     """What was decided of it."""
-
-    @cached_property
-    def has_several_agents(self) -> bool:
-        """Whether texts must name the agent."""
-        return self.report.has_several_agents
 
     @cached_property
     def ends(self) -> Mapping[tuple[str, str], str]:
@@ -50,27 +43,13 @@ class Facts:
     @cached_property
     def decisive_rows(self) -> list[RowGroup]:
         """Of these the ones that were begun; rows of one scenario that broke the same rules are together."""
-        return folded_failures([group for group in self.decisive if not group[0].never_ran])
-
-    @cached_property
-    def selectors(self) -> Mapping[str, str]:
-        """By scenario id, what ``run`` takes to select it."""
-        return selectors(self.report)
+        begun = [group for group in self.decisive if not group[0].never_ran]
+        return folded_failures(begun, self.report.scenarios)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The metrics that were asked for or judged."""
         return columns(self.report)
-
-    @cached_property
-    def issues(self) -> tuple[IssueText, ...]:
-        """The root causes, the worst first."""
-        return issues_text(self.report, self.decision)
-
-    @cached_property
-    def broken_judges(self) -> tuple[BrokenJudge, ...]:
-        """Each way in which judges and detectors failed, the most frequent first."""
-        return broken_judges(self.report)
 
     @cached_property
     def repeats(self) -> Repeats:

@@ -76,14 +76,9 @@ class Failure:
         return tuple(reason(violation) for violation in self.violations)
 
     @cached_property
-    def gist(self) -> str:
-        """The shortest that tells what is wrong, on one line."""
-        return gist(self.violations[0])
-
-    @cached_property
-    def remedy(self) -> str:
-        """What to do about it; empty where nobody can say."""
-        return next((remedy for _, remedy in rule_text(self.violations[0]).lines if remedy), "")
+    def rules(self) -> tuple[BrokenRule, ...]:
+        """The violations in short."""
+        return tuple(map(broken_rule, self.violations))
 
     @cached_property
     def evidence(self) -> tuple[str, ...]:
@@ -303,34 +298,44 @@ def split_advice(violation: Violation, text: str) -> tuple[str, str]:
     return (text, "") if compares else split_remedy(text)
 
 
-class RuleText(NamedTuple):
-    """A broken rule in short. ``lines``: what is wrong, each with what to do about it."""
+class BrokenRule(NamedTuple):
+    """A violation in short: the name of the rule, empty where what is said of it needs none; what is wrong,
+    line by line, each with what to do about it; and the shortest that tells it on one line."""
 
+    violation: Violation
     name: str
     lines: tuple[tuple[str, str], ...]
+    gist: str
+
+    @property
+    def remedy(self) -> str:
+        """The first that there is."""
+        return next((remedy for _, remedy in self.lines if remedy), "")
 
 
-def rule_text(violation: Violation) -> RuleText:
-    """What is to be said of a broken rule. What an agent raised is a quotation beyond its line; else all that
-    follows is to be done, as it is written."""
-    text = clean(violation.detail)
+def broken_rule(violation: Violation) -> BrokenRule:
+    text, name = clean(violation.detail), rule_name(violation)
+    lines = tuple(_advised_lines(violation, text))
+    return BrokenRule(violation, name, lines, _gist(violation, name, text))
+
+
+def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
+    """What an agent raised is a quotation beyond its line; else all that follows is to be done, as it is
+    written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_advice(violation, line) for line in what.split("\n") if line.strip()]
-    if remedy and lines:
-        lines[-1] = (lines[-1][0], remedy)
-    return RuleText(rule_name(violation), tuple(lines))
+    return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
 
 
 _BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
 
 
-def gist(violation: Violation) -> str:
-    """``turn 2: missing: create_booking(…)``: the shortest that tells what is wrong, on one line."""
+def _gist(violation: Violation, name: str, text: str) -> str:
+    """``turn 2: missing: create_booking(…)``"""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
-    lines = [line for line in clean(violation.detail).split("\n") if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
     detail = no_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
-    name = rule_name(violation)
     is_told = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
     return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)
