@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -56,7 +56,8 @@ def show(asked: ShowRequest) -> int:
     known = [each for each in _all_of(run) if asked.agent in (None, each.of.agent)]
     if not known:
         raise AuthorError(_no_agent(asked.agent, run))
-    failing = _failing(run, known)
+    failed = {each.key: each for each in failures(run.report, run.decision) if each.key}
+    failing = _failing(run, known, failed)
     first = _chosen(name, known, failing, run)
     if asked.following and name:
         first = _next(first, known, failing)
@@ -66,7 +67,8 @@ def show(asked: ShowRequest) -> int:
         _write_json(chosen, run, judging)
     else:
         after = None if asked.every else _after(first, known, failing)
-        _write_pages(chosen, run, judging, _command(after, words, asked.agent, run))
+        repeats = {key: failure.repro for key, failure in failed.items()}
+        _write_pages(chosen, run, judging, repeats, _command(after, words, asked.agent, run))
     return 0
 
 
@@ -87,14 +89,19 @@ def _write_json(chosen: Sequence[Conversation], run: KeptRun, judging: Judging |
 
 
 def _write_pages(
-    chosen: Sequence[Conversation], run: KeptRun, judging: Judging | None, following: str
+    chosen: Sequence[Conversation],
+    run: KeptRun,
+    judging: Judging | None,
+    repeats: Mapping[SampleKey, str],
+    following: str,
 ) -> None:
-    """``following``: the command that shows what comes after them."""
+    """``repeats``: the commands that run what failed again; ``following``: the one that shows what comes
+    after them."""
     options = options_of(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
-        running = is_locked(run.folder)
-        shown = Shown(run.report, run.decision, *each, running, _repeat(each, run), following, judging)
+        running, repeat = is_locked(run.folder), repeats.get(each.key, "")
+        shown = Shown(run.report, run.decision, *each, running, repeat, following, judging)
         parts += [*([""] if parts else []), *page_of(shown, options)]
     page(painted(parts, options))
 
@@ -175,14 +182,13 @@ def _chosen(
     return next((each for each in failing if each.key in meant), found[0])
 
 
-def _failing(run: KeptRun, known: Sequence[Conversation]) -> list[Conversation]:
+def _failing(run: KeptRun, known: Sequence[Conversation], failed: Container[SampleKey]) -> list[Conversation]:
     """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
     by a rule over all its conversations, the first."""
-    lost = {failure.key for failure in failures(run.report, run.decision) if failure.key}
     found: list[Conversation] = []
     for _, group in groupby(known, key=lambda each: id(each.of)):
         own = list(group)
-        told = [each for each in own if each.key in lost]
+        told = [each for each in own if each.key in failed]
         if not told and scenario_decision(run.decision, own[0].of).verdict is not Verdict.PASSED:
             told = own[:1]
         found += sorted(told, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED)
@@ -239,11 +245,6 @@ _LONGEST_HINT = 300
 
 
 # ── the commands that follow ─────────────────────────────────────────────────────────────────────
-
-
-def _repeat(one: Conversation, run: KeptRun) -> str:
-    told = (failure for failure in failures(run.report, run.decision) if failure.key == one.key)
-    return next((failure.repro for failure in told), "")
 
 
 def _command(one: Conversation | None, words: Sequence[str], agent: str | None, run: KeptRun) -> str:
