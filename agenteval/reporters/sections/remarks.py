@@ -155,7 +155,7 @@ def _chances(facts: Facts) -> Iterator[tuple[str, str]]:
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
     is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
-    if not (is_green or is_red) or replaces_every_sample(report.plan.gates) or decision.is_reported:
+    if not (is_green or is_red) or replaces_every_sample(report.plan.suite.gates) or decision.is_reported:
         return
     worth = every_sample_chances([len(each.samples) + len(each.missing) for each in report.scenarios])
     wrong = worth.false_green if is_green else worth.false_red
@@ -219,7 +219,10 @@ _REMARKS: _Table = (
     ("flaky", lambda facts: [_flaky(facts)]),
     ("error rates", _error_rates),
     ("ungated", _ungated),
-    ("judges", lambda facts: [] if facts.report.plan.corroborate else [second_opinions_text(facts.report)]),
+    (
+        "judges",
+        lambda facts: [] if facts.report.plan.suite.corroborate else [second_opinions_text(facts.report)],
+    ),
     ("note", lambda facts: [overridden_text(facts.report)]),
     ("to decide", lambda facts: resolutions(facts.decision)),
     ("scripted", lambda facts: [_NOTHING_MEASURED] if facts.report.scripted else []),
