@@ -13,11 +13,25 @@ from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from threading import Event as Flag
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, assert_never, cast
 
 from agenteval.cli.standing import STALL_S, Pending, Standing
 from agenteval.cli.way_out import a_message, masked
-from agenteval.core.event import Event, Notice, RunStarted, SampleFinished
+from agenteval.core.event import (
+    Asked,
+    CallsSeen,
+    Event,
+    IssuesFound,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, clean, for_encoding, one_line
 from agenteval.core.score import Verdict
@@ -190,8 +204,13 @@ class Log:
                 self._warn(event)
             case SampleFinished():
                 self.tick()
-            case _:
+            case (
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | Reconsidered()
+                | Notice() | CallsSeen() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(event)
 
     def _warn(self, notice: Notice) -> None:
         self._warnings += 1

@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, assert_never
 
 from agenteval.core.event import (
+    Asked,
+    CallsSeen,
     Event,
+    IssuesFound,
     Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -21,7 +27,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
-from agenteval.reporters.words.failure import gist, sample_violations
+from agenteval.reporters.words.failure import broken_rule, sample_violations
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict.ledger import total_cost
 from agenteval.verdict.sample_decisions import decide_sample
@@ -92,8 +98,13 @@ class Standing:
                 return self._finish(event, so_far)
             case Notice(level="warning" | "error", text=text):
                 self.warning = text
-            case _:
+            case (
+                RunResumed() | TurnFinished() | Scored() | Asked() | Reconsidered() | Notice() | CallsSeen()
+                | IssuesFound() | RunFinished()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(event)
         return None
 
     def _begin(self, event: RunStarted) -> None:
@@ -116,7 +127,7 @@ class Standing:
         self.ends[decided.verdict] += 1
         if decided.verdict is Verdict.PASSED or event.stop.is_cut_short:
             return None
-        reason = gist(sample_violations(sample, decided, scenario.scenario.where())[0])
+        reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist
         took_s = event.took_s or 0.0
         took = f"{took_s:.1f} s" if took_s < 60 else clock_text(took_s)
         line = f"{_SIGNS[decided.verdict]} {self.label(event.key)}  {took}  {brief(reason, _REASON_WIDTH)}"

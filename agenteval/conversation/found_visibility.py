@@ -69,11 +69,10 @@ class FoundVisibility:
 
         def emit_with_evidence(event: Event) -> None:
             emit(event)
-            match event:
-                case TurnFinished(key=key, turn=turn):
-                    self._note(key, turn, emit)
-                case SampleFinished(key=key, unfinished=Turn() as turn):
-                    self._note(key, turn, emit)
+            if isinstance(event, TurnFinished):
+                self._note(event.key, event.turn, emit)
+            elif isinstance(event, SampleFinished) and event.unfinished:
+                self._note(event.key, event.unfinished, emit)
 
         return emit_with_evidence
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
+from typing import NamedTuple, TypeAlias
 
 from agenteval.core import keyword_expression
 from agenteval.core.config import AgentConfig, Config
@@ -61,32 +62,46 @@ def _each_alone(filters: Filters) -> Iterator[Filters]:
     yield from [Filters(expression=filters.expression)] if filters.expression else []
 
 
-def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> Callable[[Scenario], bool]:
-    """Whether a scenario is among what the filters leave. An exact id or ``FILE::ID`` of any of the
-    ``scenarios`` is not taken for part of another one's."""
+_Test: TypeAlias = Callable[[Scenario], bool]
+
+
+def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
+    """Whether a scenario is among what the filters leave."""
+    tests = list(_tests(filters, scenarios))
+    return lambda scenario: all(test(scenario) for test in tests)
+
+
+def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
+    """One for each kind of filter that is given. Raises ``AuthorError``."""
+    if filters.scenarios:
+        yield _is_named_by(filters.scenarios, scenarios)
+    if filters.tags:
+        yield lambda scenario: not set(filters.tags).isdisjoint(scenario.tags)
+    if filters.categories:
+        yield lambda scenario: scenario.category in filters.categories
+    if filters.expression:
+        holds = keyword_expression.compiled(filters.expression)
+        yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, file_of(scenario)))
+
+
+def _is_named_by(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
+    """Whether one of the texts means a scenario. An exact id or ``FILE::ID`` is not taken for part of another
+    one's."""
     ids = {scenario.id: scenario for scenario in scenarios}
-    exact: dict[str, str] = {}  # by text, the id that it says
-    for text in filters.scenarios:
-        file, name = split_id(text)
-        if text in ids:
-            exact[text] = text
-        elif file and name in ids and is_in(ids[name], file):
-            exact[text] = name
+    exact = {text: name for text in texts if (name := _exact_id(text, ids))}
     named = frozenset(exact.values())
-    parts = [text for text in filters.scenarios if text not in exact]
-    tags, categories = frozenset(filters.tags), frozenset(filters.categories)
-    holds = keyword_expression.compiled(filters.expression) if filters.expression else None
+    parts = [text for text in texts if text not in exact]
+    return lambda scenario: (
+        scenario.id in named or any(is_part(text, (scenario.id, scenario.name)) for text in parts)
+    )
 
-    def selected(scenario: Scenario) -> bool:
-        names = (scenario.id, scenario.name)
-        return (
-            (not filters.scenarios or scenario.id in named or any(is_part(text, names) for text in parts))
-            and (not tags or bool(tags.intersection(scenario.tags)))
-            and (not categories or scenario.category in categories)
-            and (holds is None or holds((*names, *scenario.tags, file_of(scenario))))
-        )
 
-    return selected
+def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
+    """The id that a text names in full; empty where it names none so."""
+    if text in ids:
+        return text
+    file, name = split_id(text)
+    return name if file and name in ids and is_in(ids[name], file) else ""
 
 
 def is_part(text: str, names: Iterable[str]) -> bool:
@@ -127,22 +142,39 @@ def ends_with(path: str, end: str) -> bool:
     return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))
 
 
+class _Option(NamedTuple):
+    """One that selects by name. ``written``: what the command line has there; ``names_of``: the names of that
+    kind that a scenario has."""
+
+    flag: str
+    written: Callable[[Filters], tuple[str, ...]]
+    names_of: Callable[[Scenario], Iterable[str]]
+
+
+_OPTIONS = (
+    _Option("--scenario", lambda filters: filters.scenarios, lambda scenario: (scenario.id,)),
+    _Option("--tag", lambda filters: filters.tags, lambda scenario: scenario.tags),
+    _Option("--category", lambda filters: filters.categories, lambda scenario: (scenario.category,)),
+)
+
+
 def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
-    asked = [f"--scenario {text}" for text in filters.scenarios]
-    asked += [f"--tag {tag}" for tag in filters.tags]
-    asked += [f"--category {category}" for category in filters.categories]
+    asked = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
     asked += [f"-k {filters.expression!r}"] if filters.expression else []
     what = f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}"
+    return Problem(what, _what_is_known(scenarios, filters))
+
+
+def _what_is_known(scenarios: Sequence[Scenario], filters: Filters) -> str:
+    """What could be written instead: of the first option that was given."""
     if filters.expression:
-        return Problem(what, "-k looks for words in id, name, tags and file; agenteval list names them")
-    known: Iterable[str] = [scenario.id for scenario in scenarios]
-    if filters.tags and not filters.scenarios:
-        known = {tag for scenario in scenarios for tag in scenario.tags}
-    if filters.categories and not (filters.scenarios or filters.tags):
-        known = {scenario.category for scenario in scenarios}
-    wanted = (filters.scenarios or filters.tags or filters.categories or ("",))[0]
+        return "-k looks for words in id, name, tags and file; agenteval list names them"
+    option = next((each for each in _OPTIONS if each.written(filters)), _OPTIONS[0])
+    wanted = next(iter(option.written(filters)), "")
     file, name = split_id(wanted) if filters.scenarios else ("", "")
-    return Problem(what, _hint(name, _beside(name, file, scenarios)) if name else _hint(wanted, known))
+    if name:
+        return _hint(name, _beside(name, file, scenarios))
+    return _hint(wanted, (known for scenario in scenarios for known in option.names_of(scenario)))
 
 
 def _beside(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, assert_never
 
-from agenteval.core.score import Check, Finding, ScoreFailure, ScoreItem
+from agenteval.core.score import Check, Finding, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Turn
 from agenteval.core.value import Value, changed
 
@@ -167,8 +167,10 @@ def _is_open(item: ScoreItem) -> bool:
             return item.if_all_seen
         case ScoreFailure():
             return item.unless_all_seen
-        case _:
+        case Score() | UserReview():
             return False
+        case _:
+            assert_never(item)
 
 
 def _decided(item: _Item) -> _Item:

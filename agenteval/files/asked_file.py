@@ -20,11 +20,25 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, assert_never
 
 from pydantic import ValidationError
 
-from agenteval.core.event import Asked, Event, SampleFinished, SampleStarted
+from agenteval.core.event import (
+    Asked,
+    CallsSeen,
+    Event,
+    IssuesFound,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
 from agenteval.core.scenario import SampleKey
 from agenteval.files.plain_files import for_me_alone
 
@@ -57,6 +71,13 @@ class AskedFile:
                 self._begun.add(event.key)
             case SampleFinished():
                 self._write()
+            case (
+                RunStarted() | RunResumed() | TurnFinished() | Scored() | Reconsidered() | Notice()
+                | CallsSeen() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(event)
 
     def __enter__(self) -> Self:
         return self

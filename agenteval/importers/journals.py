@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from pydantic import ValidationError
 
 from agenteval.core.event import (
+    Asked,
     CallsSeen,
     Event,
+    IssuesFound,
+    Notice,
+    Reconsidered,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -100,6 +104,10 @@ class _Run:
                 yield from self._finish(event)
             case RunFinished() | RunResumed():
                 self.has_ended = isinstance(event, RunFinished)
+            case RunStarted() | Asked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
+                pass  # nothing of it is scored anew
+            case _:
+                assert_never(event)
 
     def _begin(self, event: SampleStarted, where: str) -> bool:
         scenario = event.scenario or self._scenarios.get(event.key.scenario)

@@ -158,7 +158,7 @@ def with_calls(reply: ReadReply, turn: HeardTurn, known: KnownCalls) -> ReadRepl
     )
 
 
-def _with_kept(reply: AgentReply, kept: list[Message]) -> list[Any]:
+def _with_kept(reply: ReadReply, kept: list[Message]) -> list[Any]:
     """The messages of a reply, with those that nothing else shows before its last."""
     if reply.messages:
         return [*reply.messages[:-1], *kept, reply.messages[-1]]
@@ -293,7 +293,7 @@ def _larger(heard: Usage | None, reply: ReadReply) -> Any:
     return heard.model_copy(update={"cost": reported.cost}) if has_price else heard
 
 
-def _reported(reply: AgentReply) -> Usage | None:
+def _reported(reply: ReadReply) -> Usage | None:
     """What a reply reports of its tokens, or its messages where it does not itself."""
     if reply.usage is not None:
         return read_usage(reply.usage)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from agenteval.core.config import Config
 from agenteval.core.scenario import Scenario
@@ -68,16 +68,32 @@ def _scenario_files(scenarios: Iterable[Scenario], root: Path) -> set[Path]:
 
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
-    named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
-    named += [*config.prompts.values(), config.accepted, *_models(config, "scripted")]
-    targets = [*_texts(agent.own for agent in config.all_agents), *config.custom_metrics]
-    named += [target.rpartition(":")[0] or target for target in targets]
-    yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
+    yield from _existing(root / name for name in _named_files(config) if _may_be_path(name))
     mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
-    yield from _existing(Path(tool.base) / (tool.python or "").rpartition(":")[0] for tool in mocks)
+    yield from _existing(Path(tool.base) / _file_of(tool.python or "") for tool in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
-    yield from _existing(Path(base) / target.rpartition(":")[0] for base, target in checks)
+    yield from _existing(Path(base) / _file_of(target) for base, target in checks)
     yield from _modules(root.resolve())
+
+
+def _named_files(config: Config) -> Iterator[str | None]:
+    """What the configuration may name a file by, from its folder."""
+    yield from (agent.policy for agent in config.all_agents)
+    yield from config.custom_metrics
+    yield from config.prompts.values()
+    yield config.accepted
+    yield from _models(config, "scripted")
+    targets = (*_texts(agent.own for agent in config.all_agents), *config.custom_metrics)
+    yield from (_file_of(target) or target for target in targets)
+
+
+def _may_be_path(name: str | None) -> TypeGuard[str]:
+    return name is not None and name != "" and "\n" not in name and len(name) < 500
+
+
+def _file_of(target: str) -> str:
+    """``agent.py`` of ``agent.py:agent``."""
+    return target.rpartition(":")[0]
 
 
 def _texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:

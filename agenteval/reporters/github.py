@@ -20,9 +20,9 @@ from agenteval.reporters.markdown.document import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.accepted import accepted_line
 from agenteval.reporters.sections.remarks import caveats
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     Failure,
-    failures,
     finding_text,
     reason,
     run_gates,
@@ -33,7 +33,7 @@ from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import broken_judges, lack_in_words
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.reporters.words.rows import written
-from agenteval.verdict.failure_rates import failure_rates
+from agenteval.verdict.failure_rates import FailureRates
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_rows import lost_most
 
@@ -60,7 +60,7 @@ class Annotation(NamedTuple):
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The annotations, a line each: the worst first, at most ten of a level; the last tells of more."""
     lines = []
-    found = list(_annotations(report, decision))
+    found = list(_annotations(Facts(report, decision)))
     for level in _LEVELS:
         of_level = sorted((a for a in found if a.level == level), key=lambda a: -a.rank)
         lines += [_line(annotation, options.root) for annotation in _capped(of_level)]
@@ -72,29 +72,28 @@ def step_summary(report: Report, decision: Decision, options: ReportOptions) -> 
     return document(report, decision, options, SUMMARY)
 
 
-def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
+def _annotations(facts: Facts) -> Iterator[Annotation]:
+    report, decision = facts.report, facts.decision
     yield from (_author_error(text) for text in decision.author_errors)
     for gate in run_gates(decision):
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
-    failed = failures(report, decision)
-    yield from _of_failures(failed, lost_most(report, decision.samples))
-    yield from _of_rates(report, decision)
+    yield from _of_failures(facts.failures, lost_most(report, decision.samples))
+    yield from _of_rates(facts.rates)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
-    for label, text in caveats(report, decision):
+    for label, text in caveats(facts):
         title = f"{decision.word}, with" if label == "with" else label
         yield Annotation("notice", title, text, rank=100)
-    told = failed or decision.author_errors or run_gates(decision)
+    told = facts.failures or decision.author_errors or run_gates(decision)
     if decision.verdict is not Verdict.PASSED and not told:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         yield Annotation(_level(decision.verdict), "agenteval", text)
 
 
-def _of_rates(report: Report, decision: Decision) -> Iterator[Annotation]:
+def _of_rates(rates: FailureRates | None) -> Iterator[Annotation]:
     """Of a log without scenarios what goes wrong and how often, the worst at its first place."""
-    rates = failure_rates(report, decision)
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""

@@ -21,9 +21,9 @@ from agenteval.core.safe_text import brief, shorten, shorten_message, xml
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     Failure,
-    failures,
     planned,
     reason_lines,
     run_gates,
@@ -42,7 +42,6 @@ from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
-from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.report import Report
 
 _BODY_LIMIT = 20_000
@@ -53,21 +52,22 @@ _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """One XML document. Times are in seconds, of the agent alone."""
-    failed = _by_part(failures(report, decision))
-    several = report.has_several_agents
+    facts = Facts(report, decision)
+    failed = _by_part(facts.failures)
+    several = facts.report.has_several_agents
     texts = by_scenario(issues_text(report, decision))
     beside = asides_text(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
-        facts = {"run": report.run.run_id, "verdict": decision.word}
-        facts |= {"with": beside} if beside else {}
-        facts |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
-        _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
+        of_run = {"run": report.run.run_id, "verdict": decision.word}
+        of_run |= {"with": beside} if beside else {}
+        of_run |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
+        _add_properties(suite, of_run | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
             cases = _cases(scenario, failed, options, several_agents=several)
             suite.extend(list(cases))
-    _add_rates(root, report, decision)
+    _add_rates(root, facts)
     _add_run_suite(root, decision)
     for suite in root:
         _distinguish(suite)
@@ -209,18 +209,18 @@ def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
         SubElement(element, "property", name=_attribute(name), value=_attribute(value))
 
 
-def _add_rates(root: Element, report: Report, decision: Decision) -> None:
+def _add_rates(root: Element, facts: Facts) -> None:
     """Of a log without scenarios what goes wrong and how often, as properties of a suite of no cases."""
-    rates = failure_rates(report, decision)
+    rates = facts.rates
     if rates is None:
         return
-    facts = {"run": report.run.run_id, "verdict": decision.word}
+    properties = {"run": facts.report.run.run_id, "verdict": facts.decision.word}
     for number, row in enumerate(rates.rows[:_MOST_ISSUES], 1):
         quoted = "; ".join(f"{quotation_place(q)}: {quotation_text(q)}" for q in row.quotations)
-        facts[f"rate.{number}"] = line_of(row)
-        facts[f"quotations.{number}"] = quoted
-    facts |= {f"unknown.{number}": text for number, text in enumerate(unknown_lines(rates), 1)}
-    _add_properties(SubElement(root, "testsuite", name=HEAD.lower()), facts)
+        properties[f"rate.{number}"] = line_of(row)
+        properties[f"quotations.{number}"] = quoted
+    properties |= {f"unknown.{number}": text for number, text in enumerate(unknown_lines(rates), 1)}
+    _add_properties(SubElement(root, "testsuite", name=HEAD.lower()), properties)
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:

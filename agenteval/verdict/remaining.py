@@ -60,11 +60,10 @@ def ended(events: Iterable[Event]) -> RunFinished | None:
     """How the run ended, if it did."""
     end: RunFinished | None = None
     for event in events:
-        match event:
-            case RunFinished():
-                end = event
-            case RunResumed():
-                end = None
+        if isinstance(event, RunFinished):
+            end = event
+        elif isinstance(event, RunResumed):
+            end = None
     return end
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from agenteval.core.event import (
     Asked,
     CallsSeen,
     Event,
+    IssuesFound,
+    Notice,
     Reconsidered,
+    RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -98,10 +102,14 @@ class Retained:
                 self._rest.append(event)
             case Reconsidered():
                 self._again.setdefault(event.key, []).append(event)
+            case TurnFinished() | Scored() | SampleFinished():
+                self._rest.append(event)  # of a sample that was not begun
+            case RunResumed() | Notice() | IssuesFound() | RunFinished():
+                self._rest.append(event)
             case Asked():
                 """No report is made of it."""
             case _:
-                self._rest.append(event)
+                assert_never(event)
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
         """The events of the run, each sample's together and in the order of the records, whichever judge

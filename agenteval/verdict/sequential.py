@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from agenteval.core.event import (
+    Asked,
     CallsSeen,
     Event,
+    IssuesFound,
+    Notice,
     Reconsidered,
+    RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -51,8 +57,13 @@ class InOrder:
                 self._waiting[event.key] = self._samples[event.key]
             case SampleFinished() if event.is_over:
                 self._waiting.pop(event.key, None)
-            case _:
+            case (
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | SampleFinished()
+                | Reconsidered() | Notice() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
                 pass
+            case _:
+                assert_never(event)
 
     def next(self) -> Sample | None:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
@@ -129,6 +140,13 @@ class UntilDecided:
                     self._finish(key, events)
             case Reconsidered(key=key) if key in self._excused:
                 self._finish(key, [*self._excused.pop(key), event])
+            case (
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | SampleFinished()
+                | Reconsidered() | Notice() | CallsSeen() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(event)
 
     def next(self) -> Sample | None:
         sample = self._planned.next() or self._further()

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from agenteval.core.event import (
+    Asked,
     CallsSeen,
     Event,
+    IssuesFound,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -43,8 +50,10 @@ class SingleSamples:
                 self._events.setdefault(key, []).append(event)
             case SampleFinished(key=key):
                 return [*self._events.pop(key, ()), event]
-            case _:
+            case RunResumed() | Asked() | Reconsidered() | Notice() | IssuesFound() | RunFinished():
                 pass
+            case _:
+                assert_never(event)
         return ()
 
     def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:

@@ -6,11 +6,11 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import anyio
 
@@ -53,39 +53,79 @@ class InitRequest:
 
 def init(request: InitRequest) -> int:
     """Returns the exit code: that of the trial; 0 where there was nothing to try."""
-    if request.ci not in (None, "none", *_WORKFLOWS):
-        raise AuthorError(Problem(f"--ci {request.ci} is not known", "write github, gitlab or none"))
-    root = _folder(request.folder)
-    source = _existing_config(root)
-    root = source.parent if source else root
-    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+    _require_ci(request.ci)
+    root, top, source = _project_at(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
     if source and request.agent is not None:
         raise _one_more(source, request.agent, top)
     config = _config(source) if source else None
-    if config:
-        own = config.agent.own if config.agent else {}
-        choice = Choice({key: value for key, value in own.items() if value is not None})
-    else:
-        choice = choose(request.agent, root, top, questions)
-    ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
+    choice = _configured(config) if config else choose(request.agent, root, top, questions)
+    ci = request.ci or _usual_ci(top)
     files = dict(_files(root, top, choice, ci, config))
-    new = [path for path in files if not os.path.lexists(path)]
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
-    if workflow and workflow in new and request.ci is None:
-        question = f"Write a CI workflow, {_shown(workflow)}? y or n"
-        files = files if questions.agree(question) else {p: files[p] for p in files if p != workflow}
-    is_tried = not {root / CONFIG, root / FIRST}.isdisjoint(new)
-    plays = request.plays and is_tried
-    if plays:
-        question = "Play one conversation with the agent now? y or n"
-        plays = questions.agree(question, unasked=request.assumes_yes)
-    if choice.label:
-        print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
+    if workflow and request.ci is None and not _is_agreed(workflow, questions):
+        del files[workflow]
+    is_tried = _is_any_new(files.keys() & {root / CONFIG, root / FIRST})
+    plays = is_tried and _plays(request, questions)
+    _say_which(choice)
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
     _say_what_next(root, choice, code, written, workflow if workflow in written else None)
     return code
+
+
+def _require_ci(name: str | None) -> None:
+    """Raises ``AuthorError`` for a service that there is no workflow of."""
+    if name not in (None, "none", *_WORKFLOWS):
+        raise AuthorError(Problem(f"--ci {name} is not known", "write github, gitlab or none"))
+
+
+def _usual_ci(top: Path) -> str:
+    return "gitlab" if (top / ".gitlab-ci.yml").exists() else "github"
+
+
+def _is_any_new(paths: Iterable[Path]) -> bool:
+    return not all(map(os.path.lexists, paths))
+
+
+class _Project(NamedTuple):
+    """Its folder, that of its repository, and the configuration that is there."""
+
+    root: Path
+    top: Path
+    source: Path | None
+
+
+def _project_at(folder: str) -> _Project:
+    """The project that a folder is, or is within."""
+    named = _folder(folder)
+    source = _existing_config(named)
+    root = source.parent if source else named
+    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+    return _Project(root, top, source)
+
+
+def _say_which(choice: Choice) -> None:
+    if choice.label:
+        print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
+
+
+def _configured(config: Config) -> Choice:
+    """The agent that the configuration has."""
+    own = config.agent.own if config.agent else {}
+    return Choice({key: value for key, value in own.items() if value is not None})
+
+
+def _is_agreed(workflow: Path, questions: Questions) -> bool:
+    """Whether a workflow that nobody asked for may be written; one that is there is left as it is."""
+    if os.path.lexists(workflow):
+        return True
+    return questions.agree(f"Write a CI workflow, {_shown(workflow)}? y or n")
+
+
+def _plays(request: InitRequest, questions: Questions) -> bool:
+    question = "Play one conversation with the agent now? y or n"
+    return request.plays and questions.agree(question, unasked=request.assumes_yes)
 
 
 def _one_more(source: Path, agent: str, top: Path) -> AuthorError:

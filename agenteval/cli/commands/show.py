@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -56,28 +56,54 @@ def show(asked: ShowRequest) -> int:
     known = [each for each in _all_of(run) if asked.agent in (None, each.of.agent)]
     if not known:
         raise AuthorError(_no_agent(asked.agent, run))
-    failing = _failing(run, known)
+    failed = {each.key: each for each in failures(run.report, run.decision) if each.key}
+    failing = _failing(run, known, failed)
     first = _chosen(name, known, failing, run)
     if asked.following and name:
         first = _next(first, known, failing)
     chosen = [each for each in known if each.of is first.of] if asked.every else [first]
-    keys = [each.key for each in chosen]
-    judging = Judging(asked_in(run.folder, keys), asked.metric) if asked.judge or asked.metric else None
-    if judging:
-        _require_metric(judging)
+    judging = _judging(asked, run, [each.key for each in chosen])
     if asked.as_json:
-        told = judging.told if judging else None
-        deliver("json", conversation_json(run.report, run.decision, keys, told), None)
-        return 0
-    following = "" if asked.every else _command(_after(first, known, failing), words, asked.agent, run)
+        _write_json(chosen, run, judging)
+    else:
+        after = None if asked.every else _after(first, known, failing)
+        repeats = {key: failure.repro for key, failure in failed.items()}
+        _write_pages(chosen, run, judging, repeats, _command(after, words, asked.agent, run))
+    return 0
+
+
+def _judging(asked: ShowRequest, run: KeptRun, keys: Sequence[SampleKey]) -> Judging | None:
+    """What judges were asked of the conversations; ``None``: nobody wants to know. Raises ``AuthorError`` for
+    a metric that no judge was asked about."""
+    if not (asked.judge or asked.metric):
+        return None
+    judging = Judging(asked_in(run.folder, keys), asked.metric)
+    _require_metric(judging)
+    return judging
+
+
+def _write_json(chosen: Sequence[Conversation], run: KeptRun, judging: Judging | None) -> None:
+    told = judging.told if judging else None
+    keys = [each.key for each in chosen]
+    deliver("json", conversation_json(run.report, run.decision, keys, told), None)
+
+
+def _write_pages(
+    chosen: Sequence[Conversation],
+    run: KeptRun,
+    judging: Judging | None,
+    repeats: Mapping[SampleKey, str],
+    following: str,
+) -> None:
+    """``repeats``: the commands that run what failed again; ``following``: the one that shows what comes
+    after them."""
     options = options_of(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
-        running = is_locked(run.folder)
-        shown = Shown(run.report, run.decision, *each, running, _repeat(each, run), following, judging)
+        running, repeat = is_locked(run.folder), repeats.get(each.key, "")
+        shown = Shown(run.report, run.decision, *each, running, repeat, following, judging)
         parts += [*([""] if parts else []), *page_of(shown, options)]
     page(painted(parts, options))
-    return 0
 
 
 def _require_metric(judging: Judging) -> None:
@@ -156,14 +182,13 @@ def _chosen(
     return next((each for each in failing if each.key in meant), found[0])
 
 
-def _failing(run: KeptRun, known: Sequence[Conversation]) -> list[Conversation]:
+def _failing(run: KeptRun, known: Sequence[Conversation], failed: Container[SampleKey]) -> list[Conversation]:
     """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
     by a rule over all its conversations, the first."""
-    lost = {failure.key for failure in failures(run.report, run.decision) if failure.key}
     found: list[Conversation] = []
     for _, group in groupby(known, key=lambda each: id(each.of)):
         own = list(group)
-        told = [each for each in own if each.key in lost]
+        told = [each for each in own if each.key in failed]
         if not told and scenario_decision(run.decision, own[0].of).verdict is not Verdict.PASSED:
             told = own[:1]
         found += sorted(told, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED)
@@ -220,11 +245,6 @@ _LONGEST_HINT = 300
 
 
 # ── the commands that follow ─────────────────────────────────────────────────────────────────────
-
-
-def _repeat(one: Conversation, run: KeptRun) -> str:
-    told = (failure for failure in failures(run.report, run.decision) if failure.key == one.key)
-    return next((failure.repro for failure in told), "")
 
 
 def _command(one: Conversation | None, words: Sequence[str], agent: str | None, run: KeptRun) -> str:

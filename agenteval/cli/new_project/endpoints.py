@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from itertools import chain
@@ -153,29 +153,43 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
 def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The request, and the keys in it of which only the author knows what they are for. Empty: there is
     nothing that takes a message."""
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    kinds = {name: _resolved(each, document).get("type") for name, each in properties.items()}
-    texts = [name for name, kind in kinds.items() if kind in ("string", None)]
-    lists = [name for name, kind in kinds.items() if kind == "array" and name in LIST_NAMES]
-    main = next((name for name in texts if name in _MESSAGES), "")
-    if not main and not lists:
-        only = [name for name in texts if name in required and name not in _SESSIONS]
-        main = only[0] if len(only) == 1 else ""
-    if not main and not lists:
+    fields = {name: _resolved(each, document) for name, each in schema.get("properties", {}).items()}
+    required = schema.get("required", [])
+    request = _message_field(fields, required)
+    if not request:
         return {}, []
-    request: dict[str, Any] = {main: "${message}"} if main else {lists[0]: "${messages}"}
-    unknown = []
-    for name, kind in kinds.items():
-        if name in request:
-            continue
-        if name in _SESSIONS and kind in ("string", None):
+    others = {name: each for name, each in fields.items() if name not in request}
+    sessions = [name for name, each in others.items() if name in _SESSIONS and _may_be_text(each)]
+    unknown = [name for name in others if name in required and name not in sessions]
+    for name in others:
+        if name in sessions:
             request[name] = "${session}"
-        elif name in required:
-            known = _resolved(properties[name], document)
-            examples = [*known.get("enum", ()), *known.get("examples", ()), _SOME.get(str(kind), "example")]
-            request[name] = examples[0]
-            unknown.append(f"request.{name}")
-    return request, unknown
+        elif name in unknown:
+            request[name] = _example(others[name])
+    return request, [f"request.{name}" for name in unknown]
+
+
+def _may_be_text(field: Mapping[str, Any]) -> bool:
+    return field.get("type") in ("string", None)
+
+
+def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
+    """The field that takes what the user says, by its name; else the whole conversation; else the one text
+    that must be given. Empty where none fits."""
+    texts = [name for name, each in fields.items() if _may_be_text(each)]
+    if named := next((name for name in texts if name in _MESSAGES), ""):
+        return {named: "${message}"}
+    lists = (name for name, each in fields.items() if each.get("type") == "array" and name in LIST_NAMES)
+    if conversation := next(lists, ""):
+        return {conversation: "${messages}"}
+    only = [name for name in texts if name in required and name not in _SESSIONS]
+    return {only[0]: "${message}"} if len(only) == 1 else {}
+
+
+def _example(field: Mapping[str, Any]) -> Any:
+    """A value that fits a field, for the author to correct."""
+    named = (*field.get("enum", ()), *field.get("examples", ()))
+    return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
 
 def _answer_in(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int = 3) -> str:

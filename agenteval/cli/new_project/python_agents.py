@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -82,16 +82,21 @@ def find_python_agents(root: Path) -> PythonFiles:
     imported_from = {tuple(path.split(".")[-2:]) for module in modules for path in module.names.values()}
     found = sorted((a for module in modules for a in _agents(module, imported_from)), key=lambda a: a.rank)
     agents = list({each.target: each for each in (*_declared(root), *found)}.values())
+    return PythonFiles(tuple(agents), _missing(modules, own), _server(modules, own))
+
+
+def _missing(modules: Iterable[_Module], own: set[str]) -> tuple[str, ...]:
+    """The packages that modules import and that agenteval's environment does not have. ``own``: the names of
+    the project's files and folders."""
     packages = {name.partition(".")[0] for module in modules for name in module.imports} - {""}
-    missing = sorted(each for each in packages - own - sys.stdlib_module_names if not _is_here(each))
-    serving = (
-        f"{module.path} imports {server}"
-        for module in modules
-        for server in _WEB_SERVERS
-        if server.partition(".")[0] not in own
-        and any(f"{name}.".startswith(f"{server}.") for name in module.imports)
-    )
-    return PythonFiles(tuple(agents), tuple(missing), next(serving, ""))
+    return tuple(sorted(each for each in packages - own - sys.stdlib_module_names if not _is_here(each)))
+
+
+def _server(modules: Iterable[_Module], own: set[str]) -> str:
+    """``app.py imports fastapi``: by which file the project is a service; empty if it is none."""
+    servers = [server for server in _WEB_SERVERS if server.partition(".")[0] not in own]
+    serving = (f"{each.path} imports {server}" for each in modules for server in servers if each.uses(server))
+    return next(serving, "")
 
 
 def names_in(path: Path) -> set[str] | None:
@@ -173,6 +178,10 @@ class _Module(NamedTuple):
     names: dict[str, str]
     imports: frozenset[str]
 
+    def uses(self, package: str) -> bool:
+        """Whether it imports the package or a part of it."""
+        return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
+
 
 def _tree(path: Path) -> ast.Module | None:
     try:
@@ -226,30 +235,51 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 def _agents_in(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """The names that a statement of a module gives to what looks like an agent, with what each is."""
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-        path = _path_of(node.value, names)
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and path:
-                names[target.id] = path
-                if framework := _framework_of(path):
-                    yield target.id, framework
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        made = _made_by(node, names)
-        if made:
-            names[node.name] = made
-        if node.name.startswith("_"):
-            return
-        if made and is_named_as_maker(node.name) and not _required(node.args):
-            yield node.name, _framework_of(made)
-        elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
-            yield node.name, f"a function of {takes}"
-    elif isinstance(node, ast.ClassDef):
-        if node.bases and (base := _path_of(node.bases[0], names)):
-            names[node.name] = base
-        if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
-            yield f"{node.name}.{method}".replace(".__call__", ""), f"a class with {method}"
+    """The names that a statement of a module gives to what looks like an agent, with what each is; ``names``
+    hears of what they stand for."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return _assigned(targets, value, names)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return _assigned([target], value, names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return _of_function(node, names)
+        case ast.ClassDef():
+            return _of_class(node, names)
+    return iter(())
+
+
+def _assigned(
+    targets: Iterable[ast.expr], value: ast.expr, names: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    path = _path_of(value, names)
+    bound = [target.id for target in targets if isinstance(target, ast.Name) and path]
+    names.update(dict.fromkeys(bound, path))
+    if framework := _framework_of(path):
+        yield from ((name, framework) for name in bound)
+
+
+def _of_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """One that makes an agent of a framework, or that answers itself."""
+    made = _made_by(node, names)
+    if made:
+        names[node.name] = made
+    if node.name.startswith("_"):
+        return
+    if made and is_named_as_maker(node.name) and not _required(node.args):
+        yield node.name, _framework_of(made)
+    elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
+        yield node.name, f"a function of {takes}"
+
+
+def _of_class(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """One that answers itself; that of a framework's own class is an agent once it is made."""
+    if node.bases and (base := _path_of(node.bases[0], names)):
+        names[node.name] = base
+    if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
+        yield f"{node.name}.{method}".replace(".__call__", ""), f"a class with {method}"
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:

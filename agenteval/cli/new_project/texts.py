@@ -200,26 +200,33 @@ def _prefix(root: Path, agent: Mapping[str, Any]) -> str:
 
 def _installing(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
     """Commands that install what the agent needs, by the files that are there; then agenteval."""
-    interpreter, has_uv, pip = agent.get("interpreter"), (root / "uv.lock").exists(), "pip"
-    if has_uv:
+    if (root / "uv.lock").exists():
         yield "pip install uv && uv sync"
-        pip = "pip" if interpreter else "uv pip"
-    elif interpreter:
-        environment = Path(interpreter).parent.parent.as_posix()
-        yield f"python -m venv {environment}"
-        pip = f"{environment}/bin/pip"
-    if not has_uv and (root / "requirements.txt").exists():
-        yield f"{pip} install -r requirements.txt"
-    elif not has_uv and _is_installable(root / "pyproject.toml"):
-        yield f"{pip} install -e ."
-    elif interpreter and not has_uv:
-        yield f"# here install what the agent needs: {pip} install …"
+        pip = "pip" if agent.get("interpreter") else "uv pip"
+    else:
+        yield from _installing_by_pip(root, agent.get("interpreter"))
+        pip = "pip"
     if (root / "package.json").exists():
         yield "npm ci" if (root / "package-lock.json").exists() else "npm install"
     if "endpoint" in agent and "headers" not in agent:
         start = "./serve.sh" if (root / "serve.sh").exists() else "python -m my_service"
         yield f"{SERVICE_HINT} {start} &"
-    yield f"{pip if has_uv else 'pip'} {_AGENTEVAL}"
+    yield f"{pip} {_AGENTEVAL}"
+
+
+def _installing_by_pip(root: Path, interpreter: str | None) -> Iterator[str]:
+    """Into the environment of the ``interpreter``, which is made first; else into that of the workflow."""
+    pip = "pip"
+    if interpreter:
+        environment = Path(interpreter).parent.parent.as_posix()
+        yield f"python -m venv {environment}"
+        pip = f"{environment}/bin/pip"
+    if (root / "requirements.txt").exists():
+        yield f"{pip} install -r requirements.txt"
+    elif _is_installable(root / "pyproject.toml"):
+        yield f"{pip} install -e ."
+    elif interpreter:
+        yield f"# here install what the agent needs: {pip} install …"
 
 
 def _is_installable(path: Path) -> bool:

@@ -16,12 +16,8 @@ from agenteval.reporters.markdown.table import ALL, MARKS, Extent, more, sign_of
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
 from agenteval.reporters.sections.section import Section
-from agenteval.reporters.words.failure import (
-    Failure,
-    failures,
-    planned,
-    reason_lines,
-)
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import Failure, planned, reason_lines
 from agenteval.reporters.words.places import shown_places
 from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.report import Report
@@ -37,12 +33,13 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 def document(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> str:
     """The sections that apply, each ended by a blank line."""
+    facts = Facts(report, decision)
     sections = [
-        *_head(report, decision),
+        *_head(facts),
         *_author_errors(decision),
-        *_printed(_RESULTS, report, decision, extent, options),
-        *_failures(report, decision, options, extent),
-        *_printed(_MEASURES, report, decision, extent, options),
+        *_printed(_RESULTS, facts, extent, options),
+        *_failures(facts, options, extent),
+        *_printed(_MEASURES, facts, extent, options),
         *_notices(report, extent),
         *_foot(report, options),
     ]
@@ -54,22 +51,22 @@ _MEASURES = (issues.issues, issues.broken, scenarios.dimensions, agents.sections
 
 
 def _printed(
-    makers: Iterable[Callable[[Report, Decision], Iterator[Section]]],
-    report: Report,
-    decision: Decision,
+    makers: Iterable[Callable[[Facts], Iterator[Section]]],
+    facts: Facts,
     extent: Extent,
     options: ReportOptions,
 ) -> Iterator[str]:
     for make in makers:
-        for section in make(report, decision):
+        for section in make(facts):
             yield from printed(section, extent, options.root)
 
 
-def _head(report: Report, decision: Decision) -> Iterator[str]:
+def _head(facts: Facts) -> Iterator[str]:
+    report, decision = facts.report, facts.decision
     yield f"# {sign_of(decision)} agenteval: {decision.word}"
     samples = sum(len(planned(scenario)) for scenario in report.scenarios)
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
-    many = f"{markdown(ends_text(report, decision))} · {plural(samples, 'sample')}"
+    many = f"{markdown(ends_text(facts))} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     if profile := report.run.config.profile:
         yield f"Profile {markdown(profile)}."
@@ -77,7 +74,7 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
         yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
-    yield from printed_caveats(report, decision)
+    yield from printed_caveats(facts)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:
@@ -86,8 +83,8 @@ def _author_errors(decision: Decision) -> Iterator[str]:
         yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
 
 
-def _failures(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> Iterator[str]:
-    failed = sorted(failures(report, decision), key=lambda f: (f.tolerated, -f.verdict.rank))
+def _failures(facts: Facts, options: ReportOptions, extent: Extent) -> Iterator[str]:
+    failed = sorted(facts.failures, key=lambda f: (f.tolerated, -f.verdict.rank))
     if not failed:
         return
     yield "## Failures"

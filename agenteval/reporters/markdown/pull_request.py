@@ -18,7 +18,8 @@ from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.sections import printed_caveats
 from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import Failure, run_gates, scenario_decision
 from agenteval.reporters.words.rows import broken_rules, written
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import ends_text
@@ -50,19 +51,20 @@ class Row(NamedTuple):
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    return "\n\n".join((MARKER, *_parts(report, decision, options))) + "\n"
+    return "\n\n".join((MARKER, *_parts(Facts(report, decision)))) + "\n"
 
 
-def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[str]:
-    rows = list(rows_of(report, decision))
+def _parts(facts: Facts) -> Iterator[str]:
+    report, decision = facts.report, facts.decision
+    rows = list(rows_of(facts))
     yield f"### {sign_of(decision)} agenteval: {decision.word}{_counted(rows)}"
-    yield " · ".join(filter(None, _facts(report, decision)))
+    yield " · ".join(filter(None, _figures(facts)))
     if decision.author_errors:
         yield "\n".join(f"- {markdown(brief(text, 500))}" for text in decision.author_errors)
     for kind in _ORDER:
         yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
-    yield from printed_caveats(report, decision)
+    yield from printed_caveats(facts)
     if report.run.baseline:
         yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
     else:
@@ -82,8 +84,9 @@ def _counted(rows: Sequence[Row]) -> str:
     return f" — {told}" if told else ""
 
 
-def _facts(report: Report, decision: Decision) -> Iterator[str]:
-    yield markdown(ends_text(report, decision))
+def _figures(facts: Facts) -> Iterator[str]:
+    report, decision = facts.report, facts.decision
+    yield markdown(ends_text(facts))
     yield f"exit code {decision.exit_code}"
     if report.finished:
         yield f"{report.finished.elapsed_s:.0f} s"
@@ -92,8 +95,9 @@ def _facts(report: Report, decision: Decision) -> Iterator[str]:
     yield markdown(brief_sum(report))
 
 
-def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
+def rows_of(facts: Facts) -> Iterator[Row]:
     """What a reader of the change has to know of: nothing of scenarios that pass as before."""
+    report, decision = facts.report, facts.decision
     baseline = report.run.baseline
     summary = summary_of(report, decision)
     after = {(s.agent, s.id): Tally(s.successes, s.decided, s.planned) for s in summary.scenarios}
@@ -103,8 +107,8 @@ def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
         for name, outcomes in scenarios.items()
     }
     changes = _changes(before, after)
-    groups = {(each[0].agent, each[0].scenario): each for each in decisive(report, decision)}
-    several = report.has_several_agents
+    groups = {(each[0].agent, each[0].scenario): each for each in facts.decisive}
+    several = facts.report.has_several_agents
     alike: dict[tuple[object, ...], list[Row]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
@@ -150,7 +154,7 @@ def _changes(
 
 
 def _first(failures: Sequence[Failure]) -> str:
-    return brief(gist(failures[0].violations[0]), 140)
+    return brief(failures[0].rules[0].gist, 140)
 
 
 def _rate(tally: Tally | None) -> str:

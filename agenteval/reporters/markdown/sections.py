@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, markdown
 from agenteval.core.score import Verdict
 from agenteval.reporters.markdown.table import MARKS, Extent, more, table
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.sections.section import Cell, Item, Place, Section, Span, Tone, has_text
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.places import shown_place
-from agenteval.verdict.report import Report
 
 _NOTE = 1000
 """Characters of a note."""
@@ -56,9 +55,9 @@ def _emphasized(span: str | Span) -> str:
     return f"{before}{sign}{_plain(span)}{sign}{after}"
 
 
-def printed_caveats(report: Report, decision: Decision) -> Iterator[str]:
+def printed_caveats(facts: Facts) -> Iterator[str]:
     """What the verdict is never shown without, a paragraph each."""
-    for label, text in caveats(report, decision):
+    for label, text in caveats(facts):
         yield f"**{label.capitalize()}**: {markdown(text)}."
 
 

@@ -9,6 +9,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.section import Section, Span, Tone
+from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.accepted import SHOWN_ID, yaml_of
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
@@ -16,10 +17,10 @@ from agenteval.verdict.report import Report
 _FIRST = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
 
 
-def sections(report: Report, decision: Decision) -> Iterator[Section]:
+def sections(facts: Facts) -> Iterator[Section]:
     """Nothing where the accept list is empty."""
-    if lines := accepted_lines(decision):
-        count = sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted)
+    if lines := accepted_lines(facts.decision):
+        count = sum(use.state is AcceptedState.IN_FORCE for use in facts.decision.accepted)
         title = plural(count, "accepted failure")
         yield Section(title, notes=tuple(Span(line, Tone.OPEN) for line in lines))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.comparison import points
 from agenteval.reporters.sections.section import Cell, Section
+from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.effort import UNITS, shown
-from agenteval.verdict.report import Report
 from agenteval.verdict.side_by_side import AgentBeside, NumberBeside, SideBySide, Told, side_by_side
 
 _MOST_NAMED = 5
@@ -25,9 +24,9 @@ _LESS_IS = {
 }
 
 
-def sections(report: Report, decision: Decision) -> Iterator[Section]:
+def sections(facts: Facts) -> Iterator[Section]:
     """Nothing of a run of one agent."""
-    both = side_by_side(report, decision)
+    both = side_by_side(facts.report, facts.decision)
     if both:
         yield Section(
             "Agents compared",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
@@ -16,13 +16,12 @@ from agenteval.reporters.words.failure_rates import (
     quotation_text,
     unknown_lines,
 )
-from agenteval.verdict.failure_rates import FailureRate, failure_rates
-from agenteval.verdict.report import Report
+from agenteval.verdict.failure_rates import FailureRate
 
 
-def sections(report: Report, decision: Decision) -> Iterator[Section]:
+def sections(facts: Facts) -> Iterator[Section]:
     """Nothing where scenarios decide."""
-    rates = failure_rates(report, decision)
+    rates = facts.rates
     if rates:
         nothing = f"Nothing that is looked for was found in {plural(rates.conversations, 'conversation')}"
         notes = (*([] if rates.rows else [nothing]), *unknown_lines(rates))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision, GateRow
+from agenteval.core.decision import GateRow
 from agenteval.core.figures import figure
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.sections.section import Cell, Place, Section
-from agenteval.verdict.report import Report
+from agenteval.reporters.words.facts import Facts
 
 NOTHING = "–"
 
 
-def gates(report: Report, decision: Decision) -> Iterator[Section]:
+def gates(facts: Facts) -> Iterator[Section]:
     """Broken rules first."""
+    decision = facts.decision
     rows = sorted(decision.gates, key=lambda row: -row.verdict.rank)
     notes = [] if rows else ["Nothing: no gate applied"]
     if decision.ungated:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity
 from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text, not_asked_text
 from agenteval.reporters.words.judge import (
     BrokenJudge,
@@ -28,9 +28,9 @@ TONES = {
 }
 
 
-def issues(report: Report, decision: Decision) -> Iterator[Section]:
+def issues(facts: Facts) -> Iterator[Section]:
     """The root causes behind all findings, those that fail nothing included; the worst first."""
-    texts = issues_text(report, decision)
+    report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
     if items:
@@ -75,8 +75,9 @@ def _ungrouped(report: Report) -> Iterator[Item]:
         yield Item((_severity(severity), f" {one_line(label, 120)} ({extent})"))
 
 
-def broken(report: Report, decision: Decision) -> Iterator[Section]:
+def broken(facts: Facts) -> Iterator[Section]:
     """Judges and detectors that failed, what was not clear, and messages that were no user's."""
+    report = facts.report
     judges = broken_judges(report)
     for lack in Lack:
         if items := tuple(_broken(judge) for judge in judges if judge.lack is lack):

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from agenteval.core.decision import EVERY_SAMPLE, Decision
+from agenteval.core.decision import EVERY_SAMPLE
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.sections.accepted import accepted_lines
 from agenteval.reporters.words.calls_seen import unseen_lines
-from agenteval.reporters.words.failure import failures, gist
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.judge import (
     ReplyCounts,
     broken_judges,
@@ -28,14 +28,12 @@ from agenteval.reporters.words.judge import (
     second_opinions_text,
     simulation_text,
 )
-from agenteval.reporters.words.score_cells import SCRIPTED, columns
+from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.gate_chances import every_sample_chances
-from agenteval.verdict.reliability import repeats_of
-from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 from agenteval.verdict.run_gates.chance import COIN
 from agenteval.verdict.statistics import Stability
@@ -49,110 +47,111 @@ class Remark(NamedTuple):
     text: str
 
 
-_Table: TypeAlias = tuple[tuple[str, Callable[[Report, Decision], Iterable[str]]], ...]
+_Table: TypeAlias = tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...]
 
 
-def caveats(report: Report, decision: Decision) -> Iterator[Remark]:
+def caveats(facts: Facts) -> Iterator[Remark]:
     """What no format shows a verdict without."""
-    return _those_of(_CAVEATS, report, decision)
+    return _those_of(_CAVEATS, facts)
 
 
-def remarks(report: Report, decision: Decision) -> Iterator[Remark]:
+def remarks(facts: Facts) -> Iterator[Remark]:
     """Warnings, accepted failures, judges that failed, scripted replies, and what else a reader of the
     verdict must know; of each the first few."""
     for label, texts_of in _REMARKS:
-        texts = list(filter(None, texts_of(report, decision)))
+        texts = list(filter(None, texts_of(facts)))
         yield from (Remark(label, text) for text in texts[:MOST])
         if len(texts) > MOST:
             yield Remark(label, f"… and {len(texts) - MOST:,} more; -v lists them")
 
 
-def notes(report: Report, decision: Decision) -> Iterator[Remark]:
+def notes(facts: Facts) -> Iterator[Remark]:
     """The author's mistakes, all that was noticed, and what was used by role."""
-    return _those_of(_NOTES, report, decision)
+    return _those_of(_NOTES, facts)
 
 
 _NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
 
 
-def _those_of(table: _Table, report: Report, decision: Decision) -> Iterator[Remark]:
+def _those_of(table: _Table, facts: Facts) -> Iterator[Remark]:
     for label, texts_of in table:
-        yield from (Remark(label, text) for text in texts_of(report, decision) if text)
+        yield from (Remark(label, text) for text in texts_of(facts) if text)
 
 
 # ── what was noticed ─────────────────────────────────────────────────────────────────────────────
 
 
-def _notices(level: str, report: Report, decision: Decision) -> Iterator[str]:
+def _notices(level: str, facts: Facts) -> Iterator[str]:
     """Each once, with how often it was noticed."""
-    found = Counter((n.text, n.key) for n in report.notices if n.level == level)
+    found = Counter((n.text, n.key) for n in facts.report.notices if n.level == level)
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
         yield brief(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
 
 
-def _lost(report: Report, decision: Decision) -> Iterator[str]:
+def _lost(facts: Facts) -> Iterator[str]:
     """Conversations that were not decided and that the run passes without: its list does not have them."""
-    if decision.verdict is Verdict.PASSED or decision.is_reported:
-        names = selectors(report)
-        for failure in failures(report, decision):
+    if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
+        names = selectors(facts.report)
+        for failure in facts.failures:
             if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
-                yield f"{names[failure.scenario]}  {gist(failure.violations[0])}"
+                yield f"{names[failure.scenario]}  {failure.rules[0].gist}"
 
 
-def _without_score(report: Report, decision: Decision) -> Iterator[str]:
-    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in broken_judges(report))
+def _without_score(facts: Facts) -> Iterator[str]:
+    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in broken_judges(facts.report))
 
 
-def _ungated(report: Report, decision: Decision) -> Iterator[str]:
-    scored = {column.name for column in columns(report)}
-    if names := [one_line(name, 80) for name in decision.ungated if name not in scored]:
+def _ungated(facts: Facts) -> Iterator[str]:
+    scored = {column.name for column in facts.columns}
+    if names := [one_line(name, 80) for name in facts.decision.ungated if name not in scored]:
         yield f"{', '.join(names)}: gates nothing"
 
 
-def _scripted(report: Report, decision: Decision) -> Iterator[str]:
-    if report.scripted:
-        yield f"{scripted_text(report)}, which measure nothing"
+def _scripted(facts: Facts) -> Iterator[str]:
+    if facts.report.scripted:
+        yield f"{scripted_text(facts.report)}, which measure nothing"
 
 
 # ── repeated runs ────────────────────────────────────────────────────────────────────────────────
 
 
-def _repeats(report: Report, decision: Decision) -> Iterator[str]:
+def _repeats(facts: Facts) -> Iterator[str]:
     """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; nothing where nothing was repeated."""
-    repeats = repeats_of(report, decision)
+    repeats = facts.repeats
     if any(entry.tally.planned > 1 for entry in repeats.scenarios.values()):
         rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(repeats.pass_hat_k.items())[:4])
-        flaky = _flaky(report, decision)
+        flaky = _flaky(facts)
         stable = f"flaky: {flaky}" if flaky else "no scenario was flaky"
         yield f"{rates}; {stable}" if rates else stable
 
 
-def _flaky(report: Report, decision: Decision) -> str:
+def _flaky(facts: Facts) -> str:
     """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
-    several = report.has_several_agents
+    several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
         f" ({entry.tally.successes} of {entry.tally.decided})"
-        for (scenario, agent), entry in repeats_of(report, decision).scenarios.items()
+        for (scenario, agent), entry in facts.repeats.scenarios.items()
         if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
     ]
     more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
     return f"{', '.join(flaky[:5])}{more}"
 
 
-def _error_rates(report: Report, decision: Decision) -> Iterator[str]:
-    return (sentence for sentence, _ in _chances(report, decision))
+def _error_rates(facts: Facts) -> Iterator[str]:
+    return (sentence for sentence, _ in _chances(facts))
 
 
-def _advised_error_rates(report: Report, decision: Decision) -> Iterator[str]:
-    if any(_repeats(report, decision)):
-        yield from map("; ".join, _chances(report, decision))
+def _advised_error_rates(facts: Facts) -> Iterator[str]:
+    if any(_repeats(facts)):
+        yield from map("; ".join, _chances(facts))
 
 
-def _chances(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
+def _chances(facts: Facts) -> Iterator[tuple[str, str]]:
     """What a green or red that every sample has a part in is worth, where it is worth little; and what to do
     about it."""
+    report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
     is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
@@ -170,11 +169,11 @@ def _chances(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
 # ── what was used ────────────────────────────────────────────────────────────────────────────────
 
 
-def _usage(report: Report, decision: Decision) -> Iterator[str]:
-    replies = replies_by_role(report)
+def _usage(facts: Facts) -> Iterator[str]:
+    replies = replies_by_role(facts.report)
     yield "\n".join(
         f"{role} {_spent(usage, replies.get(role, ReplyCounts()))}"
-        for role, usage in report.usage.items()
+        for role, usage in facts.report.usage.items()
         if usage.is_spent or usage.cached_calls
     )
 
@@ -197,49 +196,49 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
     return ", ".join(parts)
 
 
-def _cost(report: Report, decision: Decision) -> Iterator[str]:
-    yield "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
+def _cost(facts: Facts) -> Iterator[str]:
+    yield "\n".join(filter(None, (sum_text(facts.report), *unknown_texts(facts.report))))
 
 
 # ── the tables ───────────────────────────────────────────────────────────────────────────────────
 
 _CAVEATS: _Table = (
-    ("with", lambda report, decision: [asides_text(report, decision)]),
-    ("to decide", lambda report, decision: resolutions(decision)),
-    ("judging", lambda report, decision: [overridden_text(report)]),
+    ("with", lambda facts: [asides_text(facts.report, facts.decision)]),
+    ("to decide", lambda facts: resolutions(facts.decision)),
+    ("judging", lambda facts: [overridden_text(facts.report)]),
     ("scripted replies", _scripted),
 )
 _REMARKS: _Table = (
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
     ("lost", _lost),
-    ("calls", lambda report, decision: unseen_lines(report)),
-    ("accepted", lambda report, decision: accepted_lines(decision)),
+    ("calls", lambda facts: unseen_lines(facts.report)),
+    ("accepted", lambda facts: accepted_lines(facts.decision)),
     ("no score", _without_score),
-    ("user", lambda report, decision: [simulation_text(report)] if refusals(report) else []),
-    ("flaky", lambda report, decision: [_flaky(report, decision)]),
+    ("user", lambda facts: [simulation_text(facts.report)] if refusals(facts.report) else []),
+    ("flaky", lambda facts: [_flaky(facts)]),
     ("error rates", _error_rates),
     ("ungated", _ungated),
     (
         "judges",
-        lambda report, decision: [] if report.plan.suite.corroborate else [second_opinions_text(report)],
+        lambda facts: [] if facts.report.plan.suite.corroborate else [second_opinions_text(facts.report)],
     ),
-    ("note", lambda report, decision: [overridden_text(report)]),
-    ("to decide", lambda report, decision: resolutions(decision)),
-    ("scripted", lambda report, decision: [_NOTHING_MEASURED] if report.scripted else []),
+    ("note", lambda facts: [overridden_text(facts.report)]),
+    ("to decide", lambda facts: resolutions(facts.decision)),
+    ("scripted", lambda facts: [_NOTHING_MEASURED] if facts.report.scripted else []),
 )
 _NOTES: _Table = (
-    ("profile", lambda report, decision: [one_line(report.run.config.profile, 80)]),
-    ("error", lambda report, decision: decision.author_errors),
+    ("profile", lambda facts: [one_line(facts.report.run.config.profile, 80)]),
+    ("error", lambda facts: facts.decision.author_errors),
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
     ("info", partial(_notices, "info")),
     ("repeats", _repeats),
     ("error rates", _advised_error_rates),
     ("usage", _usage),
-    ("judges", lambda report, decision: [second_opinions_text(report)]),
+    ("judges", lambda facts: [second_opinions_text(facts.report)]),
     ("cost", _cost),
-    ("note", lambda report, decision: [overridden_text(report)]),
-    ("to decide", lambda report, decision: ["\n".join(resolutions(decision))]),
+    ("note", lambda facts: [overridden_text(facts.report)]),
+    ("to decide", lambda facts: ["\n".join(resolutions(facts.decision))]),
     ("note", _scripted),
 )

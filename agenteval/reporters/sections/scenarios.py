@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
@@ -12,22 +13,23 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.sections.gates import NOTHING, shown
 from agenteval.reporters.sections.section import Cell, Section
 from agenteval.reporters.words import score_cells
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import planned, scenario_decision
 from agenteval.reporters.words.failure_rates import percentage
 from agenteval.reporters.words.judge import second_opinions_text
 from agenteval.reporters.words.rows import folded
-from agenteval.reporters.words.score_cells import NOT_APPLICABLE, Column, columns, is_scored, legend
+from agenteval.reporters.words.score_cells import NOT_APPLICABLE, Column, is_scored, legend
 from agenteval.verdict.report import Report
 
 _MOST_AGGREGATES = 12
 
 
-def scenarios(report: Report, decision: Decision) -> Iterator[Section]:
+def scenarios(facts: Facts) -> Iterator[Section]:
     """A row for each; none in a log of which nothing is expected: there no conversation passes."""
-    if decision.is_reported or not report.scenarios:
+    if facts.decision.is_reported or not facts.report.scenarios:
         return
-    report, decision = folded(report, decision)
-    judged = {column.name for column in columns(report)}
+    report, decision = folded(facts.report, facts.decision)
+    judged = {column.name for column in facts.columns}
     yield Section(
         "Scenarios",
         columns=("", "scenario", "agent", "category", "samples passed", "scores"),
@@ -64,37 +66,44 @@ def _aggregate(value: Aggregate) -> str:
 # ── scores ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def scores(report: Report, decision: Decision) -> Iterator[Section]:
+def scores(facts: Facts) -> Iterator[Section]:
     """A table of all scenarios with a column for each judged metric; those that did not pass first. None of a
     log of which nothing is expected and nothing was judged."""
-    known = columns(report)
+    report, decision = facts.report, facts.decision
     if decision.is_reported and not any(any(sample.all_scores) for sample in report.samples):
         return
-    marks = score_cells.threshold_marks(decision)
-    ranked = sorted(report.scenarios, key=lambda each: -scenario_decision(decision, each).verdict.rank)
-    rows = [(each, score_cells.scenario_cells(each, known, report, marks)) for each in ranked]
-    used = [n for n, _ in enumerate(known) if any(cells[n].text != NOT_APPLICABLE for _, cells in rows)]
+    rows = list(_score_rows(facts))
+    known = facts.columns
+    used = [n for n, _ in enumerate(known) if any(row.cells[n].text != NOT_APPLICABLE for row in rows)]
     if not used:
         return
-    cells = [own[n] for _, own in rows for n in used]
-    several = report.has_several_agents
+    cells = [row.cells[n] for row in rows for n in used]
     notes = ("; ".join(legend(cells)), second_opinions_text(report))
+    agent = ["agent"] if facts.report.has_several_agents else []
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
-        columns=("", "scenario", *(["agent"] if several else []), *(_heading(known[n]) for n in used)),
-        rows=tuple(
-            (
-                scenario_decision(decision, scenario).verdict,
-                scenario.scenario.id,
-                *([scenario.agent] if several else []),
-                *(_score(own[n]) for n in used),
-            )
-            for scenario, own in rows
-        ),
+        columns=("", "scenario", *agent, *(_heading(known[n]) for n in used)),
+        rows=tuple((*row.head, *(_score(row.cells[n]) for n in used)) for row in rows),
         notes=tuple(filter(None, notes)),
         noun="scenario",
         named_by=2,
     )
+
+
+class _ScoreRow(NamedTuple):
+    """A scenario: its verdict and name, and a cell for each judged metric."""
+
+    head: tuple[Cell, ...]
+    cells: tuple[score_cells.Cell, ...]
+
+
+def _score_rows(facts: Facts) -> Iterator[_ScoreRow]:
+    marks = score_cells.threshold_marks(facts.decision)
+    verdicts = [(each, scenario_decision(facts.decision, each).verdict) for each in facts.report.scenarios]
+    for scenario, verdict in sorted(verdicts, key=lambda pair: -pair[1].rank):
+        agent = [scenario.agent] if facts.report.has_several_agents else []
+        cells = score_cells.scenario_cells(scenario, facts.columns, facts.report, marks)
+        yield _ScoreRow((verdict, scenario.scenario.id, *agent), cells)
 
 
 def _heading(column: Column) -> str:
@@ -131,9 +140,9 @@ _SPREADS = {
 }
 
 
-def dimensions(report: Report, decision: Decision) -> Iterator[Section]:
+def dimensions(facts: Facts) -> Iterator[Section]:
     """What was measured in each dimension, the agents of a run below each other."""
-    several = report.has_several_agents
+    report, several = facts.report, facts.report.has_several_agents
     agents = ["Agent"] if several else []
     numbers = ("Value", "Median", "p95", "n")
     measures = [each for agent in report.dimensions for each in _measures(report, agent)]

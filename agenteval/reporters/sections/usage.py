@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.sections.section import Section
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
-from agenteval.verdict.report import Report
 
 
-def usage(report: Report, decision: Decision) -> Iterator[Section]:
+def usage(facts: Facts) -> Iterator[Section]:
     """A row for each role that used anything."""
+    report = facts.report
     used = {role: own for role, own in report.usage.items() if own.is_spent or own.cached_calls}
     if not used:
         return

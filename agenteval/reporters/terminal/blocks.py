@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import Decision, Violation
+from agenteval.core.decision import Violation
 from agenteval.core.errors import REMEDY
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
@@ -21,14 +21,13 @@ from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import advised, cut, first_line, mark, unbroken, whole, wrapped
 from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
-from agenteval.reporters.words.failure import Failure, advised_lines, decisive, gist, rule_name
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import BrokenRule, Failure
 from agenteval.reporters.words.judge import without_waits
 from agenteval.reporters.words.places import relative_place, shown_place, shown_places
-from agenteval.reporters.words.rows import count_text, folded_failures, rows_of, written
 from agenteval.reporters.words.selection import show_command
 from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
 from agenteval.scoring.checks.quoting import excerpt
-from agenteval.verdict.report import Report
 
 IN_FULL = 10
 _WIDEST = 100
@@ -46,23 +45,23 @@ _LABEL = 11
 class _Block(NamedTuple):
     """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
     scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
-    ``rows``: other rows of the scenario that ended so, of ``all_rows``."""
+    ``rows``: other rows of the scenario that ended so; ``how_many`` of all they are, in words."""
 
     group: tuple[Failure, ...]
     shown: Failure
-    violations: tuple[Violation, ...]
+    rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
-    all_rows: int = 1
+    how_many: str = ""
 
     @property
     def is_failed(self) -> bool:
         return self.shown.verdict is Verdict.FAILED
 
 
-def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """The first few that failed or were not decided; all of them are in the list at the end."""
-    told = list(_blocks(report, decision))
+    told = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
     for block in told[:IN_FULL]:
         yield from _lines(block, options)
@@ -73,19 +72,17 @@ def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterat
         yield Text()
 
 
-def _blocks(report: Report, decision: Decision) -> Iterator[_Block]:
+def _blocks(facts: Facts) -> Iterator[_Block]:
     undecided: dict[str, list[_Block]] = {}
     # Of those that never ran, one line of the list at the end tells.
-    begun = (group for group in decisive(report, decision) if not group[0].never_ran)
-    all_rows = rows_of(report.scenarios)
-    for first, *others in folded_failures(begun):
+    for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
-        block = _block(first)._replace(rows=names, all_rows=all_rows[written(first[0].of)])
+        block = _block(first)._replace(rows=names, how_many=how_many)
         if block.is_failed:
             yield block
         else:
             # A server that was down is one thing to be told, however many scenarios were lost to it.
-            undecided.setdefault(gist(block.violations[0]), []).append(block)
+            undecided.setdefault(block.rules[0].gist, []).append(block)
     for one, *alike in undecided.values():
         same = (name for block in alike for name in (_title(block.shown), *block.rows))
         yield one._replace(alike=tuple(same))
@@ -96,9 +93,9 @@ def _block(group: tuple[Failure, ...]) -> _Block:
     of_worst = [failure for failure in group if failure.verdict is worst]
     shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
     whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
-    violations = [v for failure in (shown, *whole) for v in failure.violations]
+    rules = [rule for failure in (shown, *whole) for rule in failure.rules]
     # What was not decided beside it matters only where nothing failed.
-    return _Block(group, shown, tuple(sorted(violations, key=lambda v: v.verdict is not worst)))
+    return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
 
 
 def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
@@ -129,7 +126,7 @@ def _indented(text: str, width: int) -> Iterator[Text]:
 def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
     """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
     shown = block.shown
-    extent = [count_text((shown, *block.rows), block.all_rows), *_extent(block)]
+    extent = [block.how_many, *_extent(block)]
     left = cut(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
     place = shown_places((shown.where, shown.of.scenario.row), options.root)
     blanks = options.width - left.cell_len - cell_len(place) - 6
@@ -217,43 +214,41 @@ class _Rule(NamedTuple):
 
 def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
     evidence = list(_of_scores(block))
-    for violation in _each_once(block.violations):
-        lines = advised_lines(violation)
+    for violation, name, lines, _ in _each_once(block.rules):
         said = _answer_of(block.shown.sample, turn)
         if said and violation.turn in (turn, None):  # it stands above
-            lines = [(what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines]
-        details = _without_repeats([what for what, _ in lines])
-        name = rule_name(violation)
+            lines = tuple((what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines)
         if violation.turn is not None and violation.turn != turn:
             name = f"{name} (turn {violation.turn + 1})".strip()
-        remedies = dict(lines)
-        pairs = [(line, remedies.get(line, "")) for line in details]
-        pairs += [(evidence.pop(0), "")] if violation.metric and evidence else []
-        yield _Rule(violation.verdict, name, tuple(pairs), _place(violation, block, options))
+        details = _without_repeats(lines)
+        details += [(evidence.pop(0), "")] if violation.metric and evidence else []
+        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
 
 
-def _each_once(violations: Sequence[Violation]) -> Iterator[Violation]:
+def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
     """A judge that fails at every turn fails for one reason: it is told at the first."""
-    told: set[tuple[str, str]] = set()
-    for violation in violations:
-        alike = (violation.name, without_waits(violation.detail))
-        if violation.name != "judge" or alike not in told:
-            told.add(alike)
-            yield violation
+    told: set[str] = set()
+    for rule in rules:
+        if rule.violation.name == "judge":
+            reason = without_waits(rule.violation.detail)
+            if reason in told:
+                continue
+            told.add(reason)
+        yield rule
 
 
 _ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
 """What was asked for, and how a line begins that says it again where it did not hold."""
 
 
-def _without_repeats(details: Sequence[str]) -> list[str]:
+def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The lines of a rule, without the one call that was asked for where a fault below names it again."""
-    first, *rest = details or [""]
+    first, *rest = [what for what, _ in lines] or [""]
     begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
     if not begins or not any(line.startswith(begins + call) for line in rest):
-        return list(details)
-    return sorted(rest, key=lambda line: line.startswith("called: "))  # what is wrong goes first
+        return list(lines)
+    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # what is wrong goes first
 
 
 def _of_scores(block: _Block) -> Iterator[str]:
@@ -295,37 +290,51 @@ def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
 def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
     """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
     name = cut(rule.name, width // 2, "bold")
-    head = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
+    line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
+    details = list(rule.details)
     place = f"  {rule.place}" if rule.place else ""
-    room = width - head.cell_len - cell_len(place)
-    if room < _LEAST_ROOM:  # a long place: the rule is written below it
-        place, room = "", width - head.cell_len
-        rest = [*rule.details, (rule.place, "")] if most > 1 else list(rule.details)
-    else:
-        rest = list(rule.details)
-    what, remedy = rest.pop(0) if rest else ("", "")
-    line = one_line(REMEDY.join(filter(None, (what, remedy))), 4000)
+    room = width - line.cell_len - cell_len(place)
+    if room < _LEAST_ROOM:  # a long place stands below the rule
+        place, room = "", width - line.cell_len
+        details += [(rule.place, "")] if most > 1 else []
+    first, rest = _split_to_fit(details, room, is_only_line=most == 1)
+    blanks = " " * max(0, room - cell_len(first)) if place else ""
+    line.append(first + blanks, style="not bold").append(place, style="dim")
+    line.no_wrap, line.overflow = True, "ignore"
+    below = _lines_below(rest, most - 1, width - 6)
+    return [line, *(unbroken("      ").append_text(text) for text in below)]
+
+
+def _split_to_fit(
+    details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
+) -> tuple[str, list[tuple[str, str]]]:
+    """What stands beside the name of the rule, and what is left: the rest of that sentence, unless there is
+    no line for it; what to do, where that has no room in whole; and the other lines."""
+    (what, remedy), *rest = details or [("", "")]
+    line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
     if "\n" in remedy or (remedy and cell_len(line) > room):
-        line, rest = one_line(what, 4000), [("", remedy), *rest]
-    if most == 1:
-        fitting = cut(line, max(8, room)).plain
-    else:
-        fitting = first_line(line, max(8, room))
-        rest = [(left, ""), *rest] if (left := line[len(fitting) :].strip()) else rest
-    blanks = " " * max(0, room - cell_len(fitting.rstrip()))
-    first = head.append(fitting.rstrip() + (blanks if place else ""), style="not bold").append(
-        place, style="dim"
-    )
-    first.no_wrap, first.overflow = True, "ignore"
+        line, rest = one_line(what, _LONGEST), [("", remedy), *rest]
+    if is_only_line:
+        return cut(line, max(8, room)).plain.rstrip(), rest
+    fitting = first_line(line, max(8, room))
+    left = line[len(fitting) :].strip()
+    return fitting.rstrip(), [(left, ""), *rest] if left else rest
+
+
+def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> list[Text]:
+    """At most so many lines, but what to do is never left out."""
     below: list[Text] = []
-    while rest and (spare := most - 1 - len(below)):
+    rest = list(details)
+    while rest and (spare := most - len(below)):
         what, remedy = rest.pop(0)
-        below += advised(what, remedy, width - 6, max(1, spare - len(rest)))
-    for what, remedy in rest:  # there is no room, but what to do is never left out
-        below += advised(what, remedy, width - 6, 1) if remedy else []
-    return [first, *(unbroken("      ").append_text(text) for text in below)]
+        below += advised(what, remedy, width, max(1, spare - len(rest)))
+    for what, remedy in rest:
+        below += advised(what, remedy, width, 1) if remedy else []
+    return below
 
 
+_LONGEST = 4000
+"""Characters of what is written beside a rule, before it is cut to the width."""
 _LEAST_ROOM = 24
 
 
@@ -333,7 +342,8 @@ def _foot(block: _Block, options: ReportOptions) -> Text:
     """The command that shows the conversation; and the name of the failure, for the accept list, with what it
     covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
-    known = (pair for v in block.violations for pair in zip(v.fingerprints, v.covers, strict=True))
+    violations = (rule.violation for rule in block.rules)
+    known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))
     name, covers = next(known, ("", ""))
     room = options.width - line.cell_len - 2
     if not name or room < _LEAST_COVERED:

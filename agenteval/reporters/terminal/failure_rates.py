@@ -9,11 +9,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.score import Severity
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import NARROW, UNDECIDED, cut, free, heading, wrapped
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
@@ -23,8 +23,7 @@ from agenteval.reporters.words.failure_rates import (
     quotation_text,
     unknown_lines,
 )
-from agenteval.verdict.failure_rates import FailureRate, failure_rates
-from agenteval.verdict.report import Report
+from agenteval.verdict.failure_rates import FailureRate
 
 MOST_ROWS = 30
 _NUMBERS = ("conversations", "rate", "95 % interval")
@@ -33,9 +32,9 @@ _INDENT = 4
 _STYLES = {Severity.CRITICAL: "red", Severity.HIGH: "red", None: "red"}
 
 
-def failures_by_rate(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """A row for each label and who found it; below it, where. Nothing where scenarios decide."""
-    rates = failure_rates(report, decision)
+    rates = facts.rates
     if rates is None:
         return
     yield Text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
@@ -22,19 +21,17 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken, whole
 from agenteval.reporters.terminal.scores import conversation_scores
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
     Failure,
-    failures,
     never_ran_text,
     split_advice,
     title,
 )
 from agenteval.reporters.words.judge import Lack, lack_of
 from agenteval.reporters.words.places import shown_place, shown_places
-from agenteval.reporters.words.score_cells import Column, columns
 from agenteval.reporters.words.transcript_lines import TranscriptLine, has_several_agents, transcript
-from agenteval.verdict.report import Report
 
 _INDENT = 4
 IN_FULL = 10
@@ -67,10 +64,10 @@ class _Group(NamedTuple):
     others: tuple[Failure, ...] = ()
 
 
-def _groups(report: Report, decision: Decision) -> list[_Group]:
+def _groups(failed: Iterable[Failure]) -> list[_Group]:
     """Failed before inconclusive, and what decided the run before what was tolerated."""
     alike: dict[tuple[object, ...], list[Failure]] = {}
-    for failure in failures(report, decision):
+    for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
         whole = failure.epoch is None
         key = (failure.scenario, failure.agent, variant, whole, failure.verdict, failure.reasons)
@@ -79,16 +76,15 @@ def _groups(report: Report, decision: Decision) -> list[_Group]:
     return sorted(groups, key=lambda group: _urgency(group.first))
 
 
-def failure_section(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Those that did not pass: the first few in full, the others a line each."""
-    told = _groups(report, decision)
+    told = _groups(facts.failures)
     groups = [group for group in told if not group.first.never_ran]
     if not told:
         return
     yield heading("Did not pass")
-    known = columns(report)
     for group in groups[:IN_FULL]:
-        yield from _in_full(group, report, known, options)
+        yield from _in_full(group, facts, options)
         yield Text()
     if rest := groups[IN_FULL:]:
         yield indented(_lines(rest, options))
@@ -103,9 +99,7 @@ def _urgency(failure: Failure) -> tuple[bool, bool]:
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
-def _in_full(
-    group: _Group, report: Report, known: Sequence[Column], options: ReportOptions
-) -> Iterator[RenderableType]:
+def _in_full(group: _Group, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
@@ -114,7 +108,7 @@ def _in_full(
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
         yield _below(conversation(untold(_concerned(failure), failure.reasons)))
-        said = conversation_scores(failure.sample, report, known)
+        said = conversation_scores(failure.sample, facts.columns)
         yield from [_below(said)] if said else []
     else:
         yield from (_below(free(line, "dim")) for line in failure.evidence)
@@ -247,24 +241,23 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
     return table
 
 
-def transcripts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def transcripts(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """The conversations of the samples that are not shown in full among the failures."""
-    shown = {group.first.sample.key for group in _groups(report, decision)[:IN_FULL] if group.first.sample}
-    several = report.has_several_agents
+    groups = _groups(facts.failures)[:IN_FULL]
+    shown = {group.first.sample.key for group in groups if group.first.sample}
     rest = [
         (scenario, sample)
-        for scenario in report.scenarios
+        for scenario in facts.report.scenarios
         for sample in scenario.samples
         if sample.key not in shown
     ]
     if rest:
         yield heading("Other conversations" if shown else "Conversations")
-    known = columns(report)
     for scenario, sample in rest:
-        decided = decision.samples.get(sample.key, NEVER_RAN)
-        name = title(scenario, sample.key, several_agents=several)
+        decided = facts.decision.samples.get(sample.key, NEVER_RAN)
+        name = title(scenario, sample.key, several_agents=facts.report.has_several_agents)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
-        said = conversation_scores(sample, report, known)
+        said = conversation_scores(sample, facts.columns)
         yield from [_below(said)] if said else []
         yield Text()

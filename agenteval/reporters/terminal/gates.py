@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import Decision
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import gates as sections
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.cells import plain_table, style_of
 from agenteval.reporters.terminal.sections import printed
-from agenteval.verdict.report import Report
+from agenteval.reporters.words.facts import Facts
 
 WIDE = 70
 """Below so many columns each gate is a few lines instead of a row."""
@@ -23,8 +22,10 @@ VERY_WIDE = 110
 _FIGURE_LIMIT = 16
 
 
-def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    for section in sections.gates(report, decision) if decision.gates or decision.ungated else ():
+def gates(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    if not (facts.decision.gates or facts.decision.ungated):
+        return
+    for section in sections.gates(facts):
         yield from printed(section, options, _rows if options.width >= WIDE else _lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -15,32 +15,21 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.issues import TONES
 from agenteval.reporters.terminal.cells import free, labelled, right_aligned
 from agenteval.reporters.terminal.sections import STYLES
-from agenteval.reporters.words.issue import issues_text
-from agenteval.verdict.report import Report
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.issue import IssueText, issues_text
 
 FEW_ISSUES = 5
 """So many are shown, where each has but a line."""
 
 
-def issue_lines(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
-    texts = issues_text(report, decision)
+    decision, texts = facts.decision, issues_text(facts.report, facts.decision)
     if decision.is_reported and not any(text.issue.by for text in texts):
         return  # what code grouped is the table of what goes wrong
-    few = FEW_ISSUES
-    if decision.verdict is Verdict.PASSED:  # then only what is bad, and did not gate
-        few = min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))
-    for text in texts[:few]:
-        severity = Text(f"{text.severity:<8}  ", style=STYLES[TONES[text.severity]])
-        times = f" ({text.issue.samples:,}×)" if text.issue.samples > 1 else ""
-        places = dict.fromkeys(one_line(example.scenario, 60) for example in text.issue.examples)
-        right = Text(f"{next(iter(places), '')}{times}", style="dim")
-        right.truncate(max(12, options.width * 2 // 5), overflow="ellipsis")
-        yield right_aligned(
-            severity.append_text(free(text.title, "not dim not bold default")), right, options.width
-        )
-    if len(texts) > few:
-        rest = Counter(text.severity for text in texts[few:])
+    few = _most_shown(texts, decision)
+    yield from (_line(text, options.width) for text in texts[:few])
+    if rest := Counter(text.severity for text in texts[few:]):
         counts = ", ".join(f"{count:,} {severity}" for severity, count in rest.items())
         if few:
             yield Text(f"… and {counts}; -v lists them", style="dim")
@@ -48,3 +37,19 @@ def issue_lines(report: Report, decision: Decision, options: ReportOptions) -> I
             yield labelled("issues", Text(f"{counts}; -v lists them"))
     if texts and decision.verdict is not Verdict.PASSED:
         yield Text()
+
+
+def _most_shown(texts: Sequence[IssueText], decision: Decision) -> int:
+    """Of a run that passed only what is bad, and did not gate."""
+    if decision.verdict is not Verdict.PASSED:
+        return FEW_ISSUES
+    return min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))
+
+
+def _line(text: IssueText, width: int) -> Text:
+    severity = Text(f"{text.severity:<8}  ", style=STYLES[TONES[text.severity]])
+    times = f" ({text.issue.samples:,}×)" if text.issue.samples > 1 else ""
+    places = (one_line(example.scenario, 60) for example in text.issue.examples)
+    right = Text(f"{next(places, '')}{times}", style="dim")
+    right.truncate(max(12, width * 2 // 5), overflow="ellipsis")
+    return right_aligned(severity.append_text(free(text.title, "not dim not bold default")), right, width)

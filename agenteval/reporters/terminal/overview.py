@@ -34,13 +34,12 @@ from agenteval.reporters.terminal.cells import (
     right_aligned,
     style_of,
 )
-from agenteval.reporters.words.failure import OF_SAMPLES
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import NEVER, OF_SAMPLES, TOLERATED
 from agenteval.reporters.words.judge import is_scripted_model
 from agenteval.reporters.words.places import shown_place
-from agenteval.reporters.words.score_cells import columns
 from agenteval.reporters.words.selection import by_file
 from agenteval.reporters.words.spending import brief_sum
-from agenteval.reporters.words.verdict import NEVER, TOLERATED, end_of
 from agenteval.verdict.report import Dimension, Report
 
 MOST_FILES = 10
@@ -49,8 +48,9 @@ _MOST_AGENTS = 4
 # ── what ran ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def head(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Version, agents, how much was run, how long it took and what it cost; the run's id, and who judged."""
+    report, decision = facts.report, facts.decision
     parts = [
         f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
         _agents(report),
@@ -147,13 +147,12 @@ _WORDS = {
 }
 
 
-def files(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """A line for each file in which something did not pass, the worst first; of the others how many."""
-    if decision.is_reported:
+    if facts.decision.is_reported:
         return  # none of them was to pass
     told = [
-        _File(path, Counter(end_of(each, decision) for each in scenarios))
-        for path, scenarios in by_file(report.scenarios).items()
+        _File(path, _ends(scenarios, facts)) for path, scenarios in by_file(facts.report.scenarios).items()
     ]
     red = sorted((file for file in told if file.verdict is not Verdict.PASSED), key=_worst_first)
     for file in red[:MOST_FILES]:
@@ -165,6 +164,10 @@ def files(report: Report, decision: Decision, options: ReportOptions) -> Iterato
         yield _file_line(_together(green), _green_name(green, options, is_rest=bool(red)), options)
     if told:
         yield Text()
+
+
+def _ends(scenarios: Iterable[ScenarioReport], facts: Facts) -> Counter[str]:
+    return Counter(facts.ends[each.scenario.id, each.agent] for each in scenarios)
 
 
 def _together(told: Sequence[_File]) -> _File:
@@ -257,16 +260,23 @@ _PADDING = 3
 """Of each column, with its border."""
 
 
-def dimensions(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """One row for each dimension (and agent): what passed, and what it took."""
-    rows = [] if decision.is_reported else list(_rows(report, decision))
+    decision = facts.decision
+    rows = [] if decision.is_reported else list(_rows(facts))
     if not rows:
         return
-    several = report.has_several_agents
-    cells = [[column.cell(row) for column in _COLUMNS] for row in rows]
+    limit = max(12, options.width // 3)
+    names = [cut(_name(row, several=facts.report.has_several_agents), limit) for row in rows]
+    yield from _table(names, [[column.cell(row) for column in _COLUMNS] for row in rows], options.width)
+    if decision.verdict is not Verdict.PASSED or decision.author_errors:
+        yield Text()
+
+
+def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
+    """A row for each of the names; without the columns in which no cell says anything."""
     used = [n for n in range(len(_COLUMNS)) if any(line[n] != NOTHING for line in cells)]
-    names = [cut(_name(row, several=several), max(12, options.width // 3)) for row in rows]
-    room = options.width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
+    room = width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
     shown, is_wide = _fitting(used, cells, room)
     table = Table(box=box.ROUNDED, header_style="bold", border_style="dim")
     table.add_column("Dimension", no_wrap=True)
@@ -278,8 +288,6 @@ def dimensions(report: Report, decision: Decision, options: ReportOptions) -> It
     yield table
     if left := [_COLUMNS[n].wide for n in used if n not in shown]:
         yield not_shown(left)
-    if decision.verdict is not Verdict.PASSED or decision.author_errors:
-        yield Text()
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
@@ -300,13 +308,14 @@ def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> 
     return columns, False
 
 
-def _rows(report: Report, decision: Decision) -> Iterator[_Row]:
+def _rows(facts: Facts) -> Iterator[_Row]:
+    report = facts.report
     by_place: dict[tuple[str, Category], list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         by_place.setdefault((scenario.agent, scenario.scenario.category), []).append(scenario)
     for agent, own in report.dimensions.items():
         for dimension in own:
-            ends = Counter(end_of(each, decision) for each in by_place[agent, dimension.category])
+            ends = _ends(by_place[agent, dimension.category], facts)
             about = estimates_of(report, dimension.category, agent)
             yield _Row(agent, dimension, ends, about)
 
@@ -319,20 +328,22 @@ def _name(row: _Row, *, several: bool) -> str:
 # ── what held ────────────────────────────────────────────────────────────────────────────────────
 
 
-def held(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def held(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Of a run that passed: what judges said on average, and which gate it passed by least."""
+    decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
         return
-    scores = " · ".join(_means(report))
+    scores = " · ".join(_means(facts))
     for label, text in (("scores", scores), ("gates", _gates(decision))):
         if text:
             yield labelled(label, cut(text, options.width - LABEL))
 
 
-def _means(report: Report) -> Iterator[str]:
+def _means(facts: Facts) -> Iterator[str]:
     """``help 4.6``, ``goal 7/8``: over all scenarios."""
-    for column in columns(report):
-        told = [each.aggregates[column.name] for each in report.scenarios if column.name in each.aggregates]
+    scenarios = facts.report.scenarios
+    for column in facts.columns:
+        told = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]
         values = [(one.value, one.n) for one in told if one.value is not None]
         count = sum(n for _, n in values)
         if not count:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.core.decision import Decision
 from agenteval.core.errors import split_remedy
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import remarks as sections
 from agenteval.reporters.sections.remarks import Remark
 from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, labelled, unbroken, whole
-from agenteval.verdict.report import Report
+from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
 _QUOTING = ("lost", "no score")
@@ -28,27 +27,28 @@ _STYLES = {
 }
 
 
-def remarks(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """What else a reader of the verdict must know, in short."""
-    lines = list(_lines(sections.remarks(report, decision), options.width, LABEL))
+    lines = list(_lines(sections.remarks(facts), options.width, LABEL))
     yield from lines
     if lines:
         yield Text()
 
 
-def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """All that was noticed and used; then where the journal is."""
-    told = list(sections.notes(report, decision))
+    told = list(sections.notes(facts))
     indent = max((len(remark.label) for remark in told), default=0) + 3
     yield from _lines(told, options.width, indent)
     if options.journal:
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
 
-def mistakes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def mistakes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """The author's, in full: nothing is known before they are corrected."""
-    yield from _lines((Remark("error", error) for error in decision.author_errors), options.width, LABEL)
-    if decision.author_errors:
+    errors = facts.decision.author_errors
+    yield from _lines((Remark("error", error) for error in errors), options.width, LABEL)
+    if errors:
         yield Text()
 
 

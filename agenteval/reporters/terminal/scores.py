@@ -17,6 +17,7 @@ from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
 from agenteval.reporters.terminal.tables import Row, all_rows
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import because
 from agenteval.reporters.words.judge import lack_in_words, lack_of
 from agenteval.reporters.words.rows import folded
@@ -26,7 +27,6 @@ from agenteval.reporters.words.score_cells import (
     Cell,
     Column,
     JudgedPlace,
-    columns,
     cut_names,
     is_scored,
     judged_places,
@@ -56,11 +56,11 @@ class _Line(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-def score_table(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
     room stand below, with the names again."""
-    report, decision = folded(report, decision)
-    known = columns(report)
+    report, decision = folded(facts.report, facts.decision)
+    known = facts.columns
     lines = _lines(all_rows(report, decision), known, report, decision)
     used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
     if not used:
@@ -215,9 +215,7 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-def conversation_scores(
-    sample: SampleReport, report: Report, known: Sequence[Column]
-) -> RenderableType | None:
+def conversation_scores(sample: SampleReport, known: Sequence[Column]) -> RenderableType | None:
     """What judges said of a conversation, with their reasons, turn by turn. ``None`` if nothing was judged
     there."""
     places = list(judged_places(sample))

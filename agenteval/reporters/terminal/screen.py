@@ -26,15 +26,16 @@ from agenteval.reporters.terminal.remarks import mistakes, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
 from agenteval.reporters.terminal.sections import printed
 from agenteval.reporters.terminal.tables import dimension_tables
+from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
 
-Part: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[RenderableType]]
+Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
 """A part of the report; it yields nothing where it has nothing to say."""
 
 
-def _part(sections: Callable[[Report, Decision], Iterator[Section]]) -> Part:
-    def part(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-        for section in sections(report, decision):
+def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
+    def part(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+        for section in sections(facts):
             yield from printed(section, options)
 
     return part
@@ -83,7 +84,8 @@ _ANY_HEIGHT = 25
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The whole report as text, ending in a newline. Colours only if ``options.color``."""
     parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
-    return painted((each for part in parts for each in part(report, decision, options)), options)
+    facts = Facts(report, decision)
+    return painted((each for part in parts for each in part(facts, options)), options)
 
 
 def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:

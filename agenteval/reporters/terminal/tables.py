@@ -27,6 +27,7 @@ from agenteval.reporters.terminal.cells import (
     tools_called,
     yes_no,
 )
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import NEVER_RAN, scenario_decision
 from agenteval.reporters.words.rows import folded
 from agenteval.verdict.report import Report
@@ -62,9 +63,9 @@ class _Column(NamedTuple):
     """At most one: it gets the room that the others leave, and goes if that is too little."""
 
 
-def dimension_tables(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """One table per dimension that the run has, the rows of a scenario on one line."""
-    report, decision = folded(report, decision)
+    report, decision = folded(facts.report, facts.decision)
     for category in Category:
         rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
         if rows:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.core.errors import split_remedy
@@ -23,6 +25,9 @@ _REASON_LIMIT = 2000
 _TEXT_LIMIT = 600
 _MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
 
+TOLERATED = "did not pass every conversation"
+NEVER = "passed no conversation"
+"""How a scenario may end, beside its verdict."""
 NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
 """What holds of a planned sample that nothing was told of."""
 
@@ -38,6 +43,8 @@ class Failure:
     """
 
     of: ScenarioReport
+    scenario: str
+    agent: str
     key: SampleKey | None
     title: str
     verdict: Verdict
@@ -56,14 +63,6 @@ class Failure:
         return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
 
     @property
-    def scenario(self) -> str:
-        return self.of.scenario.id
-
-    @property
-    def agent(self) -> str:
-        return self.of.agent
-
-    @property
     def never_ran(self) -> bool:
         """Whether no conversation of its scenario was begun, so that there is nothing to say of it."""
         return bool(self.of.missing) and not self.of.samples and self.verdict is Verdict.INCONCLUSIVE
@@ -72,11 +71,16 @@ class Failure:
     def epoch(self) -> int | None:
         return self.key.epoch if self.key else None
 
-    @property
+    @cached_property
     def reasons(self) -> tuple[str, ...]:
         return tuple(reason(violation) for violation in self.violations)
 
-    @property
+    @cached_property
+    def rules(self) -> tuple[BrokenRule, ...]:
+        """The violations in short."""
+        return tuple(map(broken_rule, self.violations))
+
+    @cached_property
     def evidence(self) -> tuple[str, ...]:
         """What judges and detectors found, a line each, the worst first."""
         if self.sample is None:
@@ -84,7 +88,7 @@ class Failure:
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
         return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
 
-    @property
+    @cached_property
     def transcript(self) -> tuple[TranscriptLine, ...]:
         return transcript(self.sample) if self.sample else ()
 
@@ -115,6 +119,8 @@ def _of_scenario(
     name = (scenario.scenario.id, scenario.agent)
     whole = Failure(
         of=scenario,
+        scenario=scenario.scenario.id,
+        agent=scenario.agent,
         key=None,
         title=title(scenario, None, several_agents=several_agents),
         verdict=verdict,
@@ -149,12 +155,12 @@ def _of_scenario(
         yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
 
 
-def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
-    """The failures that nothing tolerates, together for each scenario × agent: failed ones before those that
-    were not decided, in the report's order else; in each, what decided it comes first: of a gate over
-    repeated runs that is its own row, and no single conversation."""
+def decisive(failed: Iterable[Failure]) -> list[tuple[Failure, ...]]:
+    """Of the failures those that nothing tolerates, together for each scenario × agent: failed ones before
+    those that were not decided, in the report's order else; in each, what decided it comes first: of a gate
+    over repeated runs that is its own row, and no single conversation."""
     groups: dict[tuple[str, str], list[Failure]] = {}
-    for failure in failures(report, decision):
+    for failure in failed:
         if not failure.tolerated:
             groups.setdefault((failure.scenario, failure.agent), []).append(failure)
     ordered = [tuple(sorted(group, key=_after_what_decided)) for group in groups.values()]
@@ -207,6 +213,21 @@ def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioD
     """What was decided of a scenario; inconclusive if nothing was."""
     key = (scenario.scenario.id, scenario.agent)
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
+
+
+def ends_of(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
+    """How each scenario × agent ended."""
+    return {(each.scenario.id, each.agent): _end_of(each, decision) for each in report.scenarios}
+
+
+def _end_of(scenario: ScenarioReport, decision: Decision) -> str:
+    """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
+    ever has got no worse. That is not the same as one in which all passed."""
+    verdict = scenario_decision(decision, scenario).verdict
+    decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
+    if verdict is Verdict.PASSED and Verdict.FAILED in decided:
+        return TOLERATED if Verdict.PASSED in decided else NEVER
+    return verdict.value
 
 
 def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
@@ -277,10 +298,30 @@ def split_advice(violation: Violation, text: str) -> tuple[str, str]:
     return (text, "") if compares else split_remedy(text)
 
 
-def advised_lines(violation: Violation) -> list[tuple[str, str]]:
-    """The lines of its detail, each with what to do. What an agent raised is a quotation beyond its line;
-    else all that follows is to be done, as it is written."""
-    text = clean(violation.detail)
+class BrokenRule(NamedTuple):
+    """A violation in short: the name of the rule, empty where what is said of it needs none; what is wrong,
+    line by line, each with what to do about it; and the shortest that tells it on one line."""
+
+    violation: Violation
+    name: str
+    lines: tuple[tuple[str, str], ...]
+    gist: str
+
+    @property
+    def remedy(self) -> str:
+        """The first that there is."""
+        return next((remedy for _, remedy in self.lines if remedy), "")
+
+
+def broken_rule(violation: Violation) -> BrokenRule:
+    text, name = clean(violation.detail), rule_name(violation)
+    lines = tuple(_advised_lines(violation, text))
+    return BrokenRule(violation, name, lines, _gist(violation, name, text))
+
+
+def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
+    """What an agent raised is a quotation beyond its line; else all that follows is to be done, as it is
+    written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_advice(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
@@ -289,13 +330,12 @@ def advised_lines(violation: Violation) -> list[tuple[str, str]]:
 _BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
 
 
-def gist(violation: Violation) -> str:
-    """``turn 2: missing: create_booking(…)``: the shortest that tells what is wrong, on one line."""
+def _gist(violation: Violation, name: str, text: str) -> str:
+    """``turn 2: missing: create_booking(…)``"""
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
-    lines = [line for line in clean(violation.detail).split("\n") if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
     detail = no_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
-    name = rule_name(violation)
     is_told = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
     return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)

@@ -9,10 +9,9 @@ from agenteval.core.decision import Decision, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity, Verdict
-from agenteval.verdict.failure_rates import FailureRate, FailureRates, Quotation, failure_rates
+from agenteval.verdict.failure_rates import FailureRate, FailureRates, Quotation
 from agenteval.verdict.max_rates import MAX_RATE
 from agenteval.verdict.recorded_logs import READABLE
-from agenteval.verdict.report import Report
 
 HEAD = "What goes wrong"
 COLUMNS = ("severity", "what", "found by", "conversations", "rate", "95 % interval")
@@ -81,10 +80,8 @@ def unknown_lines(rates: FailureRates) -> Iterator[str]:
         yield f"{plural(rates.unplaced, 'conversation')} not fully seen"
 
 
-def reported_text(report: Report, decision: Decision) -> str:
+def reported_text(rates: FailureRates, decision: Decision) -> str:
     """For the last line: what was found, and what ``--max-rate`` says of it."""
-    rates = failure_rates(report, decision)
-    assert rates is not None
     parts = [_max_rate(row) for row in decision.gates if row.name.startswith(MAX_RATE)]
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
     others = Counter(_other_gate(row) for row in bad if not row.name.startswith(MAX_RATE))

@@ -4,7 +4,7 @@ model said, in words for all formats."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure
+from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import StopReason, Turn, Usage
 from agenteval.reporters.words.failure import title, turn_words
 from agenteval.scoring.detectors.table import DETECTORS
@@ -233,25 +233,27 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     """Over some samples; of none that a model played the user of, all is zero."""
     samples = tuple(samples)
     turns = [told.turn for sample in samples for told in sample.turns if is_simulated(told.turn)]
+    models = [turn.user_model for turn in turns if turn.user_model]
+    scripted = sum(map(is_scripted_model, models))
     reviews = [sample.review for sample in samples if sample.review]
     lost = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
-    scripted = sum(is_scripted_model(turn.user_model) for turn in turns)
     return Simulation(
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
         lost=lost - sum(review.decides for review in reviews),
-        reviews=Reviews(
-            failed=sum(review.failed for review in reviews),
-            failed_at_fault=sum(review.failed and review.is_fault for review in reviews),
-            passed=sum(not review.failed for review in reviews),
-            passed_at_fault=sum(not review.failed and review.is_fault for review in reviews),
-            not_in_scenario=sum(review.label == NOT_IN_SCENARIO for review in reviews),
-        ),
+        reviews=_counted(reviews),
         scripted=scripted,
-        real=sum(bool(turn.user_model) for turn in turns) - scripted,
-        models=tuple(dict.fromkeys(turn.user_model for turn in turns if turn.user_model)),
+        real=len(models) - scripted,
+        models=tuple(dict.fromkeys(models)),
         usage=sum((turn.user_usage for turn in turns), Usage()),
     )
+
+
+def _counted(reviews: Sequence[UserReview]) -> Reviews:
+    failed = [review.is_fault for review in reviews if review.failed]
+    passed = [review.is_fault for review in reviews if not review.failed]
+    not_in_scenario = sum(review.label == NOT_IN_SCENARIO for review in reviews)
+    return Reviews(len(failed), sum(failed), len(passed), sum(passed), not_in_scenario)
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.decision import Decision
 from agenteval.core.score import Verdict
 from agenteval.files.runs import brief_name
-from agenteval.reporters.words.failure import decisive
+from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.repeat_command import again, command_of
 from agenteval.reporters.words.selection import is_recorded, show_command
 from agenteval.verdict.report import Report
@@ -22,10 +21,10 @@ def _can_go_on(report: Report) -> bool:
     return is_cut_off and bool(report.run.request)
 
 
-def next_commands(report: Report, decision: Decision, run: str = "") -> Iterator[tuple[str, str]]:
+def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
     """A word for what it does, and the command. ``run``: its name, if it is not the latest."""
-    groups = decisive(report, decision)
-    if decision.verdict is Verdict.PASSED or not groups:
+    report, groups = facts.report, facts.decisive
+    if facts.decision.verdict is Verdict.PASSED or not groups:
         if report.samples:
             yield DETAILS, command_of(["agenteval", "report", run or "latest", "-v"])
         return

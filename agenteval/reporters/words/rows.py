@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from agenteval.core.decision import Decision, ScenarioDecision
 from agenteval.core.plurals import plural
@@ -19,22 +19,33 @@ Written: TypeAlias = tuple[str, str, str]
 """A scenario as its author wrote it, with an agent: all of its rows share it."""
 
 
+class RowGroup(NamedTuple):
+    """Rows of one scenario that broke the same rules: what failed of each, and how many of its rows they are
+    (``3 of 50 rows``; empty where there is but one)."""
+
+    rows: tuple[tuple[Failure, ...], ...]
+    how_many: str
+
+
 def written(scenario: ScenarioReport) -> Written:
     spec = scenario.scenario
     return (spec.source, spec.pattern, scenario.agent) if spec.pattern else ("", spec.id, scenario.agent)
 
 
-def rows_of(scenarios: Iterable[ScenarioReport]) -> Counter[Written]:
-    """How many rows each scenario has, as it was written."""
-    return Counter(map(written, scenarios))
-
-
-def folded_failures(groups: Iterable[tuple[Failure, ...]]) -> list[list[tuple[Failure, ...]]]:
-    """The rows of one scenario that broke the same rules, together, in the order of their first."""
-    alike: dict[object, list[tuple[Failure, ...]]] = {}
+def folded_failures(
+    groups: Iterable[tuple[Failure, ...]], scenarios: Iterable[ScenarioReport]
+) -> list[RowGroup]:
+    """The rows of one scenario that broke the same rules, together, in the order of their first.
+    ``scenarios``: all there are."""
+    all_rows = Counter(map(written, scenarios))
+    alike: dict[tuple[Written, object], list[tuple[Failure, ...]]] = {}
     for group in groups:
-        alike.setdefault((written(group[0].of), group[0].verdict, broken_rules(group)), []).append(group)
-    return list(alike.values())
+        broken = group[0].verdict, broken_rules(group)
+        alike.setdefault((written(group[0].of), broken), []).append(group)
+    return [
+        RowGroup(tuple(rows), _count_text(len(rows), all_rows[scenario]))
+        for (scenario, _), rows in alike.items()
+    ]
 
 
 def broken_rules(group: Iterable[Failure]) -> frozenset[tuple[bool, str, int | None]]:
@@ -42,9 +53,8 @@ def broken_rules(group: Iterable[Failure]) -> frozenset[tuple[bool, str, int | N
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
 
-def count_text(groups: Sequence[object], of: int) -> str:
-    """``3 of 50 rows``; empty where there is but one row."""
-    return f"{len(groups):,} of {plural(of, 'row')}" if of > 1 else ""
+def _count_text(rows: int, of: int) -> str:
+    return f"{rows:,} of {plural(of, 'row')}" if of > 1 else ""
 
 
 def folded(report: Report, decision: Decision) -> tuple[Report, Decision]:

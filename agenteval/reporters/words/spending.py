@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.core.plurals import plural
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import LedgerLine, how_to_price, total_cost
+from agenteval.verdict.ledger import Cost, LedgerLine, how_to_price, total_cost
 from agenteval.verdict.report import Report
 
 
@@ -29,23 +29,27 @@ def sum_text(report: Report) -> str:
     cost = total_cost(report.ledger)
     if not cost.known:
         return ""
-    about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
+    known = _known_sum(cost, report)
     if cost.is_whole:
-        return f"{about}{amount(cost.known)} USD in total"
+        return f"{known} USD in total"
     names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
-    return f"at least {about}{amount(cost.known)} USD: without {names}, whose cost is unknown"
+    return f"at least {known} USD: without {names}, whose cost is unknown"
 
 
 def brief_sum(report: Report) -> str:
     """``0.41 USD``, ``at least 0.41 of 1 USD``, ``cost unknown``; empty where no model was paid for."""
     cost = total_cost(report.ledger)
     if not cost.known:
-        return "cost unknown" if any(True for _ in unknown_texts(report)) else ""
-    about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
+        return "cost unknown" if any(unknown_texts(report)) else ""
     least = "" if cost.is_whole else "at least "
     limit = report.plan.suite.budget.max_cost
     of = f" of {amount(limit)}" if limit else ""
-    return f"{least}{about}{amount(cost.known)}{of} USD"
+    return f"{least}{_known_sum(cost, report)}{of} USD"
+
+
+def _known_sum(cost: Cost, report: Report) -> str:
+    is_estimated = any(line.usage.estimated and line.usage.cost for line in report.ledger)
+    return f"{'≈' if is_estimated else ''}{amount(cost.known)}"
 
 
 def unknown_texts(report: Report) -> Iterator[str]:

@@ -7,9 +7,9 @@ from collections import Counter
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
-from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
-from agenteval.reporters.words.failure import scenario_decision
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import NEVER, TOLERATED
 from agenteval.reporters.words.failure_rates import reported_text
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.report import Report
@@ -17,10 +17,11 @@ from agenteval.verdict.report import Report
 INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 
 
-def verdict_line(report: Report, decision: Decision) -> tuple[str, str]:
+def verdict_line(facts: Facts) -> tuple[str, str]:
     """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
+    report, decision = facts.report, facts.decision
     beside = asides_text(report, decision)
-    told = f"{ends_text(report, decision)} (exit {decision.exit_code}{_why_zero(decision)})"
+    told = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
     return _word(report, decision), f"{told} — with {beside}" if beside else told
 
 
@@ -39,12 +40,14 @@ def resolutions(decision: Decision) -> tuple[str, ...]:
     return tuple(f"{line} ({', '.join(names)})" for line, names in gates.items())
 
 
-def ends_text(report: Report, decision: Decision) -> str:
+def ends_text(facts: Facts) -> str:
     """How many scenarios ended how, and what was not done."""
+    decision = facts.decision
     mistakes = len(decision.author_errors)
     parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
-    parts.append(reported_text(report, decision) if decision.is_reported else _counted(report, decision))
-    return "; ".join(filter(None, (*parts, _unrun(report))))
+    rates = facts.rates if decision.is_reported else None
+    parts.append(reported_text(rates, decision) if rates else _counted(facts))
+    return "; ".join(filter(None, (*parts, _unrun(facts.report))))
 
 
 def _word(report: Report, decision: Decision) -> str:
@@ -53,22 +56,16 @@ def _word(report: Report, decision: Decision) -> str:
     return AUTHOR_ERROR if decision.author_errors else decision.word.upper()
 
 
-TOLERATED = "did not pass every conversation"
-NEVER = "passed no conversation"
 _ENDS = ("failed", "inconclusive", NEVER, TOLERATED, "passed")
 
 
-def _counted(report: Report, decision: Decision) -> str:
+def _counted(facts: Facts) -> str:
     """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
-    agents, total = len(report.dimensions), len(report.scenarios)
-    noun = "scenario" if agents <= 1 else "result"
-    ends = Counter(end_of(scenario, decision) for scenario in report.scenarios)
-    scenarios = len({scenario.scenario.id for scenario in report.scenarios})
-    across = f", over {plural(scenarios, 'scenario')} and {agents} agents" if agents > 1 else ""
-    if not total:
+    if not facts.ends:
         return "no scenario was run"
-    is_told = decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
-    rule = "" if is_told else _rule_over_all(decision)
+    ends, total = Counter(facts.ends.values()), len(facts.ends)
+    noun, across = _counted_things(facts)
+    rule = "" if _is_shown_by(ends, facts.decision) else _rule_over_all(facts.decision)
     if ends["passed"] == total:
         despite = f"{rule}, although " if rule else ""
         return f"{despite}{'all ' if total > 1 else ''}{plural(total, noun)} passed{across}"
@@ -78,14 +75,18 @@ def _counted(report: Report, decision: Decision) -> str:
     return f"{rule}; {words}" if rule else words
 
 
-def end_of(scenario: ScenarioReport, decision: Decision) -> str:
-    """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
-    ever has got no worse. That is not the same as one in which all passed."""
-    verdict = scenario_decision(decision, scenario).verdict
-    decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
-    if verdict is Verdict.PASSED and Verdict.FAILED in decided:
-        return TOLERATED if Verdict.PASSED in decided else NEVER
-    return verdict.value
+def _counted_things(facts: Facts) -> tuple[str, str]:
+    """What is counted, and over how many scenarios and agents that is, where there are several agents."""
+    agents = len(facts.report.dimensions)
+    if agents <= 1:
+        return "scenario", ""
+    scenarios = len({scenario for scenario, _ in facts.ends})
+    return "result", f", over {plural(scenarios, 'scenario')} and {agents} agents"
+
+
+def _is_shown_by(ends: Counter[str], decision: Decision) -> bool:
+    """Whether some scenario ended as the run did."""
+    return decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
 
 
 def _rule_over_all(decision: Decision) -> str:

@@ -1,0 +1,63 @@
+"""Reporters of other packages: what is registered is asked before the list of what is not built yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kit import Project
+
+PACKAGE = """
+from html import escape
+
+from agenteval.reporters import Reporter
+
+
+def page(report, decision, options):
+    rows = [f"<li>{escape(key.scenario)}: {each.verdict}</li>" for key, each in decision.samples.items()]
+    return f"<h1>{escape(decision.word)}</h1><ul>{''.join(rows)}</ul>"
+
+
+PAGE = Reporter(page, file="page.html")
+"""
+ENTRIES = "[agenteval.reporters]\nhtml = pages:PAGE\ncsv = pages:page\n"
+AGENT = "def agent(messages):\n    return 'Shipped: ' + {}\n"
+SCENARIO = "id: s\nturns: [{user: Where is it?, expect: {output: {contains: [3 May]}}}]\n"
+
+
+@pytest.fixture
+def installed(project: Project) -> Project:
+    project.write("pages.py", PACKAGE)
+    project.write("pages-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: pages\nVersion: 1.0\n")
+    project.write("pages-1.0.dist-info/entry_points.txt", ENTRIES)
+    project.scenarios(SCENARIO)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "page"),
+    [
+        ("'3 May'", 0, "<h1>passed</h1><ul><li>s: passed</li></ul>"),
+        ("'soon'", 1, "<h1>failed</h1><ul><li>s: failed</li></ul>"),
+    ],
+)
+def test_a_reporter_may_have_the_name_of_one_that_is_not_built(
+    installed: Project, answer: str, code: int, page: str
+) -> None:
+    installed.agent(AGENT.format(answer))
+    installed.config("reporters: [terminal, html=site.html]")
+    done = installed.call("run", "--report", "csv=out.csv")
+    assert done.code == code, done.all
+    assert "not supported yet" not in done.all
+    for file in ("site.html", "out.csv"):
+        assert (installed.root / file).read_text(encoding="utf-8") == page
+    again = installed.call("report", "latest", "--report", "html=again.html")
+    assert again.code == code, again.all
+    assert (installed.root / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_without_the_package_it_is_not_built(project: Project) -> None:
+    project.agent(AGENT.format("'3 May'"))
+    project.scenarios(SCENARIO)
+    project.config()
+    done = project.call("run", "--report", "html=site.html")
+    assert (done.code, "'html' is not supported yet" in done.err) == (2, True), done.all
