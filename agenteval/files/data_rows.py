@@ -153,7 +153,7 @@ def json_at(text: str, at: Mark) -> tuple[Any, Mark]:
 
 
 def _marked(value: Any, at: Mark) -> tuple[Any, Mark]:
-    mark = Mark(at.path, at.line, at.column)
+    mark = at.alone
     if isinstance(value, WrittenNumber):
         mark.text = value.text
         return float(value), mark

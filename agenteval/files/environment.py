@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.files.located import Located
 from agenteval.files.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
+from agenteval.files.validation import Loc
 from agenteval.files.yaml_scalars import plain_value
 from agenteval.files.yaml_source import Mark, parse
 
@@ -63,29 +65,28 @@ _FILLED_LATER = {
 
 
 def expand(
-    value: Any,
-    mark: Mark,
+    config: Located,
     environ: Mapping[str, str],
     problems: list[Problem],
     *,
-    skip: frozenset[tuple[str | int, ...]] = frozenset(),
-) -> Any:
-    """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
-    read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+    skip: frozenset[Loc] = frozenset(),
+) -> Located:
+    """The configuration with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is
+    not read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
 
     Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
     ``$${``. ``skip``: the places where nothing is looked at.
     """
-    return _expanded(value, mark, (), _Expansion(environ, problems, skip))
+    return Located(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
 class _Expansion(NamedTuple):
     environ: Mapping[str, str]
     problems: list[Problem]
-    skip: frozenset[tuple[str | int, ...]]
+    skip: frozenset[Loc]
 
 
-def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansion) -> Any:
+def _expanded(value: Any, mark: Mark, path: Loc, how: _Expansion) -> Any:
     if path in how.skip:
         return value
     if isinstance(value, str):
@@ -97,7 +98,7 @@ def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansi
     return value
 
 
-def _names_at(path: tuple[str | int, ...]) -> frozenset[str]:
+def _names_at(path: Loc) -> frozenset[str]:
     """The names that stay, at a place in the configuration."""
     inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
     keys = path[inside:]
@@ -163,9 +164,7 @@ def variables_in(value: Any) -> Iterator[str]:
             yield from variables_in(item)
 
 
-def from_variables(
-    environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
-) -> tuple[dict[str, Any], Mark]:
+def from_variables(environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]) -> Located:
     """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
@@ -180,7 +179,7 @@ def from_variables(
             marks[top] = Mark(variable, children=inner)
         elif variable not in mentioned:
             problems.append(_unknown_variable(variable))
-    return found, Mark("", children=marks)
+    return Located(found, Mark("", children=marks))
 
 
 def _typed(variable: str, text: str, problems: list[Problem]) -> Any:

@@ -117,7 +117,7 @@ def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
                 what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {shown(values[name])}{why}"
                 problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
-        rows.append(Row(values, Mark(row.mark.path, row.mark.line, row.mark.column, cells)))
+        rows.append(Row(values, row.mark.around(cells)))
     if problems:
         raise AuthorError(*problems)
     return table._replace(rows=tuple(rows))
@@ -181,7 +181,7 @@ def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, wh
     values = {name: spec.matrix[name][n] for name, n in chosen}
     marks = {name: row.mark.find((name,)) for name in row.values}
     marks |= {name: where.find((name, n)) for name, n in chosen}
-    return Row({**row.values, **values}, Mark(row.mark.path, row.mark.line, row.mark.column, marks))
+    return Row({**row.values, **values}, row.mark.around(marks))
 
 
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
@@ -207,12 +207,12 @@ class _Filling:
             made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
             if all(new is old for (new, _), old in zip(made, value, strict=True)):
                 return value, mark
-            return [item for item, _ in made], _with(mark, [at for _, at in made])
+            return [item for item, _ in made], mark.around([at for _, at in made])
         return value, mark
 
     def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         items: dict[str, Any] = {}
-        marks = dict(mark.children) if isinstance(mark.children, dict) else {}
+        marks = dict(mark.by_key)
         for key, item in value.items():
             at = mark.find((key,))
             name = self._put_in(key, at, (*path, key)) if "${" in key else key
@@ -222,7 +222,7 @@ class _Filling:
             items[name], marks[name] = self.fill(item, at, (*path, name))
         if items.keys() == value.keys() and all(items[key] is item for key, item in value.items()):
             return value, mark
-        return items, _with(mark, marks)
+        return items, mark.around(marks)
 
     def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         whole = _REFERENCE.fullmatch(text)
@@ -231,8 +231,7 @@ class _Filling:
             self.rewrites |= at.text is not None or at.children is not None
             return (_escaped(value) if _is_template(path) else value), at
         made = self._put_in(text, mark, path)
-        row = self._row.mark
-        return made, mark if made == text else Mark(row.path, row.line, row.column)
+        return made, mark if made == text else self._row.mark.alone
 
     def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
         """A text with its references filled in. In an answer of a tool, which is filled in once more when the
@@ -314,12 +313,8 @@ def _looked_up(row: Row, path: str) -> tuple[Any, Mark] | None:
             value = value[key]
         else:
             return None
-        mark = mark.child(key) or Mark(mark.path, mark.line, mark.column)
+        mark = mark.child(key) or mark.alone
     return value, mark
-
-
-def _with(mark: Mark, children: Any) -> Mark:
-    return Mark(mark.path, mark.line, mark.column, children, text=mark.text)
 
 
 def _escaped(value: Any) -> Any:
@@ -425,7 +420,7 @@ def case_of(row: Row, fields: Mapping[str, Any], as_written: AsWritten, *, is_te
     the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
     type of each key. Raises ``AuthorError``."""
     problems: list[Problem] = []
-    values, marks = dict(row.values), dict(row.mark.children if isinstance(row.mark.children, dict) else {})
+    values, marks = dict(row.values), dict(row.mark.by_key)
     for name, cell in row.values.items() if is_text else ():
         if not cell.strip():
             del values[name]
@@ -438,7 +433,7 @@ def case_of(row: Row, fields: Mapping[str, Any], as_written: AsWritten, *, is_te
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)
-    mark = Mark(row.mark.path, row.mark.line, row.mark.column, marks)
+    mark = row.mark.around(marks)
     return Row(as_written(Document(values, mark, rewrites=True)), mark)
 
 

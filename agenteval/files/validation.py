@@ -382,19 +382,7 @@ def _choices_of(member: Any) -> list[str]:
     return []
 
 
-# ── two layers of one thing, and texts as they were written ──────────────────────────────────────
-
-
-def merge_marks(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
-    """The marks of ``deep_merge(low_value, high_value)``."""
-    below, above = low.children, high.children
-    if not isinstance(below, dict) or not isinstance(above, dict):
-        return high
-    children = dict(below)
-    for key, mark in above.items():
-        both = isinstance(low_value.get(key), Mapping) and isinstance(high_value.get(key), Mapping)
-        children[key] = merge_marks(below[key], mark, low_value[key], high_value[key]) if both else mark
-    return Mark(high.path, high.line, high.column, children, text=high.text)
+# ── texts as they were written ───────────────────────────────────────────────────────────────────
 
 
 def as_written(
