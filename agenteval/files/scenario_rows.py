@@ -103,14 +103,14 @@ def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
         what = "types: is for the columns of a CSV file; other values have types of their own"
         raise AuthorError(Problem(what, "remove types:", mark.place))
     problems = []
-    for name in types.keys() - set(table.columns):
+    for name in (name for name in types if name not in table.columns):
         what = f"types: the rows have no column '{name}'"
         problems.append(Problem(what, did_you_mean(name, table.columns), mark.find((name,)).place))
     rows = []
     for row in table.rows:
         values = dict(row.values)
         cells = {name: row.mark.find((name,)) for name in values}
-        for name in types.keys() & values.keys():
+        for name in (name for name in types if name in values):
             try:
                 values[name], cells[name] = _TYPES[types[name]](values[name], cells[name])
             except ValueError as error:

@@ -25,7 +25,8 @@ from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Issue, Occurrence, ScoreFailure, Severity
 from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION
 from agenteval.core.trajectory import Usage
-from agenteval.files.prompts import CRITERIA, SHIPPED, Prompt, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import CRITERIA, SHIPPED, Prompt
 from agenteval.scoring.findings import Cause, Located, example_of, located, spread
 from agenteval.scoring.goals import GOAL
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR

@@ -19,7 +19,8 @@ from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedErro
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject, never
 from agenteval.core.score import References, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.files.prompts import Rubric, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.transcript import Transcript
 

@@ -14,7 +14,8 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, References, RuleKind, Score, ScoreFailure, Severity
 from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
 from agenteval.core.trajectory import ToolVisibility, Trajectory
-from agenteval.files.prompts import Rendered, Rubric, render
+from agenteval.files.prompt_templates import Rendered, render
+from agenteval.files.prompts import Rubric
 from agenteval.scoring import questions
 from agenteval.scoring.effects import act, acts_of, rated
 from agenteval.scoring.finding_merge import JUDGE, proves
