@@ -12,7 +12,8 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.agent_entries import COMMON, OPTIONS, agents_in, kind_of
-from agenteval.files.validation import Loc, known_keys, part_problems, unknown_key
+from agenteval.files.validation import known_keys, part_problems, unknown_key
+from agenteval.files.value_parts import Loc, mapping_at
 from agenteval.files.yaml_source import Mark
 
 Adapters: TypeAlias = Registry[AgentAdapter]
@@ -62,8 +63,7 @@ def _own(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str
     """The options of its adapter, where ``normalize_options`` has put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON}
-    options = agent.get(OPTIONS, {})
-    return options if isinstance(options, Mapping) else {}
+    return mapping_at(agent, OPTIONS)
 
 
 def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:

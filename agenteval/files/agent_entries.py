@@ -11,7 +11,8 @@ from agenteval.core.errors import Problem
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.located import Located, nothing
-from agenteval.files.validation import Loc, known_keys
+from agenteval.files.validation import known_keys
+from agenteval.files.value_parts import Loc, list_at, mapping_at
 
 COMMON = frozenset(known_keys(AgentConfig))
 """The keys that every agent has, whatever its adapter."""
@@ -20,10 +21,9 @@ OPTIONS = "options"
 
 def agents_in(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
     """Each agent that is written down as a mapping, and where."""
-    agents, compare = value.get("agents"), value.get("compare")
     found: list[tuple[Loc, Any]] = [(("agent",), value.get("agent"))]
-    found += [(("agents", k), agent) for k, agent in (agents if isinstance(agents, Mapping) else {}).items()]
-    found += [(("compare", i), agent) for i, agent in enumerate(compare if isinstance(compare, list) else ())]
+    found += [(("agents", name), agent) for name, agent in mapping_at(value, "agents").items()]
+    found += [(("compare", index), agent) for index, agent in enumerate(list_at(value, "compare"))]
     yield from ((loc, agent) for loc, agent in found if isinstance(agent, Mapping))
 
 
@@ -48,8 +48,7 @@ def kind_of(agent: Mapping[str, Any]) -> str:
 def normalize_options(config: Located, adapters: Registry[AgentAdapter], problems: list[Problem]) -> Located:
     """Each agent with the options of its adapter in one place: of those that are built in beside the common
     keys, of other packages' under ``options``. An author may write them either way."""
-    primary = config.value.get("agent")
-    inherited = kind_of(primary) if isinstance(primary, Mapping) else ""
+    inherited = kind_of(mapping_at(config.value, "agent"))
 
     def normalized(loc: Loc, agent: Located) -> Located:
         kind = kind_of(agent.value) or (inherited if loc[0] == "compare" else "")
@@ -92,8 +91,8 @@ def whole_agents(config: Located, problems: list[Problem]) -> Located:
     """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
     the right shape is left for the model to refuse."""
     config = _named_by_keys(config, problems)
-    entries = config.value.get("compare")
-    if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
+    entries = list_at(config.value, "compare")
+    if not entries or not all(isinstance(each, Mapping) for each in entries):
         return config
     primary = config.at("agent") if isinstance(config.value.get("agent"), Mapping) else None
     wholes = [_whole(config.at("compare", index), index, primary, problems) for index in range(len(entries))]

@@ -32,7 +32,8 @@ from agenteval.files.profiles import layered, profiles_in
 from agenteval.files.redact import MASK, Mask, know_marked, know_written, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
-from agenteval.files.validation import Loc, as_written, not_built_in, validate
+from agenteval.files.validation import as_written, not_built_in, validate
+from agenteval.files.value_parts import Loc, value_at
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -217,8 +218,7 @@ _DEFAULT = ("models", "default")
 def _with_model_in_place(layer: Located, config: Located) -> Located:
     """A layer with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
     model of that provider: its address, key and limits stay. They are nothing to another provider."""
-    chosen, described = _default_model(layer.value), _default_model(config.value)
-    name = described.get("model") if isinstance(described, Mapping) else None
+    chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer
     if chosen.partition("/")[0] != name.partition("/")[0]:
@@ -227,11 +227,6 @@ def _with_model_in_place(layer: Located, config: Located) -> Located:
     at = config.mark.find(_DEFAULT).around({"model": by})
     models = config.mark.find(("models",)).around({"default": at})
     return layer.put(("models",), Located({"default": {"model": chosen}}, models))
-
-
-def _default_model(value: Mapping[str, Any]) -> Any:
-    models = value.get("models")
-    return models.get("default") if isinstance(models, Mapping) else None
 
 
 def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:

@@ -38,6 +38,7 @@ from agenteval.files.validation import (
     unknown_key,
     validate,
 )
+from agenteval.files.value_parts import list_at
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -404,8 +405,7 @@ class _FileLoader:
 
     def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
         self._check_expectation(value.get("expect"), mark.find(("expect",)))
-        turns = value.get("turns")
-        for index, turn in enumerate(turns if isinstance(turns, list) else ()):
+        for index, turn in enumerate(list_at(value, "turns")):
             if isinstance(turn, Mapping) and "expect" in turn:
                 self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
 

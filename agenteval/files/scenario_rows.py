@@ -19,7 +19,8 @@ from agenteval.core.json_text import text_of
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
 from agenteval.files.data_rows import Row, Table, json_at, listed
-from agenteval.files.validation import members_of, pairs_in, validate
+from agenteval.files.validation import members_of, validate
+from agenteval.files.value_parts import leaves
 from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
 from agenteval.files.yaml_source import Document, Mark
 
@@ -153,28 +154,34 @@ _TYPE_NAMES = {
 def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Row]:
     """Each row with each combination of the matrix; these alone where there are no rows."""
     where = mark.find(("matrix",))
-    problems = [
-        Problem(f"matrix: '{name}' has no value", "write a list", where.find((name,)).place)
-        for name, values in spec.matrix.items()
-        if not values
-    ]
-    for name in table.columns if table else ():
-        if name in spec.matrix:
-            what = f"matrix: '{name}' is a column of the rows, too"
-            problems.append(Problem(what, "rename one", where.find((name,)).place))
-    count = len(table.rows if table else (1,)) * prod(map(len, spec.matrix.values()))
+    rows, columns = (table.rows, table.columns) if table else ((Row({}, where),), ())
+    problems = [*_matrix_problems(spec.matrix, columns, where)]
+    count = len(rows) * prod(map(len, spec.matrix.values()))
     if count > MOST:
         what = f"rows and matrix make {count:,} scenarios, more than {MOST:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
-        key = "matrix" if mark.child("matrix") else "rows"
-        remedy = "write {name: [values]}" if key == "matrix" else "write a list, or name a file"
-        problems.append(Problem(f"{key}: it has no value", remedy, mark.find((key,)).place))
+        problems.append(_nothing_written(mark))
     if problems:
         raise AuthorError(*problems)
-    rows = table.rows if table else (Row({}, where),)
     axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
     return [_combination(row, chosen, spec, where) for row in rows for chosen in product(*axes)]
+
+
+def _matrix_problems(
+    matrix: Mapping[str, Sequence[Any]], columns: Sequence[str], mark: Mark
+) -> Iterator[Problem]:
+    for name in (name for name, values in matrix.items() if not values):
+        yield Problem(f"matrix: '{name}' has no value", "write a list", mark.find((name,)).place)
+    for name in (name for name in columns if name in matrix):
+        what = f"matrix: '{name}' is a column of the rows, too"
+        yield Problem(what, "rename one", mark.find((name,)).place)
+
+
+def _nothing_written(mark: Mark) -> Problem:
+    if at := mark.child("matrix"):
+        return Problem("matrix: it has no value", "write {name: [values]}", at.place)
+    return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
 
 
 def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, where: Mark) -> Row:
@@ -333,18 +340,12 @@ def as_text(value: Any, mark: Mark) -> str:
 
 def _refuse_references(value: Any, mark: Mark) -> None:
     """A reference to a row in an entry that has none."""
-    for text, at in _texts(value, mark):
-        for match in _REFERENCE.finditer(text) if "${" in text else ():
+    texts = ((loc, text) for loc, text in leaves(value) if isinstance(text, str) and "${" in text)
+    for loc, text in texts:
+        for match in _REFERENCE.finditer(text):
             if not match["escape"] and match["name"].strip().startswith("row."):
                 what = f"'{match[0][:40]}' stands for a value of a row, and there is no rows: or matrix:"
-                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", at.place))
-
-
-def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
-    if isinstance(value, str):
-        yield value, mark
-    for key, item in pairs_in(value):
-        yield from _texts(item, mark.find((key,)))
+                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
 
 
 def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[Mark]) -> Iterator[Problem]:
