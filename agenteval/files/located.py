@@ -22,6 +22,18 @@ class Located(NamedTuple):
         """A list of these, which stands at a mark."""
         return cls([item.value for item in items], at.around([item.mark for item in items]))
 
+    @classmethod
+    def keyed(cls, items: Mapping[str, Located], at: Mark) -> Located:
+        """A mapping of these, which stands at a mark."""
+        values = {key: item.value for key, item in items.items()}
+        return cls(values, at.around({key: item.mark for key, item in items.items()}))
+
+    @property
+    def items(self) -> dict[str, Located]:
+        """By key, what stands right below in this mapping."""
+        marks = self.mark.by_key
+        return {key: Located(item, marks.get(key, self.mark)) for key, item in self.value.items()}
+
     def at(self, *loc: str | int) -> Located:
         """What stands there; the place is that of the nearest thing above, where it has none of its own."""
         value = self.value

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Loc: TypeAlias = tuple[str | int, ...]
+_HOLDS_PARTS = (Mapping, list)
 
 
 def pairs_in(value: Any) -> Iterable[tuple[str | int, Any]]:
@@ -18,8 +19,9 @@ def pairs_in(value: Any) -> Iterable[tuple[str | int, Any]]:
 
 def leaves(value: Any, at: Loc = ()) -> Iterator[tuple[Loc, Any]]:
     """All that is neither a mapping nor a list, with what leads to it. ``at`` leads to ``value``."""
-    if not isinstance(value, Mapping | list):
+    if not isinstance(value, _HOLDS_PARTS):
         yield at, value
+        return
     for key, item in pairs_in(value):
         yield from leaves(item, (*at, key))
 

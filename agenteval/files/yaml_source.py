@@ -62,6 +62,10 @@ class Mark:
         """The same place, of a value that nothing is known to be below."""
         return Mark(self.path, self.line, self.column)
 
+    def written_as(self, text: str) -> Mark:
+        """The same place, of a number or truth value that is written like this."""
+        return Mark(self.path, self.line, self.column, text=text)
+
     def around(self, children: Children) -> Mark:
         """The same place with other marks below it."""
         return Mark(self.path, self.line, self.column, children, text=self.text)
