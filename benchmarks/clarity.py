@@ -36,7 +36,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.importers.records import ToolSets, read_conversation
 from agenteval.planning import judging
-from agenteval.planning.resolve import applies_of, suite_of
+from agenteval.planning.resolve import rules_for, suite_of
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")
@@ -102,7 +102,7 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
         chosen,
         listener,
         suite,
-        applies_of=partial(applies_of, suite=suite),
+        rules_for=partial(rules_for, suite=suite),
         policy_of=lambda _: entry["policy"],
         criteria=bool(criteria),
     )

@@ -161,7 +161,7 @@ class Standing:
 
     def _spent(self) -> list[str]:
         spent = [clock_text(self.elapsed_s)]
-        limit = self._plan.budget.max_cost
+        limit = self._plan.suite.budget.max_cost
         if limit is not None:
             spent.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
         elif self._cost:

@@ -15,7 +15,7 @@ from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.pipeline import Control
 from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.core.event import SampleFinished, SampleStarted, Scored
-from agenteval.core.plan import Applies
+from agenteval.core.plan import ScenarioRules
 from agenteval.core.protocols import Emit, Reviewer, Scorer
 from agenteval.core.recorded import Recorded
 from agenteval.core.scenario import Sample, Scenario
@@ -29,12 +29,12 @@ _BREATH = 20
 @dataclass(frozen=True)
 class Rescoring:
     """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
-    at a time. ``applies_of``: what applies to a scenario with an agent, where that is not what the suite
+    at a time. ``rules_for``: what applies to a scenario with an agent, where that is not what the suite
     says of all. ``visibility``: by agent, what is known of how its calls are seen."""
 
     checks_of: Callable[[Recorded], Sequence[Scorer]]
     judges: Sequence[Scorer] = ()
-    applies_of: Callable[[Scenario, str], Applies | None] = lambda _scenario, _agent: None
+    rules_for: Callable[[Scenario, str], ScenarioRules | None] = lambda _scenario, _agent: None
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     in_flight: int = 20
     review: Reviewer | None = None
@@ -99,8 +99,8 @@ class _RecordedSample:
     async def score(self, judging: TaskGroup | None) -> None:
         """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
         key, scenario = self.key, self._recorded.scenario
-        applies = self._rescoring.applies_of(scenario, key.agent)
-        self._scored.emit(SampleStarted(key=key, applies=applies, scenario=scenario))
+        rules = self._rescoring.rules_for(scenario, key.agent)
+        self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
         for trajectory in self._trajectories():
             await self._scored.follow(trajectory, judging)
         self._emit_known_checks()

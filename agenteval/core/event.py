@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 
 from agenteval.core.config import BudgetConfig, Config
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
@@ -99,11 +99,11 @@ def _is_empty(value: dict[str, Any] | str) -> bool:
 class SampleStarted(Value):
     """The sample begins; or begins anew, when a run goes on, or when its conversation was lost
     (``SampleFinished.again``). ``scenario``: of a recorded conversation, which is known only when it has been
-    read; ``applies``: what applies to it, where that is not the plan's ``default``."""
+    read; ``rules``: what applies to it, where that is not the plan's ``default``."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
-    applies: Annotated[Applies | None, Field(exclude_if=_is_none)] = None
+    rules: Annotated[ScenarioRules | None, Field(exclude_if=_is_none)] = None
     scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
 
 

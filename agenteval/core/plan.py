@@ -1,7 +1,8 @@
-"""What applies in a run, decided before any of it: data. ``scoring.resolve`` makes it of the configuration,
+"""What applies in a run, decided before any of it: data. ``planning.resolve`` makes it of the configuration,
 the scenarios and the command line; whatever comes after reads it and asks none of the three again.
 
-What the suite says stands once; for each scenario × agent, one of the few ``kinds`` of what applies there."""
+What the suite says stands once (``SuitePolicy``); to each scenario × agent one of a few ``rule_sets`` applies
+(``ScenarioRules``), and ``Plan.of`` is the only question about it."""
 
 from __future__ import annotations
 
@@ -65,14 +66,15 @@ class Threshold(Value):
         return max(self.rule.numbers)
 
 
-class Applies(Value):
-    """What applies to one scenario with one agent. ``unjudged``: metrics that are asked for, and not sure to
-    be judged there. ``thresholds``: those that hold, by metric."""
+class ScenarioRules(Value):
+    """What applies to one scenario with one agent."""
 
     epochs: Annotated[Epochs, Field(exclude_if=_is_one)] = 1
     max_turns: Annotated[int, Field(exclude_if=_is_usual)] = USUAL_TURNS
     unjudged: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
+    """Metrics that are asked for, and not sure to be judged there."""
     thresholds: Annotated[dict[str, Threshold], Field(exclude_if=_is_empty)] = {}
+    """Those that hold, by metric."""
 
     @property
     def range(self) -> EpochRange | None:
@@ -89,97 +91,58 @@ class Applies(Value):
         return self.epochs.max if isinstance(self.epochs, EpochRange) else self.epochs
 
 
-class Plan(Value):
-    """``metrics``: all that are known; ``judged``: the names of those that are asked for, ``by_flag``: by the
-    command line; ``no_judge``: it said to ask no judge at all; ``code_only``: nor to want one,
-    ``needs_model``: the scenarios that are left out for that. ``thresholds``: the suite's.
-    ``unapplied``: gates that the run could never satisfy and thresholds that apply to none of its scenarios
-    but to others of the suite, by key, with the reason: they do not hold for it. ``accepted``: the accept
-    list. ``models``: by role. ``policies``: the agents that have one; ``secrets``: by agent, what stands for
-    the texts that it must not say in all that is written; ``visibility``: by agent, what is known before the
-    run of how its calls are seen (``""``: of all that are not named).
-
-    ``max_rates``: by severity, in what share of recorded conversations a finding may be as bad or worse.
-    ``scenarios``: by id and agent, which of ``kinds`` applies there; what a stream of recorded conversations
-    holds comes with each of them (``SampleStarted.applies``), unless it is ``default``. ``places``: where the
-    keys were written that reports name.
-    """
+class SuitePolicy(Value):
+    """What is asked of a suite as a whole: configuration and command line, merged."""
 
     seed: int = 0
     metrics: tuple[MetricSpec, ...] = ()
+    """All that are known."""
     judged: tuple[str, ...] = ()
+    """The names of the metrics to judge."""
     by_flag: bool = False
+    """Whether the command line chose ``judged``."""
     no_judge: bool = False
+    """Whether no judge may be asked."""
     code_only: bool = False
-    needs_model: tuple[str, ...] = ()
+    """Whether scenarios that need a model are left out."""
     thresholds: dict[str, Threshold] = {}
+    """By metric."""
     severities: dict[str, Severity] = {}
+    """By label, in place of the table's."""
     severity_from: Literal["table", "model"] = "table"
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     fault_tolerance: float = 0.0
+    """The share of samples that may be lost."""
     max_rates: dict[Severity, float] = {}
+    """By severity, the share of recorded conversations that may have a finding as bad or worse."""
     on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
-    unapplied: dict[str, str] = {}
     accepted: tuple[AcceptedFailure, ...] = ()
+    """The accept list."""
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
     prices: dict[str, Price] = {}
+    """By model or agent."""
     models: dict[ModelRole, ModelConfig] = {}
     corroborate: bool = True
+    """Whether a judge's decisive opinion needs a second one."""
     skips_failed_judges: bool = False
     shares_calls: bool = False
+    """Whether several metrics share one call of a judge."""
     detectors: tuple[str, ...] | None = None
+    """``None``: all of them."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: str | None = None
     max_turns: int = USUAL_TURNS
     policies: tuple[str, ...] = ()
-    secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    visibility: dict[str, KnownVisibility] = {}
-    default: Applies = Applies()
-    kinds: tuple[Applies, ...] = ()
-    scenarios: dict[str, dict[str, int]] = {}
+    """The agents that have a policy."""
     places: dict[str, str] = {}
+    """Where the keys were written that reports name."""
 
     @property
     def specs(self) -> dict[str, MetricSpec]:
         """All known metrics by name."""
         return {spec.name: spec for spec in self.metrics}
-
-    def known_visibility(self, agent: str) -> KnownVisibility | None:
-        """Return what is known before the run of how the calls of an agent are seen."""
-        return self.visibility.get(agent) or self.visibility.get("")
-
-    def of(self, scenario: str, agent: str) -> Applies:
-        """What applies to a scenario with an agent."""
-        kind = self.scenarios.get(scenario, {}).get(agent)
-        return self.default if kind is None else self.kinds[kind]
-
-    @property
-    def samples(self) -> tuple[SampleKey, ...]:
-        """Every sample that is planned, scenario by scenario; where a gate decides how many epochs there are,
-        the first ones."""
-        return tuple(
-            SampleKey(scenario=scenario, agent=agent, epoch=epoch)
-            for scenario, agents in self.scenarios.items()
-            for agent, kind in agents.items()
-            for epoch in range(self.kinds[kind].least)
-        )
-
-    def alone(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
-        """The plan of one scenario × agent; ``epochs``: so many of it are planned, whatever else is run."""
-        kind = self.of(scenario, agent).model_copy(update={"epochs": epochs})
-        return self.model_copy(update={"kinds": (kind,), "scenarios": {scenario: {agent: 0}}})
-
-    @property
-    def ranges(self) -> dict[str, EpochRange]:
-        """By scenario, where a gate decides how many epochs there are."""
-        return {
-            scenario: ranged
-            for scenario, agents in self.scenarios.items()
-            for kind in agents.values()
-            if (ranged := self.kinds[kind].range)
-        }
 
     @property
     def fail_on(self) -> Severity | None:
@@ -193,3 +156,64 @@ class Plan(Value):
     def where(self, key: str) -> str:
         """The place of a key; ``default`` where nobody wrote it."""
         return self.places.get(key, "default")
+
+
+class Plan(Value):
+    """What is to be run, and what applies to each scenario × agent of it."""
+
+    suite: SuitePolicy = SuitePolicy()
+    """As it holds for this run: without the gates that are ``unapplied``."""
+    unapplied: dict[str, str] = {}
+    """By key, with the reason: gates that the run could never satisfy, and thresholds that apply to none of
+    its scenarios but to others of the suite. They do not hold for it."""
+    needs_model: tuple[str, ...] = ()
+    """The scenarios that ``code_only`` leaves out."""
+    secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
+    """By agent, what stands for the texts that it must not say in all that is written."""
+    visibility: dict[str, KnownVisibility] = {}
+    """By agent, what is known before the run of how its calls are seen (``""``: of all others)."""
+    default: ScenarioRules = ScenarioRules()
+    """What applies to a recorded conversation that does not bring its own (``SampleStarted.rules``)."""
+    rule_sets: tuple[ScenarioRules, ...] = ()
+    """Each that applies anywhere, once."""
+    scenarios: dict[str, dict[str, int]] = {}
+    """By id and agent, which of ``rule_sets`` applies there."""
+
+    def with_suite(self, **changes: Any) -> Plan:
+        """The plan with other values of its suite."""
+        return self.model_copy(update={"suite": self.suite.model_copy(update=changes)})
+
+    def of(self, scenario: str, agent: str) -> ScenarioRules:
+        """What applies to a scenario with an agent."""
+        number = self.scenarios.get(scenario, {}).get(agent)
+        return self.default if number is None else self.rule_sets[number]
+
+    def known_visibility(self, agent: str) -> KnownVisibility | None:
+        """What is known before the run of how the calls of an agent are seen."""
+        return self.visibility.get(agent) or self.visibility.get("")
+
+    @property
+    def samples(self) -> tuple[SampleKey, ...]:
+        """Every sample that is planned, scenario by scenario; where a gate decides how many epochs there are,
+        the first ones."""
+        return tuple(
+            SampleKey(scenario=scenario, agent=agent, epoch=epoch)
+            for scenario, agents in self.scenarios.items()
+            for agent, number in agents.items()
+            for epoch in range(self.rule_sets[number].least)
+        )
+
+    def alone(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
+        """The plan of one scenario × agent; ``epochs``: so many of it are planned, whatever else is run."""
+        rules = self.of(scenario, agent).model_copy(update={"epochs": epochs})
+        return self.model_copy(update={"rule_sets": (rules,), "scenarios": {scenario: {agent: 0}}})
+
+    @property
+    def ranges(self) -> dict[str, EpochRange]:
+        """By scenario, where a gate decides how many epochs there are."""
+        return {
+            scenario: ranged
+            for scenario, agents in self.scenarios.items()
+            for number in agents.values()
+            if (ranged := self.rule_sets[number].range)
+        }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, fsum
 
-from agenteval.core.plan import Applies
+from agenteval.core.plan import ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
@@ -216,7 +216,7 @@ class ScenarioReport:
 
     scenario: Scenario
     agent: str
-    applies: Applies
+    rules: ScenarioRules
     samples: tuple[SampleReport, ...]
     missing: tuple[SampleKey, ...] = ()
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)

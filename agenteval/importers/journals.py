@@ -197,7 +197,7 @@ def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
 def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:
     """Return what is known of each agent of a run that is over; what the author declared stays his word."""
     known = {name: each for name, each in plan.visibility.items() if each.is_authors}
-    passthrough = plan.unmocked_tools == "passthrough"
+    passthrough = plan.suite.unmocked_tools == "passthrough"
     for agent in {*evidence, *(agent for agents in plan.scenarios.values() for agent in agents)} - {*known}:
         before = plan.known_visibility(agent)
         calls = visibility_of(before, evidence.get(agent, ()), passthrough=passthrough)

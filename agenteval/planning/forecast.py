@@ -14,7 +14,7 @@ from math import ceil
 from typing import NamedTuple
 
 from agenteval.core.config import Allowance
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.protocols import Subject
 from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
 from agenteval.core.tokens import count_tokens
@@ -110,7 +110,7 @@ def forecast(
             least, most = least + epochs.min, most + epochs.max
     agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
     if asking.may_group:
-        total.put("dedup", plan.model("dedup"), _dedup(len(agents_run)))
+        total.put("dedup", plan.suite.model("dedup"), _dedup(len(agents_run)))
     rows = tuple(_rows(total, plan))
     return Forecast(
         scenarios=len(run),
@@ -187,16 +187,16 @@ class _Asking:
     def __init__(self, plan: Plan, chosen: Metrics) -> None:
         self._plan = plan
         self._chosen = chosen
-        self._judged = not plan.no_judge
-        judge = plan.model("judge")
-        self._is_doubted = plan.corroborate and not judge.startswith("scripted/")
-        self.may_group = self._judged and "dedup" in plan.models
+        self._judged = not plan.suite.no_judge
+        judge = plan.suite.model("judge")
+        self._is_doubted = plan.suite.corroborate and not judge.startswith("scripted/")
+        self.may_group = self._judged and "dedup" in plan.suite.models
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
         applies = self._plan.of(scenario.id, agent)
         short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
-        user, judge = self._plan.model("user"), self._plan.model("judge")
+        user, judge = self._plan.suite.model("user"), self._plan.suite.model("judge")
         if not scenario.is_scripted:
             spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
         least = self._judge(scenario, short, policy, applies)
@@ -210,7 +210,7 @@ class _Asking:
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
-        if scenario.tools or self._plan.unmocked_tools != "error":
+        if scenario.tools or self._plan.suite.unmocked_tools != "error":
             # A round of calls that the agent leaves to us asks it once more.
             spent.calls = Range(spent.calls.least, None)
         return spent
@@ -223,12 +223,12 @@ class _Asking:
         for index, turn in enumerate(trajectory.turns):
             if turn.script is None:
                 before = Trajectory(turns=trajectory.turns[:index])
-                rendered = render(scenario, before, prompt, now=self._plan.now)
+                rendered = render(scenario, before, prompt, now=self._plan.suite.now)
                 tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
                 count += 1
         return _Calls(count, tokens)
 
-    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, applies: Applies) -> _Judged:
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, applies: ScenarioRules) -> _Judged:
         asked: list[tuple[Rubric, int]] = []
         calls = _Calls()
         if self._judged:
@@ -255,7 +255,7 @@ class _Asking:
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
-            name = shared if shared and self._plan.shares_calls else str(number)
+            name = shared if shared and self._plan.suite.shares_calls else str(number)
             together.setdefault(name, []).append((rubric, tokens))
         sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
         return _Calls(len(together), sum(sums))
@@ -291,7 +291,7 @@ class _Asking:
         for rubric in asked:
             parameters = rubric.needs == "tools"
             if parameters not in records:
-                now = self._plan.now
+                now = self._plan.suite.now
                 text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
                 records[parameters] = count_tokens(text)
             yield rubric, records[parameters] + _beside(rubric)
@@ -347,7 +347,7 @@ def _counted_beside(rubric: Rubric) -> int:
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 
-def _skeleton(scenario: Scenario, applies: Applies, *, is_long: bool) -> Trajectory:
+def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> Trajectory:
     """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
     as long as it may get."""
     left = applies.max_turns
@@ -393,7 +393,7 @@ def _asked_again(parts: _Spent) -> _Spent:
     return _Spent(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
 
 
-def _parts_again(rubric: Rubric, applies: Applies) -> int:
+def _parts_again(rubric: Rubric, applies: ScenarioRules) -> int:
     """How much of a verdict is taken to be asked again: clean ones of labels and goals are drawn by lot, and
     all but a number without a threshold may fail something."""
     held = applies.thresholds.get(rubric.metric)
@@ -403,7 +403,7 @@ def _parts_again(rubric: Rubric, applies: Applies) -> int:
 
 
 def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:
-    price = price_of(name, plan.prices)
+    price = price_of(name, plan.suite.prices)
     cost = None
     if price:
         ends = [
@@ -431,10 +431,10 @@ def _notes(
     if any(row.role == "agent" and row.calls.most is None for row in rows):
         yield "an agent that leaves its tool calls to agenteval is asked once more after each round of calls"
     names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
-    if names and not plan.no_judge:
+    if names and not plan.suite.no_judge:
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
     of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
-    for name in of_tools if not plan.no_judge and any(not s.tools for s in scenarios) else ():
+    for name in of_tools if not plan.suite.no_judge and any(not s.tools for s in scenarios) else ():
         yield f"the judge's upper number: {name} is asked if agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
         yield "a refused message of the simulated user is requested once more"
@@ -449,8 +449,8 @@ def _notes(
 
 
 def _budget_notes(rows: Sequence[Row], plan: Plan) -> Iterator[str]:
-    yield from _beyond(rows, plan.budget, "budget", "this run takes", "it would be stopped")
-    for role, own in plan.budget.roles.items():
+    yield from _beyond(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
+    for role, own in plan.suite.budget.roles.items():
         asked = [row for row in rows if row.role == role]
         yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
@@ -107,7 +107,7 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
     ]
 
 
-def scenario_problems(scenario: Scenario, suite: Plan) -> list[Problem]:
+def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
     """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
     judged there, or that the configuration does not choose."""
     known = suite.specs
@@ -121,7 +121,7 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> list[Problem]:
     return problems
 
 
-def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: Plan) -> tuple[str, str] | None:
+def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tuple[str, str] | None:
     """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
     no mistake of the file."""
     if not metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite)):
@@ -139,12 +139,12 @@ def scorers_of(
     model: ChatModel | None,
     plan: Plan,
     *,
-    applies_of: Callable[[Scenario], Applies],
+    rules_for: Callable[[Scenario], ScenarioRules],
     policy_of: PolicyOf,
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """The judges of a run. ``applies_of``: what applies to a scenario; ``secrets``: what the agent must never
+    """The judges of a run. ``rules_for``: what applies to a scenario; ``secrets``: what the agent must never
     say, with what stands for it. ``model`` may be ``None`` only where
     nothing but classes of the author's is asked for."""
     if not chosen.asked and not criteria:
@@ -160,16 +160,16 @@ def scorers_of(
     from agenteval.scoring.questions import question_detectors
     from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
-    judging_model = plan.models.get("judge")
+    judging_model = plan.suite.models.get("judge")
     limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
-    stakes = Stakes.of(plan, applies_of)
+    stakes = Stakes.of(plan, rules_for)
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         found = Detectors(plan, policy_of(scenario), secrets).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
-    asking = plan.model_copy(update={"detectors": question_detectors(plan)})
+    asking = plan.with_suite(detectors=question_detectors(plan))
 
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         found = Detectors(asking, policy_of(scenario)).look_at(scenario, trajectory)
@@ -180,7 +180,7 @@ def scorers_of(
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
         if custom is not None and not isinstance(custom, Rubric):
-            scorers.append(CustomScorer(custom, model, severities=plan.severities))
+            scorers.append(CustomScorer(custom, model, severities=plan.suite.severities))
             continue
         assert model is not None
         rubric = chosen.rubric(spec.name)
@@ -189,13 +189,13 @@ def scorers_of(
             rubric,
             model,
             policy_of=policy_of,
-            now=plan.now,
+            now=plan.suite.now,
             stakes=stakes,
             proofs=proofs,
             raised=raised if spec.name == BEHAVIOR else nothing,
             limit=limit,
         )
-        (together if plan.shares_calls and rubric.shared else scorers).append(made)
+        (together if plan.suite.shares_calls and rubric.shared else scorers).append(made)
     if together:
         assert model is not None
         scorers.append(SharedScores(together, model, stakes))
@@ -208,9 +208,9 @@ def scorers_of(
                 rubric=rubric,
                 scope=scope,
                 policy_of=policy_of,
-                now=plan.now,
+                now=plan.suite.now,
                 stakes=stakes,
-                is_shared=plan.shares_calls,
+                is_shared=plan.suite.shares_calls,
                 limit=limit,
             )
             for scope in ("turn", "conversation")
@@ -223,5 +223,5 @@ def hashes_of(chosen: Metrics, plan: Plan) -> dict[str, str]:
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
     shared = "answer_shared"
-    more = {shared: chosen.prompts.prompt(shared).hash} if plan.shares_calls else {}
+    more = {shared: chosen.prompts.prompt(shared).hash} if plan.suite.shares_calls else {}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -9,7 +9,7 @@ from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.core.needles import contains
-from agenteval.core.plan import Plan
+from agenteval.core.plan import SuitePolicy
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import NO_CALL, Sample, Scenario
@@ -28,7 +28,7 @@ from agenteval.verdict.ledger import how_to_price, price_of
 _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
 
 
-def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
+def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     """What is wrong with a scenario in this suite."""
     applies = has_threshold(scenario, suite)
     fails = suite.fail_on is not None
@@ -43,7 +43,7 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
     yield from _tool_problems(scenario, suite)
 
 
-def _goal_gates(scenario: Scenario, suite: Plan) -> bool:
+def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether the scenario fails if its goal is completed in none of its conversations."""
     worst = severity_of(NEVER_COMPLETED, suite.severities)
     is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
@@ -77,7 +77,7 @@ def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
         yield from target_problems(scenario)
 
 
-def _tool_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
+def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
             what = f"tool '{name}' does not say how it answers"

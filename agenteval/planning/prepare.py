@@ -12,7 +12,7 @@ from agenteval.conversation.pipeline import Runtime
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
-from agenteval.core.plan import Pairing, Plan
+from agenteval.core.plan import Pairing, Plan, SuitePolicy
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.files import config_file, loading, named_scenarios
@@ -95,7 +95,6 @@ def prepare(request: Request, known: Known) -> Prepared:
     )
     others = _others(asked, config, policy, found.loaded)
     missed = without_concern(policy.gates, scenarios, others)
-    update = {"gates": policy.gates.without(missed), "secrets": resources.marked.placeholders}
     agents = selection.agents_of(config, asked.filters)
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in selected.samples)}
     visibility = asked.visibility
@@ -104,10 +103,12 @@ def prepare(request: Request, known: Known) -> Prepared:
         earlier = earlier_visibility(Path(config.root), loaded.public, used) if is_part else {}
         visibility = {**earlier, **wiring.known_visibility(used, found.loaded)}
     plan = resolve.plan_of(
-        policy.model_copy(update={**update, "needs_model": selected.needs_model}),
+        policy.model_copy(update={"gates": policy.gates.without(missed)}),
         config,
         selected.samples,
         selection.ranges_of(scenarios, config, epochs=asked.epochs),
+        needs_model=selected.needs_model,
+        secrets=resources.marked.placeholders,
         visibility=visibility,
         unapplied=resolve.unapplied(policy, scenarios, others)
         | {f"gates.{name}": NOT_SELECTED for name in missed},
@@ -242,7 +243,7 @@ _NAMED = 5
 
 
 def _others(
-    request: Request, config: Config, suite: Plan, loaded: Sequence[Scenario]
+    request: Request, config: Config, suite: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
     """What the suite may hold beyond what is selected. ``loaded`` is all of it, unless paths were named; then
     the rest is read where it matters. ``None``: it cannot be."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from agenteval.core.config import Config
-from agenteval.core.plan import ROLES, Applies, Plan, Threshold
+from agenteval.core.plan import ROLES, Plan, ScenarioRules, SuitePolicy, Threshold
 from agenteval.core.scenario import EpochRange, Epochs, Sample, Scenario, long_form
 from agenteval.core.score import MetricSpec
 from agenteval.core.tool_visibility import KnownVisibility
@@ -23,10 +23,9 @@ def suite_of(
     asked: Iterable[MetricSpec] = (),
     *,
     no_judge: bool = False,
-) -> Plan:
-    """What the suite says: a plan without scenarios. ``known``: all metrics; ``asked``: those that are
-    judged."""
-    plan = Plan(
+) -> SuitePolicy:
+    """What the suite says. ``known``: all metrics; ``asked``: those that are judged."""
+    return SuitePolicy(
         seed=config.seed,
         metrics=tuple(known),
         judged=tuple(spec.name for spec in asked),
@@ -59,17 +58,18 @@ def suite_of(
         policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
         places={key: config.where(key) for key in _reported(config)},
     )
-    return plan.model_copy(update={"default": applies_of(Scenario(), plan, "")})
 
 
 def plan_of(
-    suite: Plan,
+    suite: SuitePolicy,
     config: Config,
     samples: Iterable[Sample],
     ranges: Mapping[str, EpochRange],
     *,
-    visibility: Mapping[str, KnownVisibility] | None = None,
     unapplied: Mapping[str, str] | None = None,
+    needs_model: Sequence[str] = (),
+    secrets: Mapping[str, tuple[str, ...]] | None = None,
+    visibility: Mapping[str, KnownVisibility] | None = None,
 ) -> Plan:
     """The plan of a run. ``samples``: all of them, or the first ones where ``ranges`` has their scenario:
     there a gate decides how many epochs there are. ``visibility``: by agent, what is known of how
@@ -80,35 +80,38 @@ def plan_of(
         pairing = (sample.key.scenario, sample.key.agent)
         epochs[pairing] = epochs.get(pairing, 0) + 1
         known[sample.key.scenario] = sample.scenario
-    kinds: dict[str, Applies] = {}
+    rule_sets: dict[str, ScenarioRules] = {}
     numbers: dict[str, int] = {}
     scenarios: dict[str, dict[str, int]] = {}
     for (scenario, agent), count in epochs.items():
-        kind = applies_of(known[scenario], suite, agent, epochs=ranges.get(scenario) or count)
-        text = repr(kind)
-        kinds.setdefault(text, kind)
+        rules = rules_for(known[scenario], suite, agent, epochs=ranges.get(scenario) or count)
+        text = repr(rules)
+        rule_sets.setdefault(text, rules)
         scenarios.setdefault(scenario, {})[agent] = numbers.setdefault(text, len(numbers))
-    update: dict[str, object] = {
-        "kinds": tuple(kinds.values()),
-        "scenarios": scenarios,
-        "visibility": dict(visibility or {}),
-        "unapplied": dict(unapplied or {}),
-    }
-    if ranges:
-        update |= _where_replaced(suite, config)
-    return suite.model_copy(update=update)
+    return Plan(
+        suite=_where_replaced(suite, config) if ranges else suite,
+        unapplied=dict(unapplied or {}),
+        needs_model=tuple(needs_model),
+        secrets=dict(secrets or {}),
+        visibility=dict(visibility or {}),
+        default=rules_for(Scenario(), suite, ""),
+        rule_sets=tuple(rule_sets.values()),
+        scenarios=scenarios,
+    )
 
 
-def _where_replaced(suite: Plan, config: Config) -> dict[str, object]:
+def _where_replaced(suite: SuitePolicy, config: Config) -> SuitePolicy:
     """Of a run that replaces lost epochs, how many samples may be lost."""
     key = "fault_tolerance"
     share = _WHERE_REPLACED if config.fault_tolerance is None else config.fault_tolerance
     where = suite.where(key)
     by = f"{where} of epochs: {{max}}" if where == "default" else where
-    return {key: share, "places": {**suite.places, key: by}}
+    return suite.model_copy(update={key: share, "places": {**suite.places, key: by}})
 
 
-def applies_of(scenario: Scenario, suite: Plan, agent: str | None = None, *, epochs: Epochs = 1) -> Applies:
+def rules_for(
+    scenario: Scenario, suite: SuitePolicy, agent: str | None = None, *, epochs: Epochs = 1
+) -> ScenarioRules:
     """What applies to a scenario with an agent (``None``: with some agent). A threshold of the scenario is in
     the place of the suite's on the same metric, and ``null`` removes that. Whether a metric can be judged
     there at all is another question: ``metrics.may_apply``."""
@@ -128,7 +131,7 @@ def applies_of(scenario: Scenario, suite: Plan, agent: str | None = None, *, epo
         else:
             where = scenario.where(f"thresholds.{name}")
             held[name] = Threshold(rule=long_form(entry), where=where)
-    return Applies(
+    return ScenarioRules(
         epochs=epochs,
         max_turns=scenario.max_turns or suite.max_turns,
         unjudged=tuple(name for name in suite.judged if not sure.get(name)),
@@ -136,20 +139,20 @@ def applies_of(scenario: Scenario, suite: Plan, agent: str | None = None, *, epo
     )
 
 
-class AppliesInTurn:
+class RulesInTurn:
     """What applies to one conversation after the other; ``None``: what the suite says of all. Mostly they are
     of a few kinds, each of which is one value."""
 
-    def __init__(self, suite: Plan) -> None:
-        self._suite = suite
-        self._known: dict[str, Applies | None] = {}
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._known: dict[str, ScenarioRules | None] = {}
 
-    def __call__(self, scenario: Scenario, agent: str) -> Applies | None:
-        applies = applies_of(scenario, self._suite, agent)
-        return self._known.setdefault(repr(applies), None if applies == self._suite.default else applies)
+    def __call__(self, scenario: Scenario, agent: str) -> ScenarioRules | None:
+        applies = rules_for(scenario, self._plan.suite, agent)
+        return self._known.setdefault(repr(applies), None if applies == self._plan.default else applies)
 
 
-def has_policy(scenario: Scenario, suite: Plan, agent: str | None = None) -> bool:
+def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
     """Whether the agent of that name (``None``: some agent) has a policy."""
     own = bool(suite.policies) if agent is None else agent in suite.policies
     return own or bool(scenario.policy.strip())
@@ -159,7 +162,7 @@ def as_written(plan: Plan, public: Config) -> Plan:
     """The plan as it may be written down: without what variables put into texts. ``public``: the
     configuration so."""
     shown = {role: model for role in ROLES if (model := public.models.of(role))}
-    return plan.model_copy(update={"models": shown, "now": public.now, "detectors": public.detectors})
+    return plan.with_suite(models=shown, now=public.now, detectors=public.detectors)
 
 
 def _shares_calls(config: Config) -> bool:
@@ -182,12 +185,14 @@ def _reported(config: Config) -> Iterator[str]:
 # ── thresholds that hold for nothing that is run ─────────────────────────────────────────────────
 
 
-def has_threshold(scenario: Scenario, suite: Plan) -> bool:
+def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether some threshold may hold for a scenario."""
-    return any(_may_hold(name, scenario, suite) for name in applies_of(scenario, suite).thresholds)
+    return any(_may_hold(name, scenario, suite) for name in rules_for(scenario, suite).thresholds)
 
 
-def unapplied(suite: Plan, selected: Sequence[Scenario], others: Iterable[Scenario] | None) -> dict[str, str]:
+def unapplied(
+    suite: SuitePolicy, selected: Sequence[Scenario], others: Iterable[Scenario] | None
+) -> dict[str, str]:
     """By key, the thresholds of the suite that are sure to hold for none of the scenarios that are selected,
     and may for one of the ``others`` (``None``: which are not known)."""
     missed = unheld(suite, selected)
@@ -198,7 +203,7 @@ def unapplied(suite: Plan, selected: Sequence[Scenario], others: Iterable[Scenar
     return {f"thresholds.{name}": NOT_SELECTED for name in missed}
 
 
-def unheld(suite: Plan, scenarios: Collection[Scenario]) -> list[str]:
+def unheld(suite: SuitePolicy, scenarios: Collection[Scenario]) -> list[str]:
     """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
     return [
         name
@@ -207,14 +212,14 @@ def unheld(suite: Plan, scenarios: Collection[Scenario]) -> list[str]:
     ]
 
 
-def _may_hold(name: str, scenario: Scenario, suite: Plan) -> bool:
+def _may_hold(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
     judged there."""
     spec = suite.specs.get(name)
-    if spec is None or name not in applies_of(scenario, suite).thresholds:
+    if spec is None or name not in rules_for(scenario, suite).thresholds:
         return False
     return metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite))
 
 
-def _is_judged(name: str, scenario: Scenario, suite: Plan) -> bool:
+def _is_judged(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     return metrics.applies_to(suite.specs[name], scenario, policy=has_policy(scenario, suite))

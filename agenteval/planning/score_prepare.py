@@ -51,7 +51,7 @@ from agenteval.messages.placed import NoCallsIn
 from agenteval.planning import judging, preflight, wiring
 from agenteval.planning.prepare import Setup, load_config
 from agenteval.planning.request import JudgeChoice, Request
-from agenteval.planning.resolve import applies_of, suite_of
+from agenteval.planning.resolve import plan_of, rules_for, suite_of
 from agenteval.planning.run_files import files_read, is_as_recorded
 from agenteval.scoring.checks import RULES
 from agenteval.verdict.run_gates import unapplied
@@ -99,8 +99,9 @@ def prepare(request: ScoreRequest, known: Known) -> PreparedScore:
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
-    plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
-    plan = plan.model_copy(update={"max_rates": dict(request.max_rates)})
+    suite = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
+    suite = suite.model_copy(update={"max_rates": dict(request.max_rates)})
+    plan = plan_of(suite, config, (), {})
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
@@ -145,7 +146,7 @@ def _judges(
         chosen,
         model,
         plan,
-        applies_of=partial(applies_of, suite=plan),
+        rules_for=partial(rules_for, suite=plan.suite),
         policy_of=lambda scenario: scenario.policy,
         criteria=model is not None,
     )
@@ -230,7 +231,7 @@ def with_sources(prepared: PreparedScore, request: ScoreRequest, sources: Iterab
     a journal of ours what that run found out, of all others what the configuration says); and what stands
     for the secrets of agents, of the configuration and in journals of ours."""
     journals = [source for source in sources if is_journal(source)]
-    gates = prepared.plan.gates
+    gates = prepared.plan.suite.gates
     # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
     # conversation has to pass.
     left_out = unapplied(gates, repeats=request.paths.scenario is not None or bool(journals))
@@ -248,7 +249,7 @@ def with_sources(prepared: PreparedScore, request: ScoreRequest, sources: Iterab
     return replace(
         prepared,
         public=prepared.public.model_copy(update=without),
-        plan=prepared.plan.model_copy(update={**without, **known}),
+        plan=prepared.plan.with_suite(**without).model_copy(update=known),
     )
 
 

@@ -274,9 +274,9 @@ def runtime_of(
         judges={name: _judges(agent, scenarios, plan, chosen, resources) for name, agent in used.items()},
         review=_review(scenarios, plan, chosen, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
-        unmocked=plan.unmocked_tools,
+        unmocked=plan.suite.unmocked_tools,
         visibility=plan.visibility,
-        deadlines=Deadlines(plan.deadlines.turn_s, plan.deadlines.sample_s),
+        deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=fail_fast,
     )
     resources.traffic.start(scenarios, judging.hashes_of(chosen, plan))
@@ -389,7 +389,7 @@ def _judges(
         chosen,
         resources.model("judge"),
         plan,
-        applies_of=lambda scenario: plan.of(scenario.id, agent.name),
+        rules_for=lambda scenario: plan.of(scenario.id, agent.name),
         policy_of=lambda _: policy,
         secrets=resources.marked.of(agent.name),
         criteria=any(scenario.all_criteria for scenario in scenarios),
@@ -399,7 +399,7 @@ def _judges(
 def _queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
     may_play_again = resources.traffic.may_play_again
     if plan.ranges:
-        return UntilDecided(samples, plan.ranges, plan.seed, may_play_again=may_play_again)
+        return UntilDecided(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
     return InOrder(samples, may_play_again=may_play_again)
 
 
@@ -436,8 +436,8 @@ def user_reviews(plan: Plan, chosen: judging.Metrics, resources: Resources) -> R
         model,
         partial(ended, run),
         chosen.prompts.prompt(USER_REVIEW),
-        seed=plan.seed,
-        now=plan.now or "",
+        seed=plan.suite.seed,
+        now=plan.suite.now or "",
         is_asked=is_asked,
     )
 
@@ -456,10 +456,10 @@ def _make_user(
     simulated = SimulatedUser(
         sample,
         model,
-        now=plan.now,
+        now=plan.suite.now,
         prompt=chosen.prompts.prompt("simulated_user"),
         policy=policy,
-        agent_has_tools=plan.unmocked_tools == "passthrough",
+        agent_has_tools=plan.suite.unmocked_tools == "passthrough",
     )
     return ScenarioUser(sample, simulated, max_turns=max_turns)
 

@@ -159,7 +159,7 @@ def _of_violation(failure: Failure, violation: Violation, several: str, *, is_lo
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
     """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
-    bar = report.plan.fail_on
+    bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents
     for scenario in report.scenarios:

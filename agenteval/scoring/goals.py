@@ -46,7 +46,7 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> 
     unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
     if unknown or any(goal.value for goal in goals):
         return samples
-    severity = severity_of(NEVER_COMPLETED, plan.severities)
+    severity = severity_of(NEVER_COMPLETED, plan.suite.severities)
     end = "refuse" if any(map(failed_to_refuse, samples)) else "complete"
     none = f"the scenario's only conversation did not {end} the goal"
     if len(goals) > 1:
@@ -66,23 +66,23 @@ def _raised(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
 
 def may_gate_unjudged(samples: Sequence[SampleReport], plan: Plan) -> bool:
     """Whether a goal that nobody could judge might have been severe."""
-    bound = plan.fail_on
+    bound = plan.suite.fail_on
     if bound is None:
         return False
-    if severity_of(NOT_COMPLETED, plan.severities).rank >= bound.rank:
+    if severity_of(NOT_COMPLETED, plan.suite.severities).rank >= bound.rank:
         return True
     reached = any(goal.value for sample in samples for goal in goals_of(sample))
-    return not reached and severity_of(NEVER_COMPLETED, plan.severities).rank >= bound.rank
+    return not reached and severity_of(NEVER_COMPLETED, plan.suite.severities).rank >= bound.rank
 
 
 def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
     """Whether a goal that is not clear says how bad the others are: they were missed, and if it was, too,
     none was reached, which is severe where one miss is not."""
-    bound = plan.fail_on
+    bound = plan.suite.fail_on
     if bound is None:
         return False
     goals = [goal for sample in samples for goal in goals_of(sample)]
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
-    one, none = (severity_of(label, plan.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
+    one, none = (severity_of(label, plan.suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
     return one.rank < bound.rank <= none.rank

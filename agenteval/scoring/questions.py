@@ -25,12 +25,12 @@ JUDGE_RAISED = "judge_raised"
 
 def asks_judge(plan: Plan) -> bool:
     """Whether a judge is there to answer."""
-    return not plan.no_judge and BEHAVIOR in plan.judged
+    return not plan.suite.no_judge and BEHAVIOR in plan.suite.judged
 
 
 def question_detectors(plan: Plan) -> tuple[str, ...]:
     """Those of the run's detectors that raise questions."""
-    names = DETECTORS if plan.detectors is None else plan.detectors
+    names = DETECTORS if plan.suite.detectors is None else plan.suite.detectors
     return tuple(name for name in names if DETECTORS[name].question)
 
 
@@ -111,10 +111,10 @@ def open_checks(
     if asks_judge(plan):
         why = "the judge gave no clear answer"
     for finding in findings:
-        if not is_open(finding) or plan.fail_on is None:
+        if not is_open(finding) or plan.suite.fail_on is None:
             continue
-        confirmed = rated(finding, trajectory, scenario.tools, plan.severities).severity
-        if confirmed.rank >= plan.fail_on.rank:
+        confirmed = rated(finding, trajectory, scenario.tools, plan.suite.severities).severity
+        if confirmed.rank >= plan.suite.fail_on.rank:
             at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
             tool = tool_cited(finding, trajectory)
             remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"

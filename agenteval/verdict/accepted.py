@@ -33,7 +33,7 @@ def in_force(run: RunStarted, scenario: str) -> frozenset[str]:
 
 def _valid(run: RunStarted) -> Iterator[AcceptedFailure]:
     day = run.started_at[:10]
-    return (entry for entry in run.plan.accepted if entry.holds_on(day))
+    return (entry for entry in run.plan.suite.accepted if entry.holds_on(day))
 
 
 def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
@@ -45,7 +45,7 @@ def as_accepted_by(report: Report, run: RunStarted) -> Report:
     """``report`` with the accept list that is in force for ``run``: two runs are compared under one, or a
     failure that was accepted in between would look fixed."""
     entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid(run))
-    plan = report.plan.model_copy(update={"accepted": entries})
+    plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
 
 
@@ -64,7 +64,7 @@ def uses_of(run: RunStarted, met: Sequence[tuple[str, Collection[str]]]) -> tupl
     """What became of each entry. ``met``: of each sample that is not lost its scenario and the fingerprints.
     Of an entry whose scenario was not run nothing is said, unless its failure was met in another one."""
     day = run.started_at[:10]
-    uses = (_use(entry, day, met) for entry in run.plan.accepted)
+    uses = (_use(entry, day, met) for entry in run.plan.suite.accepted)
     return tuple(use for use in uses if use.elsewhere or _was_run(use.entry, run))
 
 

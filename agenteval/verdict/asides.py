@@ -148,11 +148,11 @@ def _unmarked_tools(report: Report, decision: Decision) -> Iterator[Aside]:
 
 def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
     """The finding as it would be with these tools; of code alone, as far as a detector goes."""
-    confirmed = rated(finding, sample.trajectory, tools, plan.severities)
+    confirmed = rated(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
         return confirmed
-    severity = detector.severity_of(confirmed.severity, plan.severities)
+    severity = detector.severity_of(confirmed.severity, plan.suite.severities)
     return finding.model_copy(update={"severity": severity})
 
 
@@ -260,11 +260,11 @@ def _replayed(report: Report) -> Iterator[Aside]:
 
 def _not_judged(report: Report) -> Iterator[Aside]:
     plan = report.plan
-    if plan.code_only:
+    if plan.suite.code_only:
         yield Aside("code_only", len(plan.needs_model), _code_only(report))
         return
-    is_asked_for = bool(plan.judged) or any(each.scenario.all_criteria for each in report.scenarios)
-    if plan.no_judge and is_asked_for:
+    is_asked_for = bool(plan.suite.judged) or any(each.scenario.all_criteria for each in report.scenarios)
+    if plan.suite.no_judge and is_asked_for:
         yield Aside("not_judged", 1, "judges not asked")
     elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
         yield Aside("not_judged", count, f"judges not asked {plural(count, 'time')}")
@@ -273,7 +273,7 @@ def _not_judged(report: Report) -> Iterator[Aside]:
 def _code_only(report: Report) -> str:
     """What a green of code checks alone does not speak of."""
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
-    thresholds = {name for each in report.scenarios for name in each.applies.thresholds}
+    thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
     told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
     told += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
     left_out = len(report.plan.needs_model)

@@ -22,7 +22,7 @@ def counted(
 ) -> Iterable[tuple[SampleKey, int, Finding]]:
     """The findings that count, each with its sample and its place there."""
     for each in scenarios:
-        names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
+        names = in_force(report.run, each.scenario.id) if report.plan.suite.accepted else frozenset()
         for sample in each.samples:
             decided = samples.get(sample.key)
             if decided is None or decided.fault in NOT_THE_AGENTS:
@@ -35,17 +35,17 @@ def counted(
 
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
     """Whether what a judge or a detector that failed could have found might have failed the sample."""
-    if plan.fail_on is None:
+    if plan.suite.fail_on is None:
         return False
     if failure.metric == GOAL:
         return may_gate_unjudged(scenario.samples, plan)
     if failure.worst is None:
         return gates_by_severity(failure.metric, plan)
-    proposed = Severity.CRITICAL if plan.severity_from == "model" else None
+    proposed = Severity.CRITICAL if plan.suite.severity_from == "model" else None
     worst = failure.worst.raised_towards(proposed)
-    return worst.rank >= plan.fail_on.rank and gates_by_severity(failure.metric, plan)
+    return worst.rank >= plan.suite.fail_on.rank and gates_by_severity(failure.metric, plan)
 
 
 def gates_by_severity(metric: str, plan: Plan) -> bool:
     """Whether what it finds has a severity: labels of judges, and detectors."""
-    return metric in {*DETECTORS, *(spec.name for spec in plan.metrics if spec.is_label)}
+    return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}

@@ -42,10 +42,10 @@ def summary_of(report: Report, decision: Decision | None) -> RunSummary:
         run_id=run.run_id,
         started_at=run.started_at,
         prompts=run.prompts,
-        judged=() if plan.no_judge else tuple(sorted(plan.judged)),
-        decisive=() if plan.no_judge else _decisive(plan),
-        judge=_model(plan.models.get("judge"), run.sources),
-        user=_model(plan.models.get("user"), run.sources),
+        judged=() if plan.suite.no_judge else tuple(sorted(plan.suite.judged)),
+        decisive=() if plan.suite.no_judge else _decisive(plan),
+        judge=_model(plan.suite.models.get("judge"), run.sources),
+        user=_model(plan.suite.models.get("user"), run.sources),
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(plan),
@@ -55,9 +55,9 @@ def summary_of(report: Report, decision: Decision | None) -> RunSummary:
 
 
 def _decisive(plan: Plan) -> tuple[str, ...]:
-    labels = {spec.name for spec in plan.metrics if spec.is_label}
-    matter = {GOAL} | (labels if plan.fail_on_severity != "none" else set())
-    return tuple(sorted(matter & set(plan.judged)))
+    labels = {spec.name for spec in plan.suite.metrics if spec.is_label}
+    matter = {GOAL} | (labels if plan.suite.fail_on_severity != "none" else set())
+    return tuple(sorted(matter & set(plan.suite.judged)))
 
 
 def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    return plan.model_dump(mode="json", include=set(_SETTINGS))
+    return plan.suite.model_dump(mode="json", include=set(_SETTINGS))
 
 
 def content_of(scenario: Scenario) -> dict[str, str]:

@@ -51,7 +51,7 @@ def _usage_lacks(sample: SampleReport) -> str:
 def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measured:
     """Of the agent alone; the judges' is the budget's matter."""
     agent = sample.key.agent
-    usage = priced(sample.trajectory.usage, price_of(agent, plan.prices))
+    usage = priced(sample.trajectory.usage, price_of(agent, plan.suite.prices))
     lacks = _usage_lacks(sample)
     if usage.cost is None and not lacks:
         sum_alone = "the agent reported the sum of its tokens alone: let it return those in and those out"

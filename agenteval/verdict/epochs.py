@@ -55,7 +55,7 @@ class Epochs:
 
 def epochs_of(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> Epochs:
     """``outcomes``: of ``scenario.samples``, one each."""
-    ranged = scenario.applies.range
+    ranged = scenario.rules.range
     if ranged is None:
         wanted = len(outcomes) + len(scenario.missing)
         return Epochs((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agenteval.core.decision import EVERY_SAMPLE
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import EpochRange
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.run_gates import chances_of_gates, replaces_every_sample
@@ -25,11 +25,11 @@ def chances_asked_for(plan: Plan) -> tuple[GateChances, ...]:
     return tuple(chances_of_gates(plan, _epochs(_all_that_apply(plan))))
 
 
-def _all_that_apply(plan: Plan) -> list[Applies]:
-    return [plan.kinds[kind] for agents in plan.scenarios.values() for kind in agents.values()]
+def _all_that_apply(plan: Plan) -> list[ScenarioRules]:
+    return [plan.rule_sets[kind] for agents in plan.scenarios.values() for kind in agents.values()]
 
 
-def _epochs(applies: Sequence[Applies]) -> list[EpochRange]:
+def _epochs(applies: Sequence[ScenarioRules]) -> list[EpochRange]:
     return [EpochRange(min=each.least, max=each.most) for each in applies]
 
 
@@ -39,15 +39,15 @@ def every_sample_chances(epochs: Sequence[int]) -> GateChances:
     return chances_by_count(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
 
 
-def _rows(plan: Plan, applies: Sequence[Applies]) -> Iterable[GateChances]:
+def _rows(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateChances]:
     epochs = [EpochRange(min=each.least, max=each.most) for each in applies]
-    if not replaces_every_sample(plan.gates):
+    if not replaces_every_sample(plan.suite.gates):
         yield every_sample_chances([planned.min for planned in epochs])
     yield from chances_of_gates(plan, epochs)
     yield from _goal_thresholds(plan, applies)
 
 
-def _goal_thresholds(plan: Plan, applies: Sequence[Applies]) -> Iterable[GateChances]:
+def _goal_thresholds(plan: Plan, applies: Sequence[ScenarioRules]) -> Iterable[GateChances]:
     """A share of conversations is a count, so its chances are known."""
     designs = []
     for each in applies:
@@ -56,7 +56,7 @@ def _goal_thresholds(plan: Plan, applies: Sequence[Applies]) -> Iterable[GateCha
             designs.append(share_rule(held.rule.at_least, each.least))
     if designs:
         advice = "more epochs, or a gate with known error rates (gates: {pass_rate: …}) instead"
-        where = plan.thresholds[GOAL].where if GOAL in plan.thresholds else "default"
+        where = plan.suite.thresholds[GOAL].where if GOAL in plan.suite.thresholds else "default"
         yield chances_by_count(f"thresholds.{GOAL}", designs, where, advice)
 
 

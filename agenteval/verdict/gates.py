@@ -135,15 +135,15 @@ def decide(report: Report) -> Decision:
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
     """The failed samples whose failures the shares alone decide of; with a gate in the place of "every sample
     passes" that decides."""
-    if report.plan.gates and not replaces_every_sample(report.plan.gates):
+    if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
-                if is_counted(sample, scenario.scenario, samples[sample.key], report.plan.gates):
+                if is_counted(sample, scenario.scenario, samples[sample.key], report.plan.suite.gates):
                     yield sample.key
 
 
 def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
-    if not report.plan.accepted:
+    if not report.plan.suite.accepted:
         return ()
     met = [
         (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
@@ -167,7 +167,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
         or (isinstance(item, Finding) and is_severe(item, plan))
         for item in items
     )
-    return broke and not replaces_every_sample(plan.gates)
+    return broke and not replaces_every_sample(plan.suite.gates)
 
 
 def fails_alone(report: Report) -> bool:
@@ -176,8 +176,8 @@ def fails_alone(report: Report) -> bool:
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)
-    if not replaces_every_sample(report.plan.gates):
-        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.gates)
+    if not replaces_every_sample(report.plan.suite.gates):
+        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.suite.gates)
         return decided.verdict is Verdict.FAILED and not is_decided_elsewhere
     findings = counting((scenario,), {sample.key: decided}, report)
     return any(_never_tolerated(finding, report.plan) for finding in findings)
@@ -185,12 +185,16 @@ def fails_alone(report: Report) -> bool:
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
     """Whether a finding fails its sample. A question that nobody has answered leaves it undecided."""
-    return plan.fail_on is not None and finding.severity.rank >= plan.fail_on.rank and not is_open(finding)
+    return (
+        plan.suite.fail_on is not None
+        and finding.severity.rank >= plan.suite.fail_on.rank
+        and not is_open(finding)
+    )
 
 
 def _never_tolerated(finding: Finding, plan: Plan) -> bool:
     """A gate over repeated runs tolerates failed samples, but nothing critical."""
-    tolerant = replaces_every_sample(plan.gates)
+    tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
@@ -203,7 +207,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     failures = failures_of(sample, scenario.scenario)
     names = in_force(report.run, scenario.scenario.id)
     left_out = skipped(sample, scenario, report.plan)
-    unclear = _gates_nothing(sample, left_out, code_only=report.plan.code_only)
+    unclear = _gates_nothing(sample, left_out, code_only=report.plan.suite.code_only)
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
         *_severe_findings(sample, source, report.plan, failures, names),
@@ -234,7 +238,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
         broke = any(violation.name == "judge" for violation in kept) or (
-            not report.plan.no_judge and any(map(is_unjudged, sample.all_checks))
+            not report.plan.suite.no_judge and any(map(is_unjudged, sample.all_checks))
         )
         fault = "judge" if broke else "undecided"
     return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
@@ -329,7 +333,7 @@ def _broken_judges(
     no account. Labels gate through their severity, if the worst of them could fail the sample, a missed goal
     where it is severe, or would be the last of all epochs; one that the author broke, and a check in code,
     always."""
-    judged = {*DETECTORS, *(spec.name for spec in report.plan.metrics), CRITERIA, USER_REVIEW}
+    judged = {*DETECTORS, *(spec.name for spec in report.plan.suite.metrics), CRITERIA, USER_REVIEW}
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
@@ -347,7 +351,7 @@ def _broken_judges(
 def failed_below_gate(report: Report) -> int:
     """How many judges of labels and goals failed, and could have found nothing that fails their sample."""
     return sum(
-        not (failure.unclear or failure.author or failure.refused or report.plan.skips_failed_judges)
+        not (failure.unclear or failure.author or failure.refused or report.plan.suite.skips_failed_judges)
         and (failure.metric == GOAL or gates_by_severity(failure.metric, report.plan))
         and not may_hide(failure, each, report.plan)
         for each in report.scenarios
@@ -392,7 +396,7 @@ def _decide_scenario(
     violations = [violation for key in keys for violation in samples[key].violations]
     verdicts = [Verdict.PASSED if key in counted else samples[key].verdict for key in keys]
     plan = report.plan
-    if replaces_every_sample(plan.gates):
+    if replaces_every_sample(plan.suite.gates):
         severe = any(_never_tolerated(f, plan) for f in counting((scenario,), samples, report))
         known = not is_lost and not _is_half_run(scenario)
         known = known and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
@@ -426,9 +430,9 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     and gates that do not apply."""
     held = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
-    by_severity = {spec.name for spec in report.plan.metrics if spec.is_label}
-    gated = held if report.plan.fail_on is None else held | by_severity | {GOAL}
-    if report.run.baseline and not reads_baseline(report.plan.gates):
+    by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
+    gated = held if report.plan.suite.fail_on is None else held | by_severity | {GOAL}
+    if report.run.baseline and not reads_baseline(report.plan.suite.gates):
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.plan.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
@@ -447,11 +451,11 @@ def _run_gates(
 ) -> Iterable[GateRow]:
     """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
     plan = report.plan
-    if not replaces_every_sample(plan.gates):
+    if not replaces_every_sample(plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample(report, samples, counted, tolerated=tolerated)
     yield from tolerance
-    if plan.fail_on is not None:
+    if plan.suite.fail_on is not None:
         yield _severity_gate(report, samples)
     yield from _ends_gates(report)
 
@@ -520,7 +524,7 @@ def _tolerance_gates(
     if unreadable_apart:
         counting = tuple(sample for sample in counting if not is_unreadable(sample))
     verdicts = [samples[sample.key].verdict for sample in counting]
-    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
+    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.suite.fault_tolerance
     never = len(samples) - len(report.samples)
     tolerated = not never and is_tolerated(lost, len(verdicts), bound)
     also = f", {replaced} of them replaced" if replaced else ""
@@ -530,7 +534,7 @@ def _tolerance_gates(
         value=lost / len(verdicts) if verdicts else None,
         bound=bound,
         basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
-        where=plan.where(TOLERANCE),
+        where=plan.suite.where(TOLERANCE),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
         resolution="" if tolerated else RESUME if never else _way_out(counting, samples),
     )
@@ -550,7 +554,7 @@ def _lost_scenario(
         value=lost / begun,
         bound="at most half",
         basis=f"{lost} of {plural(begun, 'sample')} inconclusive",
-        where=plan.where(TOLERANCE),
+        where=plan.suite.where(TOLERANCE),
         verdict=Verdict.INCONCLUSIVE,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
@@ -641,12 +645,14 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
     severe = any(_never_tolerated(finding, plan) for finding in findings)
+    suite = plan.suite
+    least = Severity.CRITICAL if replaces_every_sample(suite.gates) else suite.fail_on_severity
     return GateRow(
         name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.gates) else plan.fail_on_severity}",
+        bound=f"below {least}",
         basis=f"{plural(len(findings), 'finding')} in {plural(len(counted), 'sample')}{also}",
-        where=plan.where("fail_on_severity"),
+        where=plan.suite.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
 
@@ -664,7 +670,7 @@ def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[Samp
     plan = report.plan
     found = counted(report.scenarios, decision.samples, report)
     if decision.is_reported:
-        broken = [severity for severity in plan.max_rates if _is_broken(severity, decision)]
+        broken = [severity for severity in plan.suite.max_rates if _is_broken(severity, decision)]
         least = min((severity.rank for severity in broken), default=len(Severity))
         return frozenset((key, place) for key, place, finding in found if finding.severity.rank >= least)
     return frozenset((key, place) for key, place, finding in found if _never_tolerated(finding, plan))
@@ -702,4 +708,4 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
 
 def is_neutral(report: Report) -> bool:
     """Whether an undecided run ends as one that has passed does."""
-    return report.plan.on_undecided == "neutral"
+    return report.plan.suite.on_undecided == "neutral"

@@ -15,7 +15,7 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
     """What the run used of each limit. The one that is used up the most is what stopped it; one that calls in
     flight overran before they could be stopped is not held either. A role's own limit stops no run: what it
     left unasked is told where it lacks."""
-    budget = report.plan.budget
+    budget = report.plan.suite.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
     cause = max(budget.limits, key=lambda name: spent[name] / budget.limits[name], default="")
@@ -35,7 +35,7 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
         value=spent,
         bound=limit,
         basis=broken or whose,
-        where=report.plan.where(name),
+        where=report.plan.suite.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
         resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",
     )
@@ -52,15 +52,15 @@ def _spent(usage: Usage, lines: Iterable[LedgerLine]) -> Mapping[str, float]:
 def deadline_gates(report: Report) -> Iterable[GateRow]:
     """How long the run took, where it was not to take longer."""
     plan, end = report.plan, report.finished
-    if plan.deadlines.run_s is None:
+    if plan.suite.deadlines.run_s is None:
         return
     ended = end is not None and end.outcome == "deadline"
     yield GateRow(
         name="deadlines.run_s",
         value=end.elapsed_s if end else None,
-        bound=f"at most {plan.deadlines.run_s:g}",
+        bound=f"at most {plan.suite.deadlines.run_s:g}",
         basis="the deadline ended the run" if ended else "the complete run",
-        where=plan.where("deadlines.run_s"),
+        where=plan.suite.where("deadlines.run_s"),
         verdict=Verdict.INCONCLUSIVE if ended else Verdict.PASSED,
         resolution="agenteval run --resume latest" if ended else "",
     )

@@ -41,7 +41,7 @@ def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
     """A row for each ``--max-rate``. ``again``: the command that asks the judges once more."""
-    for severity, bound in report.plan.max_rates.items():
+    for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
 
@@ -83,7 +83,7 @@ def shares_of(
     report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
 ) -> Shares:
     """Over the records that could be read; of the others ``readable records`` speaks."""
-    plan = report.plan.model_copy(update={"fail_on_severity": severity})
+    plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key
         for key, _, finding in counted(report.scenarios, samples, report)

@@ -47,7 +47,7 @@ def _is_record_alone(sample: SampleReport) -> bool:
 
 def names_severity(plan: Plan) -> bool:
     """Whether a configuration says which findings fail a conversation."""
-    return plan.where(SEVERE) != "default"
+    return plan.suite.where(SEVERE) != "default"
 
 
 def is_unreadable(sample: SampleReport) -> bool:
@@ -61,8 +61,8 @@ def unreadable_places(report: Report) -> tuple[str, ...]:
 def readable_row(report: Report) -> GateRow:
     """Not decided where more records than a few could not be read, or nothing is known of any."""
     places, records = unreadable_places(report), len(report.samples)
-    bound = report.plan.fault_tolerance
-    if report.plan.where(TOLERANCE) == "default":
+    bound = report.plan.suite.fault_tolerance
+    if report.plan.suite.where(TOLERANCE) == "default":
         bound = MOST_UNREADABLE
     is_anything_known = any(not is_lost(sample) for sample in report.samples)
     hidden = [each for each in report.samples if each.stop is not None and each.stop.hides_rest]
@@ -76,7 +76,7 @@ def readable_row(report: Report) -> GateRow:
         value=len(places) / records if records else None,
         bound=bound,
         basis=basis,
-        where=report.plan.where(TOLERANCE),
+        where=report.plan.suite.where(TOLERANCE),
         verdict=Verdict.PASSED if is_decided else Verdict.INCONCLUSIVE,
         resolution="" if is_decided else _resolution(places),
     )

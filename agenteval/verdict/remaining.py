@@ -93,15 +93,15 @@ def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
 def _selected(plan: Plan) -> tuple[Any, ...]:
     """What is run of the suite, and what of it is judged: where it was written may differ."""
     epochs = [
-        (scenario, agent, plan.kinds[kind].epochs)
+        (scenario, agent, plan.rule_sets[kind].epochs)
         for scenario, agents in plan.scenarios.items()
         for agent, kind in agents.items()
     ]
-    return epochs, plan.judged
+    return epochs, plan.suite.judged
 
 
 def _specs(run: RunStarted) -> dict[str, Any]:
-    return {spec.name: spec for spec in run.plan.metrics}
+    return {spec.name: spec for spec in run.plan.suite.metrics}
 
 
 def _called(sources: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.core.plan import Applies, Pairing, Plan
+from agenteval.core.plan import Pairing, Plan, ScenarioRules
 from agenteval.core.sample_report import (
     Aggregate,
     SampleReport,
@@ -108,7 +108,7 @@ class Report:
 
 
 def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEvidence]]) -> ToolVisibility:
-    passthrough = plan.unmocked_tools == "passthrough"
+    passthrough = plan.suite.unmocked_tools == "passthrough"
     return visibility_of(plan.known_visibility(agent), evidence.get(agent, ()), passthrough=passthrough)
 
 
@@ -156,7 +156,7 @@ def fold(events: Iterable[Event]) -> Report:
     notices: list[Notice] = []
     samples: dict[SampleKey, _SampleEvents] = {}
     recorded: dict[str, Scenario] = {}
-    applies: dict[Pairing, Applies] = {}
+    rules: dict[Pairing, ScenarioRules] = {}
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         match event:
@@ -166,7 +166,7 @@ def fold(events: Iterable[Event]) -> Report:
                 budget = {"budget": event.budget}
                 now = {
                     "config": run.config.model_copy(update=budget),
-                    "plan": run.plan.model_copy(update=budget),
+                    "plan": run.plan.with_suite(**budget),
                 }
                 run, finished, found = run.model_copy(update=now), None, None
             case RunFinished():
@@ -180,8 +180,8 @@ def fold(events: Iterable[Event]) -> Report:
             case SampleStarted(key=key):
                 if event.scenario:
                     recorded.setdefault(key.scenario, event.scenario)
-                if event.applies:
-                    applies.setdefault((key.scenario, key.agent), event.applies)
+                if event.rules:
+                    rules.setdefault((key.scenario, key.agent), event.rules)
                 # A sample that is started anew (a resumed run) forgets what was cut off.
                 if key not in samples or not samples[key].is_over:
                     samples[key] = samples[key].anew() if key in samples else _SampleEvents()
@@ -203,9 +203,9 @@ def fold(events: Iterable[Event]) -> Report:
     reports = {
         key: _sample(key, by_id[key.scenario], samples.pop(key), run.plan, seen) for key in list(samples)
     }
-    scenarios = tuple(_scenarios(run, by_id, applies, reports))
-    if found and run.plan.severity_from == "model":
-        scenarios = _with_proposed_severities(scenarios, found.issues, run.plan.severities)
+    scenarios = tuple(_scenarios(run, by_id, rules, reports))
+    if found and run.plan.suite.severity_from == "model":
+        scenarios = _with_proposed_severities(scenarios, found.issues, run.plan.suite.severities)
     ledger = _ledger(reports.values(), found.usage if found else Usage(), run.plan)
     return Report(
         run=run,
@@ -249,7 +249,9 @@ def _sample(
         settled(tuple(said), visibility, trajectory.all_turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
-    merged_findings = merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities))
+    merged_findings = merged(
+        findings, lambda each: rated(each, trajectory, scenario.tools, plan.suite.severities)
+    )
     scores = {index: turn.scores for index, turn in enumerate(turn_reports)}
     left = without_answered(merged_findings, scores)
     sample = SampleReport(
@@ -305,7 +307,7 @@ def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
 def _scenarios(
     run: RunStarted,
     by_id: Mapping[str, Scenario],
-    applies: Mapping[Pairing, Applies],
+    rules: Mapping[Pairing, ScenarioRules],
     reports: Mapping[SampleKey, SampleReport],
 ) -> Iterable[ScenarioReport]:
     samples_planned = run.plan.samples
@@ -324,7 +326,7 @@ def _scenarios(
         yield ScenarioReport(
             scenario=by_id[scenario_id],
             agent=agent,
-            applies=applies.get((scenario_id, agent)) or run.plan.of(scenario_id, agent),
+            rules=rules.get((scenario_id, agent)) or run.plan.of(scenario_id, agent),
             samples=samples,
             missing=missing,
             aggregates=aggregates_of(samples),

@@ -20,7 +20,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
 from agenteval.core.tool_visibility import WhyOpen, settled, visibility_of
@@ -39,7 +39,7 @@ class _Sample(NamedTuple):
     """A conversation as it is kept."""
 
     key: SampleKey
-    applies: Applies | None
+    rules: ScenarioRules | None
     scenario: Scenario | None
     turns: tuple[Turn, ...]
     items: _Items
@@ -53,7 +53,7 @@ class _Sample(NamedTuple):
         return any(isinstance(item, Finding) for _, items in self.items for item in items)
 
     def events(self) -> Iterator[Event]:
-        yield SampleStarted(key=self.key, applies=self.applies, scenario=self.scenario)
+        yield SampleStarted(key=self.key, rules=self.rules, scenario=self.scenario)
         for index, turn in enumerate(self.turns):
             yield TurnFinished(key=self.key, index=index, turn=turn)
         for place, items in self.items:
@@ -113,7 +113,7 @@ class Retained:
                 yield from sample.events()
                 yield from again
         for key, opened in self._open.items():
-            yield SampleStarted(key=key, applies=opened.applies, scenario=opened.scenario)
+            yield SampleStarted(key=key, rules=opened.rules, scenario=opened.scenario)
         yield from self._rest
 
     def _close(self, opened: _Open, event: SampleFinished) -> None:
@@ -129,7 +129,7 @@ class Retained:
         self._done.append(
             _Sample(
                 event.key,
-                opened.applies,
+                opened.rules,
                 scenario,
                 turns,
                 items,
@@ -152,7 +152,7 @@ class Retained:
 
     def _settled(self, agent: str, items: Sequence[ScoreItem], turns: Sequence[Turn]) -> Sequence[ScoreItem]:
         """Decide by what the agent has shown until now: a later conversation may show more."""
-        passthrough = self._plan.unmocked_tools == "passthrough"
+        passthrough = self._plan.suite.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
         return settled(items, visibility_of(known, evidence, passthrough=passthrough), turns, WhyOpen())
 
@@ -172,10 +172,10 @@ def _without_words(scenario: Scenario) -> Scenario:
 class _Open:
     """A sample that is being told of."""
 
-    __slots__ = ("applies", "items", "number", "scenario", "turns")
+    __slots__ = ("items", "number", "rules", "scenario", "turns")
 
     def __init__(self, begun: SampleStarted, number: int) -> None:
-        self.applies = begun.applies
+        self.rules = begun.rules
         self.scenario = begun.scenario
         self.number = number
         self.turns: list[Turn] = []

@@ -140,7 +140,7 @@ class UntilDecided:
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run
-        gate = PASS_RATE.of(run.plan.gates)
+        gate = PASS_RATE.of(run.plan.suite.gates)
         assert gate is not None  # selection has asked for one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():

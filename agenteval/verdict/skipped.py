@@ -15,13 +15,13 @@ def skipped(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -> tuple
     """The judges of a sample that failed and are skipped: no threshold names their metric, and they had given
     no verdict that would gate. A mistake of the author's is never skipped, and neither is an answer that the
     record does not tell."""
-    if not plan.skips_failed_judges:
+    if not plan.suite.skips_failed_judges:
         return ()
-    judged = {CRITERIA, USER_REVIEW, *(spec.name for spec in plan.metrics)}
+    judged = {CRITERIA, USER_REVIEW, *(spec.name for spec in plan.suite.metrics)}
     return tuple(
         failure
         for failure in sample.all_failures
-        if failure.metric in judged - scenario.applies.thresholds.keys()
+        if failure.metric in judged - scenario.rules.thresholds.keys()
         and not (failure.author or failure.unclear or failure.is_verdict)
     )
 

@@ -18,20 +18,20 @@ def lines_of_sample(
 ) -> Iterator[LedgerLine]:
     """What one sample cost. Tokens of an agent that does not tell its cost are priced here, estimated ones
     too: they stay marked as such."""
-    yield LedgerLine("agent", agent, priced(trajectory.usage, price_of(agent, plan.prices)))
-    user = plan.model("user")
+    yield LedgerLine("agent", agent, priced(trajectory.usage, price_of(agent, plan.suite.prices)))
+    user = plan.suite.model("user")
     for turn in trajectory.all_turns:
         yield LedgerLine("user", turn.user_model or user, turn.user_usage)
     if trajectory.stop:
         yield LedgerLine("user", user, trajectory.stop.user_usage)
-    judge = plan.model("judge")
+    judge = plan.suite.model("judge")
     for item in judgements:
         if item.usage:
             yield LedgerLine("judge", getattr(item, "by", "") or judge, item.usage)
 
 
 def dedup_line(usage: Usage, plan: Plan) -> LedgerLine:
-    return LedgerLine("dedup", plan.model("dedup"), usage)
+    return LedgerLine("dedup", plan.suite.model("dedup"), usage)
 
 
 def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:

@@ -28,18 +28,18 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
     nowhere in the suite is a row of its own, and violated."""
     plan = report.plan
-    if plan.code_only:
+    if plan.suite.code_only:
         return  # what only a judge could tell is not asked for
-    known = plan.specs
+    known = plan.suite.specs
     applied: set[str] = set()
     for scenario in report.scenarios:
-        for name, threshold in scenario.applies.thresholds.items():
+        for name, threshold in scenario.rules.thresholds.items():
             spec = known.get(name)
             if spec and (threshold.is_sure or _scores(name, scenario).any):
                 applied.add(name)
                 yield from _gates(spec, threshold, scenario, plan)
-    for name, threshold in plan.thresholds.items():
-        switched_off = all(name not in scenario.applies.thresholds for scenario in report.scenarios)
+    for name, threshold in plan.suite.thresholds.items():
+        switched_off = all(name not in scenario.rules.thresholds for scenario in report.scenarios)
         is_elsewhere = f"thresholds.{name}" in plan.unapplied
         if name not in applied and not switched_off and not is_elsewhere:
             left_out = _left_out(name, plan)
@@ -56,9 +56,9 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
 
 def _left_out(metric: str, plan: Plan) -> str:
     """Why the command line had a metric judged nowhere; empty if it did not."""
-    if plan.no_judge:
+    if plan.suite.no_judge:
         return "not judged (--no-judge)"
-    if plan.by_flag and metric not in plan.judged:
+    if plan.suite.by_flag and metric not in plan.suite.judged:
         return "not judged (--metric)"
     return ""
 
@@ -113,8 +113,8 @@ def _lost(scenario: ScenarioReport) -> int:
     """How many conversations were lost or never held; where a gate decides how many there are, those that no
     further one replaced."""
     whole = sum(not is_lost(sample) for sample in scenario.samples)
-    if scenario.applies.range:
-        return max(0, scenario.applies.least - whole)
+    if scenario.rules.range:
+        return max(0, scenario.rules.least - whole)
     return len(scenario.samples) + len(scenario.missing) - whole
 
 
@@ -189,7 +189,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
     if not scores.any:
         if left_out := _left_out(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
-        if spec.name not in plan.judged:
+        if spec.name not in plan.suite.judged:
             return Verdict.FAILED, "nothing was judged: it is not among the metrics"
     if not scores.values:  # of what nothing is known, nothing is green
         return Verdict.INCONCLUSIVE, _known(scores)

@@ -155,7 +155,7 @@ def test_what_is_accepted_is_no_failure() -> None:
     (report,) = [fold([run, *failed])]
     (name,) = failures_of(report.samples[0], run.scenarios[0]).names
     entry = AcceptedFailure(fingerprint=name, expires="2999-01-01", owner="me", reason="known")
-    accepted = run.model_copy(update={"plan": run.plan.model_copy(update={"accepted": (entry,)})})
+    accepted = run.model_copy(update={"plan": run.plan.with_suite(accepted=(entry,))})
     assert state(run, *failed).ends == {Verdict.FAILED: 1}
     assert state(accepted, *failed).ends == {Verdict.PASSED: 1}
 
@@ -247,7 +247,7 @@ def test_the_cost_is_told_against_the_budget() -> None:
     assert state(run, *events).brief_counts() == "1/1  ✓ 1  0:00  $0.28"
     assert "$" not in state(run, *whole(sample)).brief_counts()
     budget = BudgetConfig(max_cost=1.0)
-    bounded = run.model_copy(update={"plan": run.plan.model_copy(update={"budget": budget})})
+    bounded = run.model_copy(update={"plan": run.plan.with_suite(budget=budget)})
     assert state(bounded, *events).counts() == "[1/1] 1 passed, 0:00, $0.28 of $1.00"
 
 

@@ -499,9 +499,7 @@ def test_nothing_has_changed_or_it_is_named() -> None:
         "the file 'agent.py' has changed",
         "what variables expand to in 'models' has changed",
     )
-    assert changes(
-        then, then.model_copy(update={"plan": then.plan.model_copy(update={"judged": ("helpfulness",)})})
-    )
+    assert changes(then, then.model_copy(update={"plan": then.plan.with_suite(judged=("helpfulness",))}))
 
 
 def test_where_a_scenario_is_written_does_not_matter(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import pytest
 
 from agenteval.conversation.current_sample import enter
 from agenteval.core.errors import UnreadableReplyError
-from agenteval.core.plan import Applies, Plan
+from agenteval.core.plan import ScenarioRules
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
-from agenteval.planning.resolve import applies_of
+from agenteval.planning.resolve import rules_for
 from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.judges.stakes import Stakes
@@ -119,13 +119,13 @@ def test_what_fails_nothing_is_asked_once(answer: dict[str, Any], stakes: dict[s
     assert (score.votes, finding.label) == ((), score.label)
 
 
-def bounded(metric: str, bar: float) -> Callable[[Scenario], Applies]:
-    applies = applies_of(Scenario(thresholds={metric: bar}), Plan())
+def bounded(metric: str, bar: float) -> Callable[[Scenario], ScenarioRules]:
+    applies = rules_for(Scenario(thresholds={metric: bar}), SuitePolicy())
     return lambda _: applies
 
 
 def test_a_label_that_a_threshold_counts_is_asked_again() -> None:
-    score, _ = judged(Panel(FALSE, FALSE), applies_of=bounded("agent_behavior_failure", 0.9))
+    score, _ = judged(Panel(FALSE, FALSE), rules_for=bounded("agent_behavior_failure", 0.9))
     assert len(score.votes) == 2
 
 
@@ -133,7 +133,7 @@ def test_a_score_below_the_bar_needs_words_and_a_second_opinion() -> None:
     low, fine = {"evidence": QUOTED, "score": 2}, {"evidence": "", "score": 4}
     (score,) = judged(Panel({**low, "evidence": ""}), "helpfulness")
     assert (score.value, score.votes) == (2, ())
-    bar = {"applies_of": bounded("helpfulness", 3.5)}
+    bar = {"rules_for": bounded("helpfulness", 3.5)}
     (broken,) = judged(Panel({**low, "evidence": "It says nothing."}), "helpfulness", **bar)
     assert isinstance(broken, ScoreFailure)
     assert "evidence" in broken.message

@@ -12,7 +12,7 @@ import pytest
 from agenteval.core.config import BudgetConfig, Config
 from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
 from agenteval.core.event import Baseline, Event, RunFinished
-from agenteval.core.plan import Applies
+from agenteval.core.plan import ScenarioRules
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, MetricSpec, Score, ScoreFailure, Severity, Verdict
@@ -389,7 +389,7 @@ def test_epochs_of_a_scenario() -> None:
 
 
 def ranged(scenario: ScenarioReport) -> ScenarioReport:
-    return replace(scenario, applies=Applies(epochs=EpochRange(min=2, max=4)))
+    return replace(scenario, rules=ScenarioRules(epochs=EpochRange(min=2, max=4)))
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_a_lost_epoch_is_replaced_once(first: Epoch, last: Epoch, own: Epochs) -
 
 
 def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> None:
-    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).plan.gates)
+    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).plan.suite.gates)
     assert gate is not None
     test = planned_test(gate, Epochs((), 3, 20), 7)
     assert (test.min_epochs, test.max_epochs, test.rule.scenarios) == (3, 20, 7)

@@ -119,7 +119,7 @@ def execute(
             again,
             events.__iter__,
             agents=runtime.agents,
-            run_s=prepared.plan.deadlines.run_s,
+            run_s=prepared.plan.suite.deadlines.run_s,
         )
         perform(prepared, playing, emit, control)
         emit(ended(control, started))
@@ -130,7 +130,7 @@ def execute(
 def _second_look(prepared: Prepared, run: Event) -> SecondLook:
     judges = goal_judges(prepared.runtime.judges)
     before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
-    return SecondLook(ExcusedGoals(judges.get, prepared.plan.corroborate, before))
+    return SecondLook(ExcusedGoals(judges.get, prepared.plan.suite.corroborate, before))
 
 
 class Fan:
@@ -242,7 +242,7 @@ async def _find_issues(setup: Setup, playing: Playing, emit: Emit, control: Cont
             setup.resources.model("dedup") if asks else None,
             prompt=setup.metrics.prompts.prompt("error_deduplication"),
             policies=wiring.policies_of(setup.config, playing.agents),
-            weighs=setup.plan.severity_from == "model",
+            weighs=setup.plan.suite.severity_from == "model",
         )
     if scope.cancelled_caught:
         found = await find_issues(scenarios)

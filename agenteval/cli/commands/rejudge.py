@@ -109,7 +109,7 @@ def _no_checks(_: object) -> Sequence[Scorer]:
 def _parts(
     tally: AskedCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
-    model = plan.model("judge")
+    model = plan.suite.model("judge")
     yield free(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
     table = plain_table()
     table.add_column("metric", overflow="fold")
@@ -130,7 +130,7 @@ def _parts(
 def _cost(usage: Usage, model: str, plan: Plan) -> str:
     if not usage.tokens:
         return ""
-    price = price_of(model, plan.prices)
+    price = price_of(model, plan.suite.prices)
     return (
         f", cost ≈{amount(cost_of(usage, price))} USD" if price else f", cost unknown: {how_to_price(model)}"
     )
@@ -139,7 +139,7 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
 def _notes(tally: AskedCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.taken:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
-    if tally.calls and plan.corroborate:
+    if tally.calls and plan.suite.corroborate:
         yield "verdicts that would fail or excuse something are asked again, as is a tenth of the clean ones"
     if classes:
         yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"

@@ -31,7 +31,7 @@ from agenteval.files.journal import Journal
 from agenteval.importers.logs import JOURNAL, ExpectedScenarios, Reader, Remarks
 from agenteval.messages.placed import NoCallsIn
 from agenteval.planning import judging
-from agenteval.planning.resolve import AppliesInTurn
+from agenteval.planning.resolve import RulesInTurn
 from agenteval.planning.score_prepare import (
     PreparedScore,
     ScoreRequest,
@@ -98,13 +98,13 @@ def _run(
     started = time.monotonic()
     # Whoever the agents are, one judge has judged all goals.
     judge = goal_judges({"": prepared.judges}).get("")
-    again = SecondLook(ExcusedGoals(lambda _agent: judge, prepared.plan.corroborate))
+    again = SecondLook(ExcusedGoals(lambda _agent: judge, prepared.plan.suite.corroborate))
     # A log is the same in every environment, whichever of its words one of them masks.
     names = StableNames(prepared.resources.named)
     rescoring = Rescoring(
         _checks_of(prepared),
         prepared.judges,
-        applies_of=AppliesInTurn(prepared.plan),
+        rules_for=RulesInTurn(prepared.plan),
         visibility=prepared.plan.visibility,
         in_flight=prepared.config.concurrency,
         review=_review_of(prepared),
@@ -142,10 +142,10 @@ def _review_of(prepared: PreparedScore) -> Reviewer | None:
     if not prepared.judges:
         return None
     plan = prepared.plan
-    bounds = [*plan.max_rates, *([plan.fail_on] if plan.fail_on else [])]
+    bounds = [*plan.suite.max_rates, *([plan.suite.fail_on] if plan.suite.fail_on else [])]
     if bounds:
         least = min(bounds, key=lambda severity: severity.rank)
-        plan = plan.model_copy(update={"fail_on_severity": least})
+        plan = plan.with_suite(fail_on_severity=least)
     return user_reviews(plan, prepared.metrics, prepared.resources)
 
 
@@ -166,7 +166,7 @@ def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]
         if run is None:
             return Detectors(plan, policy, secrets, recorded=True)
         unmocked, now = run
-        then = plan.model_copy(update={"unmocked_tools": unmocked, "now": plan.now or now})
+        then = plan.with_suite(unmocked_tools=unmocked, now=plan.suite.now or now)
         return Detectors(then, policy, secrets)
 
     def checks_of(recorded: Recorded) -> Sequence[Scorer]:
@@ -182,7 +182,7 @@ def _run_of(recorded: Recorded) -> tuple[str, str | None] | None:
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
         return None
-    return run.plan.unmocked_tools, run.plan.now
+    return run.plan.suite.unmocked_tools, run.plan.suite.now
 
 
 def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
@@ -216,7 +216,7 @@ def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iter
     if prepared.without_bounds:
         yield "thresholds were not applied: nothing was judged"
     for name, why in prepared.plan.unapplied.items():
-        where = prepared.plan.where(f"gates.{name}")
+        where = prepared.plan.suite.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.remarks.texts()
     yield from _not_met(reader.no_calls_in) if complete and not reader.texts else ()

@@ -33,7 +33,7 @@ def validate(request: Request) -> int:
         unused = tuple(_unused(prepared))
         anyio.run(close_agents, (*prepared.runtime.agents.values(), *unused))
         goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
-        have, unmocked_are = prepared.resources.agents_have, prepared.plan.unmocked_tools
+        have, unmocked_are = prepared.resources.agents_have, prepared.plan.suite.unmocked_tools
         never = impossible_expectations(prepared.samples, have, unmocked_are)
         warnings = (*prepared.remarks, *prepared.resources.take_warnings())
         for text in (*warnings, *empty_lists(prepared.scenarios), *never, *goals):

@@ -123,7 +123,7 @@ def _notices(report: Report, extent: Extent) -> Iterator[str]:
 
 
 def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
-    facts = [f"run {report.run.run_id}", f"started {report.run.started_at}", f"seed {report.plan.seed}"]
+    facts = [f"run {report.run.run_id}", f"started {report.run.started_at}", f"seed {report.plan.suite.seed}"]
     if report.run.commit:
         facts.append(f"commit {report.run.commit[:12]}{', changed since' if report.run.dirty else ''}")
     facts += [f"{name} {version}" for name, version in report.run.versions.items()]

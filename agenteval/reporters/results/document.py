@@ -143,12 +143,12 @@ def _run(report: Report) -> shape.RunShape:
         elapsed_s=finished.elapsed_s if finished else None,
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
-        seed=run.plan.seed,
+        seed=run.plan.suite.seed,
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts_overridden=run.config.prompts,
-        judged=run.plan.judged,
-        no_judge=run.plan.no_judge,
+        judged=run.plan.suite.judged,
+        no_judge=run.plan.suite.no_judge,
         calls_seen=calls_seen(report),
     )
 
@@ -184,7 +184,7 @@ def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:
     opinions = second_opinions(report)
     if not opinions.judges.is_spent:
         return None
-    return shape.SecondOpinionsShape.from_value(opinions, corroborate=report.plan.corroborate)
+    return shape.SecondOpinionsShape.from_value(opinions, corroborate=report.plan.suite.corroborate)
 
 
 def _statistics(repeats: Repeats, report: Report) -> dict[str, Any]:

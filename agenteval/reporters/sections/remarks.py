@@ -156,7 +156,7 @@ def _chances(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
     is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
-    if not (is_green or is_red) or replaces_every_sample(report.plan.gates) or decision.is_reported:
+    if not (is_green or is_red) or replaces_every_sample(report.plan.suite.gates) or decision.is_reported:
         return
     worth = every_sample_chances([len(each.samples) + len(each.missing) for each in report.scenarios])
     wrong = worth.false_green if is_green else worth.false_red
@@ -220,7 +220,10 @@ _REMARKS: _Table = (
     ("flaky", lambda report, decision: [_flaky(report, decision)]),
     ("error rates", _error_rates),
     ("ungated", _ungated),
-    ("judges", lambda report, decision: [] if report.plan.corroborate else [second_opinions_text(report)]),
+    (
+        "judges",
+        lambda report, decision: [] if report.plan.suite.corroborate else [second_opinions_text(report)],
+    ),
     ("note", lambda report, decision: [overridden_text(report)]),
     ("to decide", lambda report, decision: resolutions(decision)),
     ("scripted", lambda report, decision: [_NOTHING_MEASURED] if report.scripted else []),

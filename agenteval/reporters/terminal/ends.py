@@ -115,7 +115,7 @@ def _remedy(failure: Failure) -> str:
 
 def _deciding(group: Sequence[Failure], report: Report) -> Failure:
     """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
-    if replaces_every_sample(report.plan.gates):
+    if replaces_every_sample(report.plan.suite.gates):
         return group[0]
     own = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
     return next(own, group[0])

@@ -416,7 +416,7 @@ class _Told:
         return line.append(f"  {self._page.safe(check.detail)}" if check.detail.strip() else "")
 
     def _finding(self, finding: Finding) -> Iterator[Text]:
-        counts = self._shown.report.plan.fail_on
+        counts = self._shown.report.plan.suite.fail_on
         gates = counts is not None and finding.severity.rank >= counts.rank
         verdict, style = (Verdict.FAILED, "bold") if gates else (None, UNDECIDED)
         sign = mark(verdict) if verdict else Text("!", style=UNDECIDED)

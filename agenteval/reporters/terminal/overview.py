@@ -58,8 +58,8 @@ def head(report: Report, decision: Decision, options: ReportOptions) -> Iterator
     ]
     if report.run.config.profile:
         parts.append(f"profile {one_line(report.run.config.profile, 40)}")
-    if report.plan.seed:
-        parts.append(f"seed {report.plan.seed}")
+    if report.plan.suite.seed:
+        parts.append(f"seed {report.plan.suite.seed}")
     if report.finished:
         parts.append(_time(report.finished.elapsed_s))
     yield _flowing((*parts, brief_sum(report)), options.width, "bold")

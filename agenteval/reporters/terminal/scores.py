@@ -95,7 +95,7 @@ def _name(scenario: ScenarioReport, *, several_agents: bool) -> str:
 def _legend(table: _Table, report: Report) -> Iterator[str]:
     cells = [cell for line in table.lines for cell in line.cells]
     yield from legend(cells)
-    if report.plan.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
+    if report.plan.suite.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
         yield "not judged: --no-judge"
     for short, whole in cut_names(table.known):
         yield f"{short}: {whole}"

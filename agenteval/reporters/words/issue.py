@@ -103,7 +103,7 @@ def _severity(
     scenarios: Mapping[tuple[str, str], ScenarioReport],
 ) -> Severity:
     """The worst of its findings; by the table, what grouping has made of it."""
-    if report.plan.severity_from != "model":
+    if report.plan.suite.severity_from != "model":
         return issue.severity
     found: dict[SampleKey, Sequence[Finding]] = {
         sample.key: sample.findings

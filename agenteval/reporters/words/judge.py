@@ -34,7 +34,7 @@ def second_opinions_text(report: Report) -> str:
     told = second_opinions(report)
     if not told.judges.is_spent or _only_scripted(report):
         return ""
-    if not report.plan.corroborate:
+    if not report.plan.suite.corroborate:
         return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
     parts = []
     if told.doubted:

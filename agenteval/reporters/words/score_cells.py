@@ -57,10 +57,10 @@ class Cell(NamedTuple):
 
 def columns(report: Report) -> tuple[Column, ...]:
     """The metrics that were asked for or judged; none where nothing was to be judged."""
-    known = {spec.name: spec for spec in report.plan.metrics}
+    known = {spec.name: spec for spec in report.plan.suite.metrics}
     told = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
-    asked = {*report.plan.judged, *told, *(broken & known.keys())}
+    asked = {*report.plan.suite.judged, *told, *(broken & known.keys())}
     names = [*known, *sorted(asked - known.keys())]
     return tuple(_column(name, known.get(name), told.get(name)) for name in names if name in asked)
 
@@ -138,13 +138,13 @@ def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks
     if found is not None and (found.n or found.missing or found.open):
         text = _figure(found, column, bound_in(scenario, column.name))
         return Cell(text, missing=found.missing, open=sum(found.open.values()), verdict=verdict)
-    applies = column.name in report.plan.judged and column.name not in scenario.applies.unjudged
+    applies = column.name in report.plan.suite.judged and column.name not in scenario.rules.unjudged
     return Cell(NOT_JUDGED if applies or verdict else NOT_APPLICABLE, verdict=verdict)
 
 
 def bound_in(scenario: ScenarioReport, metric: str) -> float | None:
     """The least mean of a metric in a scenario, if one is written."""
-    held = scenario.applies.thresholds.get(metric)
+    held = scenario.rules.thresholds.get(metric)
     return held.rule.at_least if held else None
 
 

@@ -43,7 +43,7 @@ def brief_sum(report: Report) -> str:
         return "cost unknown" if any(True for _ in unknown_texts(report)) else ""
     about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
     least = "" if cost.is_whole else "at least "
-    limit = report.plan.budget.max_cost
+    limit = report.plan.suite.budget.max_cost
     of = f" of {amount(limit)}" if limit else ""
     return f"{least}{about}{amount(cost.known)}{of} USD"
 
@@ -52,8 +52,8 @@ def unknown_texts(report: Report) -> Iterator[str]:
     """A sentence for each model whose price is not known. Agents are named only where somebody asked what
     things cost: most are programs that cost nothing, or tell no usage."""
     plan = report.plan
-    asked = bool(plan.prices) or plan.budget.max_cost is not None
-    asked |= any(own.max_cost is not None for own in plan.budget.roles.values())
+    asked = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
+    asked |= any(own.max_cost is not None for own in plan.suite.budget.roles.values())
     for line in total_cost(report.ledger).unknown:
         if line.role != "agent" or asked:
             calls = plural(line.usage.calls, "call")
@@ -62,6 +62,6 @@ def unknown_texts(report: Report) -> Iterator[str]:
 
 
 def _remedy(line: LedgerLine, report: Report) -> str:
-    if line.name in report.plan.prices:
+    if line.name in report.plan.suite.prices:
         return "not every reply reported its tokens or its cost"
     return how_to_price(line.name)

@@ -41,11 +41,11 @@ class Detectors:
         *,
         recorded: bool = False,
     ) -> None:
-        names = DETECTORS if plan.detectors is None else dict.fromkeys(plan.detectors)
+        names = DETECTORS if plan.suite.detectors is None else dict.fromkeys(plan.suite.detectors)
         self._detectors = tuple(DETECTORS[name] for name in names)
-        self._severities = plan.severities
-        self._unmocked = plan.unmocked_tools
-        self._now = plan.now or ""
+        self._severities = plan.suite.severities
+        self._unmocked = plan.suite.unmocked_tools
+        self._now = plan.suite.now or ""
         self._policy = policy
         self._secrets = secrets
         self._recorded = recorded

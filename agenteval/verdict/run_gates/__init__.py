@@ -43,10 +43,10 @@ def gates_over_runs(
 ) -> Iterable[GateRow]:
     """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
     decided of each."""
-    asked = _asked(report.plan.gates)
+    asked = _asked(report.plan.suite.gates)
     deciding = [gate for gate, settings in asked if gate.decides_each(settings)]
     for gate, settings in asked:
-        where = report.plan.where(f"gates.{gate.name}")
+        where = report.plan.suite.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
         yield from (_naming_excused(row, report) for row in rows) if gate.replaces_every_sample else rows
@@ -100,8 +100,8 @@ def without_concern(
 
 def chances_of_gates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateChances]:
     """How often each gate will be wrong. ``epochs``: of each scenario × agent."""
-    for gate, settings in _asked(plan.gates):
-        yield gate.chances(settings, Prospect(epochs, plan.where(f"gates.{gate.name}")))
+    for gate, settings in _asked(plan.suite.gates):
+        yield gate.chances(settings, Prospect(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:

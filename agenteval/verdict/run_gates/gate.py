@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
 
     def place(self, gate: str, key: str) -> str:
         """Where a key of the gate is written."""
-        own = self.report.plan.where(f"gates.{gate}.{key}")
+        own = self.report.plan.suite.where(f"gates.{gate}.{key}")
         return self.where if own == "default" else own
 
 

@@ -94,7 +94,7 @@ def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_One]:
         for sample in scenario.samples
         if not is_lost(sample)
     ]
-    return played[: scenario.applies.least] if scenario.applies.range else played
+    return played[: scenario.rules.least] if scenario.rules.range else played
 
 
 # ── against a number ─────────────────────────────────────────────────────────────────────────────
