@@ -35,10 +35,10 @@ from agenteval.core.tool_effects import (
     VERBS_THAT_ARE_NOUNS,
     WRITING_VERBS,
 )
-from agenteval.files import prompts
 from agenteval.files.config_file import load_config
 from agenteval.files.environment import _VARIABLES
 from agenteval.files.loading import load
+from agenteval.files.prompt_heads import RubricHead
 from agenteval.files.validation import known_keys
 from agenteval.messages.chat import jsonable
 from agenteval.planning import judging, preflight
@@ -705,7 +705,7 @@ def test_the_metrics_are_those_that_exist() -> None:
 
 def test_what_custom_metrics_may_say_and_see_is_documented() -> None:
     rubric = first_code(section("docs/judges.md", "### A rubric file, without code"))
-    assert sorted(rubric) == sorted(prompts._KEYS)
+    assert sorted(rubric) == sorted(RubricHead.model_fields)
     seen = first_code(section("docs/judges.md", "### A class"))
     assert seen == list(ScoreInput.__dataclass_fields__)
 

@@ -17,7 +17,8 @@ from agenteval.core.protocols import ChatModel, ModelRequest, Subject, UserMove
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.speech import spoken
 from agenteval.core.trajectory import Step, StopReason, Trajectory, Usage
-from agenteval.files.prompts import SHIPPED, Prompt, Rendered, fence
+from agenteval.files.prompt_templates import Rendered, fence
+from agenteval.files.prompts import SHIPPED, Prompt
 
 ENOUGH_BYTES = 8
 """Of the words that let a user make things up, so that they say something."""

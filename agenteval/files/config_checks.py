@@ -17,7 +17,8 @@ from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
 from agenteval.core.secrets import is_key
 from agenteval.files.agent_checks import Adapters, agent_problems
-from agenteval.files.validation import Loc, part_problems, strict_problems, unknown_key
+from agenteval.files.validation import part_problems, strict_problems, unknown_key
+from agenteval.files.value_parts import Loc, mapping_at, value_at
 from agenteval.files.yaml_source import Mark
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,13 +37,12 @@ class Known(NamedTuple):
 
 def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found:
     yield from agent_problems(value, mark, known.agents)
-    models = value.get("models")
-    for role, model in (models if isinstance(models, Mapping) else {}).items():
+    for role, model in mapping_at(value, "models").items():
         yield from _model_problems(model, mark, ("models", role))
     reporters = value.get("reporters")
     for index, item in enumerate(reporters if isinstance(reporters, list) else [reporters]):
         yield from _reporter_problems(item, mark.find(("reporters", index)), known.reporters)
-    yield from _gate_problems(value.get("gates"), mark, known.gates)
+    yield from _gate_problems(mapping_at(value, "gates"), mark, known.gates)
 
 
 def _endpoint_problems(url: Any, mark: Mark) -> Found:
@@ -92,21 +92,16 @@ def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
         yield from strict_problems(options, extra, file, (*at, "extra"))
 
 
-def _gate_problems(gates: Any, mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
-    for name, written in (gates if isinstance(gates, Mapping) else {}).items():
-        if name in known:
-            yield from (
-                part_problems(known[name], written, mark, ("gates", name)) if written is not None else ()
-            )
-        elif f"gates.{name}" not in NOT_YET["config"]:
-            yield unknown_key(name, known, mark.find(("gates", name)))
+def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
+    for name, written in gates.items():
+        if name not in known:
+            if f"gates.{name}" not in NOT_YET["config"]:
+                yield unknown_key(name, known, mark.find(("gates", name)))
+        elif written is not None:
+            yield from part_problems(known[name], written, mark, ("gates", name))
 
 
 def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
-    if isinstance(item, str):
-        item = {"name": parse_reporter(item).name}
-    name = item.get("name") if isinstance(item, Mapping) else None
-    if not isinstance(name, str):
-        return
-    if name not in known:
+    name = parse_reporter(item).name if isinstance(item, str) else value_at(item, ("name",))
+    if isinstance(name, str) and name not in known:
         yield known.unknown(name, mark.place)

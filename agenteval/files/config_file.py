@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agenteval.core.config import AgentConfig, Config, ProfileSelection, deep_merge
+from agenteval.core.config import AgentConfig, Config, ProfileSelection
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.marked_secrets import UnknownSecret, mistake_in, placeholders_of, replaced
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.agent_checks import agents_in, is_whole_agent, with_options_in_place
+from agenteval.files.agent_entries import agents_in, normalize_options, whole_agents, with_each_agent
 from agenteval.files.config_checks import Known, config_problems
 from agenteval.files.environment import (
     expand,
@@ -26,12 +26,14 @@ from agenteval.files.environment import (
     variables_in,
     written,
 )
+from agenteval.files.located import Located, nothing
 from agenteval.files.plain_files import read_file
-from agenteval.files.profiles import layered, profiles_in, without_profiles
+from agenteval.files.profiles import layered, profiles_in
 from agenteval.files.redact import MASK, Mask, know_marked, know_written, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
-from agenteval.files.validation import Loc, as_written, merge_marks, not_built_in, validate
+from agenteval.files.validation import as_written, not_built_in, validate
+from agenteval.files.value_parts import Loc, value_at
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -76,7 +78,7 @@ def find_config(start: Path) -> Path | None:
 
 def profile_names(path: Path) -> list[str]:
     """The profiles of a configuration. Raises ``AuthorError`` for what cannot be read."""
-    return list(profiles_in(*_read(path, Path.cwd())))
+    return list(profiles_in(_read(path, Path.cwd())))
 
 
 def _has_section(path: Path) -> bool:
@@ -107,69 +109,80 @@ def load_config(
     """
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
-    value, mark = _read(cwd / path, cwd) if path else ({}, Mark("", children={}))
-    named = profiles_in(value, mark)
-    whole, whole_mark = value, mark
-    value, mark = without_profiles(value, mark)
-    selection = ProfileSelection()
-    if profile is not None:
-        value, mark, selection = layered(whole, whole_mark, profile, named)
-    mentioned = set(variables_in(value))
-    value = expand(value, mark, environ, problems, skip=_not_built(value))
-    given = {key: flag for key, flag in flags.items() if flag is not None}
-    by_flags = Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()})
-    for high, marks in (
-        from_variables(environ, mentioned=mentioned, problems=problems),
-        (given, by_flags),
-    ):
-        layer, marks = _with_model_in_place(high, marks, value, mark)
-        mark = _at_file(merge_marks(mark, marks, value, layer), mark)
-        value = deep_merge(value, layer)
-    value, mark = with_options_in_place(value, mark, known.agents, problems)
-    secrets = secrets_in(value)
-    know_marked(_marked_in(value))
-    value, mark = _whole_agents(value, mark, problems)
-    config = _checked(plain(_with_unknown(value, environ)), mark, problems, known, secrets)
-    _require_sound((whole, whole_mark), [name for name in named if name != profile], known, environ)
-    update: dict[str, Any] = {
-        "profile": profile or "",
-        "selection": selection,
+    file = _read(cwd / path, cwd) if path else nothing()
+    profiles = profiles_in(file)
+    own, selection = layered(file, profile, profiles)
+    merged = expand(own, environ, problems, skip=_not_built(own.value))
+    mentioned = set(variables_in(own.value))
+    for layer in (from_variables(environ, mentioned=mentioned, problems=problems), _by_flags(flags)):
+        merged = _layer_over(layer, merged)
+    assembled = _assemble(merged, problems, known, environ)
+    others = {name: each for name, each in profiles.items() if name != profile}
+    _require_sound(file, others, known, environ)
+    facts = _where_written(path, cwd, assembled.whole.mark)
+    # A path is no secret, though a variable such as CACHE_KEY may hold it.
+    know_written(lambda: str(facts["root"]))
+    config = assembled.config.model_copy(update={**facts, "profile": profile or "", "selection": selection})
+    if config.accepted:
+        named_at = assembled.whole.mark.find(("accepted",)).place
+        accepted = load_accepted(Path(config.root) / config.accepted, cwd, named_at=named_at)
+        config = config.model_copy(update={"accepted_failures": accepted})
+    public = _public(assembled.whole.value, config, known.agents)
+    config = config.model_copy(update=_agents_read(config, config, known.agents))
+    return LoadedConfig(config, public, assembled.secrets)
+
+
+def _where_written(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
+    """Where a configuration stands, and each of its keys."""
+    file = Path(os.path.abspath(cwd / path)) if path else None
+    return {
         "source": shown_path(cwd / path, cwd) if path else "",
-        "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
+        "root": str(file.parent if file else Path(os.path.abspath(cwd))),
         "lines": {name: at.line for name, at in _written(mark, mark.path)},
         "columns": {name: at.column for name, at in _written(mark, mark.path)},
         "origins": dict(_origins(mark)),
     }
-    # A path is no secret, though a variable such as CACHE_KEY may hold it.
-    know_written(lambda: str(update["root"]))
-    if config.accepted:
-        file = Path(update["root"]) / config.accepted
-        update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
-    shown = _public(value)
-    # Gates are numbers and words to decide by, and no secrets: a variable there is shown with its value.
-    agents = _agents_read(shown, config, known.agents)
-    public = _unmarked(shown.model_copy(update={**update, **agents, "gates": config.gates}), config)
-    update |= _agents_read(config, config, known.agents)
-    return LoadedConfig(config.model_copy(update=update), public, secrets)
+
+
+class _Assembled(NamedTuple):
+    """A checked configuration; what it was made of, with variables put in and whole agents; its secrets."""
+
+    config: Config
+    whole: Located
+    secrets: tuple[str, ...]
+
+
+def _assemble(
+    merged: Located,
+    problems: list[Problem],
+    known: Known,
+    environ: Mapping[str, str],
+    *,
+    is_other: bool = False,
+) -> _Assembled:
+    """``merged``: all layers, variables put in. ``problems``: those that are known. ``is_other``: it is not
+    the configuration of this run. Raises ``AuthorError`` with every problem."""
+    merged = normalize_options(merged, known.agents, problems)
+    secrets = secrets_in(merged.value)
+    know_marked(_marked_in(merged.value), also=is_other)
+    whole = whole_agents(merged, problems)
+    value = plain(_with_unknown(whole, environ).value)
+    return _Assembled(_checked(Located(value, whole.mark), problems, known, secrets), whole, secrets)
 
 
 def _require_sound(
-    file: tuple[dict[str, Any], Mark], names: Sequence[str], known: Known, environ: Mapping[str, str]
+    file: Located, profiles: Mapping[str, Mapping[str, Any]], known: Known, environ: Mapping[str, str]
 ) -> None:
     """Raises ``AuthorError`` with what is wrong in profiles that are not taken now: a mistake in the nightly
     one is not to show at night. Where a variable of one is not set, that is a matter of another machine."""
     problems: list[Problem] = []
-    for name in names:
+    for name in profiles:
         try:
-            value, mark, _ = layered(*file, name, profiles_in(*file))
+            written = layered(file, name, profiles).config
             unset: list[Problem] = []
-            value = expand(value, mark, environ, unset, skip=_not_built(value))
+            expanded = expand(written, environ, unset, skip=_not_built(written.value))
             if not unset:
-                value, mark = with_options_in_place(value, mark, known.agents, unset)
-                secrets = secrets_in(value)
-                know_marked(_marked_in(value), also=True)
-                value, mark = _whole_agents(value, mark, unset)
-                _checked(plain(_with_unknown(value, environ)), mark, unset, known, secrets)
+                _assemble(expanded, unset, known, environ, is_other=True)
         except AuthorError as error:
             problems += error.problems
     if problems:
@@ -185,39 +198,40 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 """Flags that are not called as the key that they set."""
 
 
+def _by_flags(flags: Mapping[str, Any]) -> Located:
+    """What the command line sets, at the flag that does."""
+    given = {key: flag for key, flag in flags.items() if flag is not None}
+    return Located(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
+
+
 def _flag_mark(key: str, value: Any) -> Mark:
     name = _FLAGS.get(key) or f"--{key.replace('_', '-')}"
     children = {k: Mark(name) for k in value} if isinstance(value, Mapping) else None
     return Mark(name, children=children)
 
 
-def _with_model_in_place(
-    high: Mapping[str, Any], marks: Mark, low: Mapping[str, Any], below: Mark
-) -> tuple[Mapping[str, Any], Mark]:
-    """``high`` with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
+def _layer_over(layer: Located, config: Located) -> Located:
+    """Variables or flags over the configuration so far. They do not move its beginning, where whatever is
+    missing is missed."""
+    merged = _with_model_in_place(layer, config).over(config)
+    return Located(merged.value, config.mark.around(merged.mark.children))
+
+
+_DEFAULT = ("models", "default")
+
+
+def _with_model_in_place(layer: Located, config: Located) -> Located:
+    """A layer with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
     model of that provider: its address, key and limits stay. They are nothing to another provider."""
-    chosen, described = _default_model(high), _default_model(low)
-    name = described.get("model") if isinstance(described, Mapping) else None
+    chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
-        return high, marks
+        return layer
     if chosen.partition("/")[0] != name.partition("/")[0]:
-        return high, marks
-    models, default = below.find(("models",)), below.find(("models", "default"))
-    by = Mark(marks.find(("models", "default")).path)
-    in_it = Mark(default.path, default.line, default.column, {"model": by})
-    around = Mark(models.path, models.line, models.column, {"default": in_it})
-    layer = {**high, "models": {"default": {"model": chosen}}}
-    return layer, Mark(marks.path, children={**dict(marks.pairs()), "models": around})
-
-
-def _default_model(value: Mapping[str, Any]) -> Any:
-    models = value.get("models")
-    return models.get("default") if isinstance(models, Mapping) else None
-
-
-def _at_file(merged: Mark, file: Mark) -> Mark:
-    """Layers over the file do not move its beginning, where whatever is missing is missed."""
-    return Mark(file.path, file.line, file.column, merged.children)
+        return layer
+    by = layer.mark.find(_DEFAULT).alone
+    at = config.mark.find(_DEFAULT).around({"model": by})
+    models = config.mark.find(("models",)).around({"default": at})
+    return layer.put(("models",), Located({"default": {"model": chosen}}, models))
 
 
 def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
@@ -229,44 +243,20 @@ def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
                 yield str(each)
 
 
-def _with_unknown(value: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """``value`` with those secrets as such of which a variable is not known: a replay needs none."""
+def _with_unknown(config: Located, environ: Mapping[str, str]) -> Located:
+    """With those secrets as such of which a variable is not known: a replay needs none."""
 
-    def seen(agent: Any) -> Any:
-        if not isinstance(agent, Mapping) or not isinstance(listed := agent.get("secrets"), list):
+    def seen(_loc: Loc, agent: Located) -> Located:
+        listed = agent.value.get("secrets")
+        if not isinstance(listed, list):
             return agent
-        return {
-            **agent,
-            "secrets": [UnknownSecret(each) if is_unknown(each, environ) else each for each in listed],
-        }
+        secrets = [UnknownSecret(each) if is_unknown(each, environ) else each for each in listed]
+        return Located({**agent.value, "secrets": secrets}, agent.mark)
 
-    agents, compare = value.get("agents"), value.get("compare")
-    return {
-        **value,
-        **({"agent": seen(value["agent"])} if "agent" in value else {}),
-        **({"agents": {k: seen(v) for k, v in agents.items()}} if isinstance(agents, Mapping) else {}),
-        **({"compare": [seen(each) for each in compare]} if isinstance(compare, list) else {}),
-    }
+    return with_each_agent(config, seen)
 
 
-def _unmarked(public: Config, config: Config) -> Config:
-    """``public`` with placeholders for the secrets that are written there as they are."""
-    marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
-    if not marked:
-        return public
-
-    def shown(agent: AgentConfig) -> AgentConfig:
-        return agent.model_copy(update={"secrets": tuple(replaced(s, marked) for s in agent.secrets)})
-
-    update = {
-        "agent": shown(public.agent) if public.agent else None,
-        "agents": {name: shown(agent) for name, agent in public.agents.items()},
-        "compare": tuple(map(shown, public.compare)),
-    }
-    return public.model_copy(update=update)
-
-
-def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:
+def _read(path: Path, cwd: Path) -> Located:
     shown_as = shown_path(path, cwd)
     try:
         data = read_file(path, MAX_BYTES + 1)
@@ -278,7 +268,7 @@ def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:
     document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
     value = as_written(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
     if isinstance(value, dict):
-        return value, document.mark
+        return Located(value, document.mark)
     what = f"expected a mapping, got {shown(value)}"
     raise AuthorError(
         Problem(what, "write for example agent: {target: my_agent.py:agent}", document.mark.place)
@@ -294,21 +284,17 @@ def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> Document:
     return document
 
 
-def _checked(
-    value: dict[str, Any], mark: Mark, problems: list[Problem], known: Known, secrets: tuple[str, ...]
-) -> Config:
+def _checked(config: Located, problems: list[Problem], known: Known, secrets: tuple[str, ...]) -> Config:
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
-    found = (problem for problem in config_problems(value, mark, known) if problem.place not in unset)
+    found = (problem for problem in config_problems(*config, known) if problem.place not in unset)
     problems = [*problems, *found]
-    config, wrong = validate(
-        Config, value, mark, kind="config", skip=ProfileSelection.model_fields, found=problems
-    )
+    made, wrong = validate(Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems)
     problems += wrong
-    if config is None or problems:
+    if made is None or problems:
         ordered = sorted(_told_once(problems), key=_by_place)
         mask = redactor(secrets)
         raise AuthorError(*(_without(problem, mask) for problem in ordered))
-    return config
+    return made
 
 
 def _told_once(problems: list[Problem]) -> list[Problem]:
@@ -330,59 +316,23 @@ def _without(problem: Problem, mask: Mask) -> Problem:
     return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
 
 
-# ── agents ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _whole_agents(value: dict[str, Any], mark: Mark, problems: list[Problem]) -> tuple[dict[str, Any], Mark]:
-    """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
-    the right shape is left for the model to refuse."""
-    value = {**value, **_named(value, mark, problems)}
-    agent, entries = value.get("agent"), value.get("compare")
-    if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
-        return value, mark
-    primary = agent if isinstance(agent, Mapping) else None
-    secrets: tuple[dict[str, Any], Mark] = ({}, Mark("", children={}))
-    if primary is not None and "secrets" in primary:  # whoever answers is not to say them
-        at_secrets = mark.find(("agent", "secrets"))
-        secrets = {"secrets": primary["secrets"]}, Mark("", children={"secrets": at_secrets})
-    wholes, marks = [], []
-    for index, entry in enumerate(entries):
-        where = mark.find(("compare", index))
-        if not entry.get("name"):
-            problems.append(Problem("an agent in compare needs a name", "add name:", where.place))
-        inherits = primary is not None and not is_whole_agent(entry, primary)
-        low, low_mark = (primary or {}, mark.find(("agent",))) if inherits else secrets
-        whole = deep_merge(low, entry)
-        wholes.append(whole if entry.get("name") else {**whole, "name": f"compare.{index}"})
-        marks.append(merge_marks(low_mark, where, low, entry))
-    if primary is not None:
-        wholes.insert(0, dict(primary))
-        marks.insert(0, mark.find(("agent",)))
-    at = mark.find(("compare",))
-    children = dict(mark.children) if isinstance(mark.children, dict) else {}
-    children["compare"] = Mark(at.path, at.line, at.column, marks)
-    return {**value, "compare": wholes}, Mark(mark.path, mark.line, mark.column, children)
-
-
-def _named(value: Mapping[str, Any], mark: Mark, problems: list[Problem]) -> dict[str, Any]:
-    agents = value.get("agents")
-    if not isinstance(agents, Mapping):
-        return {}
-    named: dict[str, Any] = {}
-    for name, agent in agents.items():
-        if isinstance(agent, Mapping) and agent.get("name", name) != name:
-            what = f"the agent is named '{name}' by its key and '{agent['name']}' by name:"
-            problems.append(Problem(what, "remove name:", mark.find(("agents", name, "name")).place))
-        named[name] = {**agent, "name": name} if isinstance(agent, Mapping) else agent
-    return {"agents": named}
-
-
 # ── what may be written down, and where it was written ───────────────────────────────────────────
 
 
-def _public(value: dict[str, Any]) -> Config:
-    """The configuration with variables unexpanded."""
-    return _fitting(Config, written(value), plain(value)) or Config()
+def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
+    """The configuration with variables unexpanded, and placeholders for the secrets that are written as
+    they are. Gates are numbers and words to decide by, and no secrets: a variable there is shown with its
+    value."""
+    public = _fitting(Config, written(whole), plain(whole)) or Config()
+    facts = {name: getattr(config, name) for name in Config.INTERNAL}
+    public = public.model_copy(update={**facts, "gates": config.gates})
+    public = public.model_copy(update=_agents_read(public, config, adapters))
+    marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
+
+    def shown(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
+        return agent.model_copy(update={"secrets": tuple(replaced(s, marked) for s in agent.secrets)})
+
+    return public.model_copy(update=_changed_agents(public, public, shown)) if marked else public
 
 
 def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
@@ -395,10 +345,17 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
         options = _fitting(adapters.get(like.kind).options, agent.own, like.own)
         return agent.model_copy(update=options.model_dump()) if options else agent
 
+    return _changed_agents(config, real, read)
+
+
+def _changed_agents(
+    config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
+) -> dict[str, Any]:
+    """The agents of ``config``, each changed by what it is, and what the same agent is in ``real``."""
     return {
-        "agent": read(config.agent, real.agent) if config.agent and real.agent else None,
-        "agents": {name: read(agent, real.agents[name]) for name, agent in config.agents.items()},
-        "compare": tuple(map(read, config.compare, real.compare)),
+        "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
+        "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
+        "compare": tuple(map(change, config.compare, real.compare)),
     }
 
 

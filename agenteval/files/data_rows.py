@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.json_text import STRICT_AS_WRITTEN, WrittenNumber
 from agenteval.core.plurals import plural
+from agenteval.files.located import Located
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark, decode, parse
 
@@ -20,19 +21,12 @@ DELIMITERS = ",;\t"
 LARGEST_CELL = 1 << 26
 
 
-class Row(NamedTuple):
-    """``mark``: of the row, and below it of its values."""
-
-    values: Mapping[str, Any]
-    mark: Mark
-
-
 class Table(NamedTuple):
     """``columns``: every name that a row has, in the order in which they first occur. ``is_text``: all values
     are texts, for want of types in the format."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Located, ...]
     mark: Mark
     is_text: bool = False
 
@@ -59,12 +53,12 @@ def listed(values: Sequence[Any], mark: Mark) -> Table:
     ]
     if problems:
         raise AuthorError(*problems)
-    rows = tuple(Row(value, mark.find((n,))) for n, value in enumerate(values))
+    rows = tuple(Located(value, mark.find((n,))) for n, value in enumerate(values))
     return Table(_columns(rows), rows, mark)
 
 
-def _columns(rows: Sequence[Row]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for row in rows for name in row.values))
+def _columns(rows: Sequence[Located]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for row in rows for name in row.value))
 
 
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +93,7 @@ def _from_csv(data: bytes, path: str) -> Table:
             problems.append(Problem(*wrong, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
-        rows.append(Row(values, Mark(path, line, children={name: Mark(path, line) for name in values})))
+        rows.append(Located(values, Mark(path, line, children={name: Mark(path, line) for name in values})))
     if problems:
         raise AuthorError(*problems)
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
@@ -139,7 +133,7 @@ def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
 # ── JSON and YAML ────────────────────────────────────────────────────────────────────────────────
 
 
-def json_at(text: str, at: Mark) -> tuple[Any, Mark]:
+def json_at(text: str, at: Mark) -> Located:
     """The JSON of a line or a cell, all of it at one place; its numbers keep how they were written. Raises
     ``ValueError``."""
     try:
@@ -152,20 +146,14 @@ def json_at(text: str, at: Mark) -> tuple[Any, Mark]:
     return _marked(value, at)
 
 
-def _marked(value: Any, at: Mark) -> tuple[Any, Mark]:
-    mark = Mark(at.path, at.line, at.column)
+def _marked(value: Any, at: Mark) -> Located:
     if isinstance(value, WrittenNumber):
-        mark.text = value.text
-        return float(value), mark
+        return Located(float(value), at.written_as(value.text))
     if isinstance(value, dict):
-        members = {key: _marked(item, at) for key, item in value.items()}
-        mark.children = {key: below for key, (_, below) in members.items()}
-        return {key: item for key, (item, _) in members.items()}, mark
+        return Located.keyed({key: _marked(item, at) for key, item in value.items()}, at.alone)
     if isinstance(value, list):
-        items = [_marked(item, at) for item in value]
-        mark.children = [below for _, below in items]
-        return [item for item, _ in items], mark
-    return value, mark
+        return Located.listed([_marked(item, at) for item in value], at.alone)
+    return Located(value, at.alone)
 
 
 def _from_json_lines(data: bytes, path: str) -> Table:
@@ -175,16 +163,16 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         if not line.strip():
             continue
         try:
-            value, mark = json_at(line, Mark(path, number))
+            row = json_at(line, Mark(path, number))
         except ValueError as error:
             what = f"not JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
             problems.append(Problem(what, "write one object a line", place))
             continue
-        if isinstance(value, dict):
-            rows.append(Row(value, mark))
+        if isinstance(row.value, dict):
+            rows.append(row)
         else:
-            what = f"expected an object, got {shown(value)}"
+            what = f"expected an object, got {shown(row.value)}"
             problems.append(Problem(what, "write one object a line, or name it .json", Place(path, number)))
     if problems:
         raise AuthorError(*problems)

@@ -197,15 +197,19 @@ def _by_shape(schemas: list[Schema]) -> Schema:
     for shape in ("object", "array"):
         here = [each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)]
         if 0 < len(here) < len(schemas):
-            rest = [each for each in schemas if each not in here]
-            types = [name for each in rest for name in _types(each) or ["string"]]
-            is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
-            others = _by_shape(rest)
-            if len(rest) == 1:  # its type is said by the whole, and would be a second message
-                others = {key: each for key, each in others.items() if key != "type"}
-            types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
-            return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
+            return _apart(shape, here, [each for each in schemas if each not in here])
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _apart(shape: str, here: list[Schema], rest: list[Schema]) -> Schema:
+    """Those of a shape, else one of the rest."""
+    others = _by_shape(rest)
+    if len(rest) == 1:  # its type is said by the whole, and would be a second message
+        others = {key: each for key, each in others.items() if key != "type"}
+    types = [name for each in rest for name in _types(each) or ["string"]]
+    is_usual = shape == "array" or types == ["null"] or any("enum" in each for each in rest)
+    types = list(dict.fromkeys([shape, *types] if is_usual else [*types, shape]))
+    return {"type": types, "if": {"type": shape}, "then": _by_shape(here), "else": others}
 
 
 def _merge(merged: list[Schema], each: Schema, apart: str) -> None:

@@ -4,12 +4,14 @@ of all that is secret."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.files.located import Located
 from agenteval.files.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
+from agenteval.files.value_parts import Loc, leaves
 from agenteval.files.yaml_scalars import plain_value
 from agenteval.files.yaml_source import Mark, parse
 
@@ -31,6 +33,12 @@ _REFERENCE = re.compile(
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
 """Where a variable's value is kept out of all that is written, whatever the variable's name is."""
+_SECRET_KEYS = {
+    "headers": SECRET_HEADER,
+    **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
+}
+"""By secret place: what names a secret among the keys below it, whose value is one as it stands."""
+_ADDRESSES = ("endpoint", "base_url")
 
 _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
@@ -63,29 +71,28 @@ _FILLED_LATER = {
 
 
 def expand(
-    value: Any,
-    mark: Mark,
+    config: Located,
     environ: Mapping[str, str],
     problems: list[Problem],
     *,
-    skip: frozenset[tuple[str | int, ...]] = frozenset(),
-) -> Any:
-    """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
-    read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+    skip: frozenset[Loc] = frozenset(),
+) -> Located:
+    """The configuration with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is
+    not read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
 
     Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
     ``$${``. ``skip``: the places where nothing is looked at.
     """
-    return _expanded(value, mark, (), _Expansion(environ, problems, skip))
+    return Located(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
 class _Expansion(NamedTuple):
     environ: Mapping[str, str]
     problems: list[Problem]
-    skip: frozenset[tuple[str | int, ...]]
+    skip: frozenset[Loc]
 
 
-def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansion) -> Any:
+def _expanded(value: Any, mark: Mark, path: Loc, how: _Expansion) -> Any:
     if path in how.skip:
         return value
     if isinstance(value, str):
@@ -97,7 +104,7 @@ def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansi
     return value
 
 
-def _names_at(path: tuple[str | int, ...]) -> frozenset[str]:
+def _names_at(path: Loc) -> frozenset[str]:
     """The names that stay, at a place in the configuration."""
     inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
     keys = path[inside:]
@@ -156,16 +163,12 @@ def is_unknown(text: Any, environ: Mapping[str, str]) -> bool:
 
 def variables_in(value: Any) -> Iterator[str]:
     """The names that a configuration mentions in ``${…}``."""
-    if isinstance(value, str):
-        yield from (match["name"] for match in _REFERENCE.finditer(value) if match["name"])
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from variables_in(item)
+    for _, text in leaves(value):
+        if isinstance(text, str):
+            yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
 
 
-def from_variables(
-    environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
-) -> tuple[dict[str, Any], Mark]:
+def from_variables(environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]) -> Located:
     """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
@@ -180,7 +183,7 @@ def from_variables(
             marks[top] = Mark(variable, children=inner)
         elif variable not in mentioned:
             problems.append(_unknown_variable(variable))
-    return found, Mark("", children=marks)
+    return Located(found, Mark("", children=marks))
 
 
 def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
@@ -234,16 +237,16 @@ def _mask(value: Any, place: str) -> Any:
         }
     if isinstance(value, list):
         return [_mask(item, place) for item in value]
-    if isinstance(value, str) and place in ("endpoint", "base_url"):
+    if isinstance(value, str) and place in _ADDRESSES:
         users_hidden = _URL_USER.sub(lambda m: ":".join(map(_masked, m[0].split(":"))), value)
         return _URL_QUERY.sub(lambda m: m[1] + _masked(m[2]), users_hidden)
     return value
 
 
-def _is_secret_key(key: str, place: str) -> bool:
-    if place == "headers":
-        return bool(SECRET_HEADER.search(key))
-    return place in ("body", "extra", "options", "request") and bool(_SECRET_NAME.search(key))
+def _is_secret_key(key: str | int, place: str) -> bool:
+    """Whether a key right below a secret place names a secret."""
+    named = _SECRET_KEYS.get(place)
+    return named is not None and isinstance(key, str) and bool(named.search(key))
 
 
 def _is_only_reference(value: Any) -> bool:
@@ -261,24 +264,27 @@ def secrets_in(value: Any) -> tuple[str, ...]:
     """Every text of an expanded configuration that must not be shown: values of variables in secret
     places or of telling names, literal secrets in headers, bodies and addresses. Longest first."""
     found: set[str] = set()
-    for text in _secrets(value, ""):
+    for text in _secrets(value):
         words = text.split()
         found |= {text, text.strip(), *(words[1:] if len(words) == 2 else ())}  # Bearer XYZ
     return tuple(sorted((s for s in found if len(s) >= SHORTEST_SECRET), key=lambda s: (-len(s), s)))
 
 
-def _secrets(value: Any, place: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, str) and _is_secret_key(key, place) and not _is_only_reference(str(item)):
-                yield str(item)
-            yield from _secrets(item, key if key in _SECRET_PLACES else place)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _secrets(item, place)
-    elif isinstance(value, str):
-        if isinstance(value, Expanded):
-            yield from (text for name, text in value.values if place or _SECRET_NAME.search(name))
-        if place in ("endpoint", "base_url"):
-            yield from (match[2] for match in _URL_QUERY.finditer(value))
-            yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(value))
+def _secrets(value: Any) -> Iterator[str]:
+    for loc, text in leaves(value):
+        if not isinstance(text, str):
+            continue
+        *around, key = loc
+        place = _secret_place(loc)
+        if _is_secret_key(key, _secret_place(around)) and not _is_only_reference(text):
+            yield str(text)
+        if isinstance(text, Expanded):
+            yield from (own for name, own in text.values if place or _SECRET_NAME.search(name))
+        if place in _ADDRESSES:
+            yield from (match[2] for match in _URL_QUERY.finditer(text))
+            yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(text))
+
+
+def _secret_place(loc: Sequence[str | int]) -> str:
+    """The nearest key on the way to a place that is among the secret places."""
+    return next((str(key) for key in reversed(loc) if key in _SECRET_PLACES), "")

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from agenteval.core.config import deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.protocols import ExpectRule
@@ -26,6 +25,7 @@ from agenteval.core.scenario import (
 )
 from agenteval.core.value import Text
 from agenteval.files.data_rows import Table, read_table
+from agenteval.files.located import Located, nothing
 from agenteval.files.plain_files import read_file
 from agenteval.files.redact import know_written
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
@@ -34,11 +34,11 @@ from agenteval.files.scenario_rows import ROW_KEYS, Entry, case_of, expanded, on
 from agenteval.files.validation import (
     as_written,
     known_keys,
-    merge_marks,
     not_finite,
     unknown_key,
     validate,
 )
+from agenteval.files.value_parts import list_at
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -248,9 +248,7 @@ class _FileLoader:
             self._note(what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark)
         elif _SCENARIO_KEYS & set(value) or "input" in value:
             own = {key: item for key, item in value.items() if key != "defaults"}
-            yield from self._merged(
-                [own], Mark(mark.path, mark.line, mark.column, [mark]), is_case="input" in own
-            )
+            yield from self._merged([own], mark.around([mark]), is_case="input" in own)
         else:
             self._unknown_top_level(value, mark)
             if set(value) <= {"defaults"}:
@@ -288,15 +286,16 @@ class _FileLoader:
             self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
 
     def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[Entry]:
-        defaults, low = self._defaults()
+        defaults = self._defaults()
         for index, item in enumerate(items):
             where = mark.find((index,))
             if not isinstance(item, Mapping):
                 self._note(f"expected a mapping, got {shown(item)}", "write at least name: or id:", where)
                 continue
-            below = _without_other_answers(defaults, item)
-            merged = merge_marks(low, where, below, item) if below else where
-            entry = Entry(_without_removed(below, deep_merge(below, item)), merged, is_case, merged)
+            below = defaults._replace(value=_without_other_answers(defaults.value, item))
+            merged = Located(item, where).over(below)
+            own = _without_removed(below.value, merged.value)
+            entry = Entry(own, merged.mark, is_case, merged.mark)
             try:
                 yield from expanded(entry, self._table, _as_written)
             except AuthorError as error:
@@ -333,13 +332,14 @@ class _FileLoader:
             self._tables[whole] = read_table(_read(whole, shown_as), shown_as)
         return self._tables[whole]
 
-    def _defaults(self) -> tuple[Mapping[str, Any], Mark]:
-        where = self._mark.find(("defaults",))
-        defaults = self._value.get("defaults", {})
-        if not isinstance(defaults, Mapping):
-            self._note(f"defaults: expected a mapping, got {shown(defaults)}", "", where)
-            return {}, where
-        return defaults, where
+    def _defaults(self) -> Located:
+        if "defaults" not in self._value:
+            return nothing()
+        found = Located(self._value, self._mark).at("defaults")
+        if not isinstance(found.value, Mapping):
+            self._note(f"defaults: expected a mapping, got {shown(found.value)}", "", found.mark)
+            return nothing()
+        return found
 
     # ── one entry ────────────────────────────────────────────────────────────────────────────────
 
@@ -405,8 +405,7 @@ class _FileLoader:
 
     def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
         self._check_expectation(value.get("expect"), mark.find(("expect",)))
-        turns = value.get("turns")
-        for index, turn in enumerate(turns if isinstance(turns, list) else ()):
+        for index, turn in enumerate(list_at(value, "turns")):
             if isinstance(turn, Mapping) and "expect" in turn:
                 self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from agenteval.core.config import ProfileSelection, deep_merge
+from agenteval.core.config import ProfileSelection
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.files.validation import merge_marks, part_problems
+from agenteval.files.located import Located
+from agenteval.files.validation import part_problems
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark
 
@@ -17,25 +18,25 @@ KEY = "profiles"
 class Layered(NamedTuple):
     """The configuration with a profile over it, and what the profile selects."""
 
-    value: dict[str, Any]
-    mark: Mark
+    config: Located
     selection: ProfileSelection
 
 
-def profiles_in(value: Mapping[str, Any], mark: Mark) -> dict[str, Mapping[str, Any]]:
+def profiles_in(file: Located) -> dict[str, Mapping[str, Any]]:
     """By name. Raises ``AuthorError`` for what is no mapping."""
-    written = value.get(KEY)
+    written = file.value.get(KEY)
     if written is None:
         return {}
+    at = file.mark.find((KEY,))
     if not isinstance(written, Mapping):
-        raise AuthorError(_not_a_mapping(written, mark.find((KEY,))))
+        raise AuthorError(_not_a_mapping(written, at))
     problems = [
-        _not_a_mapping(profile, mark.find((KEY, name)))
+        _not_a_mapping(profile, at.find((name,)))
         for name, profile in written.items()
         if profile is not None and not isinstance(profile, Mapping)
     ]
     problems += [
-        Problem("a profile has no profiles of its own", "remove it", mark.find((KEY, name, KEY)).place)
+        Problem("a profile has no profiles of its own", "remove it", at.find((name, KEY)).place)
         for name, profile in written.items()
         if isinstance(profile, Mapping) and KEY in profile
     ]
@@ -50,72 +51,33 @@ def _not_a_mapping(written: Any, mark: Mark) -> Problem:
     )
 
 
-def without_profiles(value: dict[str, Any], mark: Mark) -> tuple[dict[str, Any], Mark]:
-    children = mark.children
-    if isinstance(children, dict):
-        children = {key: below for key, below in children.items() if key != KEY}
-    return (
-        {key: each for key, each in value.items() if key != KEY},
-        Mark(mark.path, mark.line, mark.column, children, text=mark.text),
-    )
-
-
-def layered(value: dict[str, Any], mark: Mark, name: str, profiles: Mapping[str, Any]) -> Layered:
-    """``value`` (without profiles) with the profile over it; ``mark``: of the whole file. Raises
-    ``AuthorError`` if there is no such profile, or for what it cannot select."""
+def layered(file: Located, name: str | None, profiles: Mapping[str, Mapping[str, Any]]) -> Layered:
+    """The configuration of a file without its profiles, and with one of them over it. Raises ``AuthorError``
+    if there is no such profile, or for what it cannot select."""
+    below = file.without(KEY)
+    if name is None:
+        return Layered(below, ProfileSelection())
     if name not in profiles:
         hint = did_you_mean(name, profiles) if profiles else "write profiles: {…} into the configuration"
         raise AuthorError(Problem(f"no profile is named '{name}'", hint))
-    at = mark.find((KEY, name))
-    high = dict(profiles[name])
-    chosen = {key: high.pop(key) for key in ProfileSelection.model_fields if key in high}
-    if problems := part_problems(ProfileSelection, chosen, mark, (KEY, name), is_whole=False):
+    profile = Located(profiles[name], file.mark.find((KEY, name)))
+    chosen = profile.only(ProfileSelection.model_fields)
+    if problems := part_problems(ProfileSelection, chosen.value, file.mark, (KEY, name), is_whole=False):
         raise AuthorError(*problems)
-    own, file = without_profiles(value, mark)
-    children = at.children if isinstance(at.children, dict) else {}
-    above = Mark(at.path, at.line, at.column, {key: each for key, each in children.items() if key in high})
-    merged, removed = merge_marks(file, above, own, high), _removed_by(own, high)
+    above = profile.without(*ProfileSelection.model_fields)
+    merged = _without_removed(above.over(below), below.value, above.value)
     return Layered(
-        _without(deep_merge(own, high), removed),
-        Mark(file.path, file.line, file.column, _marks_without(merged, removed).children, text=file.text),
-        ProfileSelection.model_validate(chosen),
+        Located(merged.value, file.mark.around(merged.mark.children)),
+        ProfileSelection.model_validate(chosen.value),
     )
 
 
-Removed: TypeAlias = "dict[str, Removed]"
-"""Keys that are removed, or in whose mapping something is; nothing below a key: it is removed itself."""
-
-
-def _removed_by(low: Mapping[str, Any], high: Mapping[str, Any]) -> Removed:
-    """What of ``low`` a ``null`` of ``high`` removes. A ``null`` where there is nothing stays as it is
-    written, so that a misspelt key is still found."""
-    found: Removed = {}
-    for key in high.keys() & low.keys():
-        below, above = low[key], high[key]
-        if above is None:
-            found[key] = {}
-        elif (
-            isinstance(below, Mapping) and isinstance(above, Mapping) and (in_it := _removed_by(below, above))
-        ):
-            found[key] = in_it
-    return found
-
-
-def _without(value: Mapping[str, Any], removed: Removed) -> dict[str, Any]:
-    """``value`` without what is ``removed``."""
-    return {
-        key: _without(each, removed[key]) if removed.get(key) else each
-        for key, each in value.items()
-        if removed.get(key, True)
-    }
-
-
-def _marks_without(mark: Mark, removed: Removed) -> Mark:
-    if not removed or not isinstance(mark.children, dict):
-        return mark
-    children = {
-        key: _marks_without(below, removed.get(key, {}))
-        for key, below in mark.children.items()
-        if removed.get(key, True)
-    }
-    return Mark(mark.path, mark.line, mark.column, children, text=mark.text)
+def _without_removed(merged: Located, low: Mapping[str, Any], high: Mapping[str, Any]) -> Located:
+    """``high`` over ``low`` without what a ``null`` of ``high`` removes. A ``null`` where there is nothing
+    stays as it is written, so that a misspelt key is still found."""
+    both = high.keys() & low.keys()
+    merged = merged.without(*(key for key in both if high[key] is None))
+    for key in both & merged.value.keys():
+        if isinstance(low[key], Mapping) and isinstance(high[key], Mapping):
+            merged = merged.put((key,), _without_removed(merged.at(key), low[key], high[key]))
+    return merged

@@ -328,33 +328,53 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
 
 
 def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """The event without a secret. Where it is none with mere stars in it, the places that take none get the
-    next of ``masks`` in their stead, and only those. Raises ``AuthorError`` where none of them is taken:
+    """The event without a secret. Raises ``AuthorError`` where none of the ``masks`` is taken at a place:
     what cannot be masked is not written."""
-    names, texts = _words_of_events()
-    tried: dict[_Path, int] = {}
-
-    def at(path: _Path, value: Any) -> Any:
-        stage = max((tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
-        put, left = masks[stage], texts if stage else NO_WORDS
-        if isinstance(value, str):
-            return value if value in left else put(value)
-        if isinstance(value, Mapping):
-            keys = {key: key if key in names else put(key) for key in value}
-            return {keys[key]: at((*path, keys[key]), item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [at((*path, index), item) for index, item in enumerate(value)]
-        return value
-
+    masking = _Masking(masks)
     while True:
-        masked = at((), value)
+        masked = masking.of(value)
         if masked == value == json.loads(to_json(event)):
             return event
         try:
             return from_json(json.dumps(masked))
         except ValidationError as error:
             for path in {_path_of(detail["loc"], masked) for detail in error.errors(include_url=False)}:
-                _try_next(path, tried, len(masks) - 1)
+                masking.try_next(path)
+
+
+class _Masking:
+    """Masks the value of an event with the first of ``masks``; places that do not take it get the next in its
+    stead, and only those."""
+
+    def __init__(self, masks: Sequence[Mask]) -> None:
+        self._masks = masks
+        self._tried: dict[_Path, int] = {}
+        self._names, self._texts = _words_of_events()
+
+    def of(self, value: Any, path: _Path = ()) -> Any:
+        """``value``, which stands at ``path``, masked. From the second mask on, words of events are left."""
+        stage = max((self._tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
+        mask = self._masks[stage]
+        if isinstance(value, str):
+            return value if stage and value in self._texts else mask(value)
+        if isinstance(value, Mapping):
+            keys = {key: key if key in self._names else mask(key) for key in value}
+            return {keys[key]: self.of(item, (*path, keys[key])) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.of(item, (*path, index)) for index, item in enumerate(value)]
+        return value
+
+    def try_next(self, path: _Path) -> None:
+        """Of a place where all was tried, what is around it may be what is wrong."""
+        last = len(self._masks) - 1
+        for length in range(len(path), -1, -1):
+            around = path[:length]
+            if self._tried.get(around, 0) < last:
+                self._tried[around] = self._tried.get(around, 0) + 1
+                return
+        name = ".".join(part for part in path if isinstance(part, str))
+        what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
+        raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
 
 
 _Path: TypeAlias = tuple[str | int, ...]
@@ -384,18 +404,6 @@ def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
             value = value[part]
             path.append(part)
     return tuple(path)
-
-
-def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
-    """Of a place where all was tried, what is around it may be what is wrong."""
-    for length in range(len(path), -1, -1):
-        around = path[:length]
-        if tried.get(around, 0) < last:
-            tried[around] = tried.get(around, 0) + 1
-            return
-    name = ".".join(part for part in path if isinstance(part, str))
-    what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
-    raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
 
 
 class _Known:

@@ -12,6 +12,7 @@ from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import Tool
 from agenteval.files.validation import known_keys, unknown_key
+from agenteval.files.value_parts import leaves, list_at, value_at
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark
 
@@ -35,8 +36,7 @@ def tool_problems(tool: Any, mark: Mark) -> Found:
         yield from _schema_problems(parameters, mark.find(("parameters",)))
     known = _argument_names(parameters)
     yield from _answer_problems(tool, mark, known)
-    sequence = tool.get("sequence")
-    for index, step in enumerate(sequence if isinstance(sequence, list) else ()):
+    for index, step in enumerate(list_at(tool, "sequence")):
         if isinstance(step, Mapping):
             yield from _answer_problems(step, mark.find(("sequence", index)), known)
 
@@ -61,15 +61,9 @@ def _argument_names(parameters: Any) -> frozenset[str] | None:
 
 
 def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Found:
-    if isinstance(template, str):
-        if "${" in template:
-            yield from _reference_problems(template, mark, known)
-    elif isinstance(template, Mapping):
-        for key, value in template.items():
-            yield from _template_problems(value, mark.find((key,)), known)
-    elif isinstance(template, list):
-        for index, value in enumerate(template):
-            yield from _template_problems(value, mark.find((index,)), known)
+    for loc, text in leaves(template):
+        if isinstance(text, str) and "${" in text:
+            yield from _reference_problems(text, mark.find(loc), known)
 
 
 def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Found:
@@ -118,10 +112,8 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
     criteria = mark.find(("criteria",))
     yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion checks nothing")
     for rule in rules:
-        written: Any = expect
         path = rule.name.split(".")
-        for key in path:
-            written = written.get(key) if isinstance(written, Mapping) else None
+        written = value_at(expect, path)
         for mistake in rule.mistakes(written) if written is not None else ():
             where = mark.find((*path, *mistake.path))
             yield Problem(mistake.what, mistake.remedy, where.place)

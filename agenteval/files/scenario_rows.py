@@ -18,8 +18,10 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_text import text_of
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
-from agenteval.files.data_rows import Row, Table, json_at, listed
-from agenteval.files.validation import members_of, pairs_in, validate
+from agenteval.files.data_rows import Table, json_at, listed
+from agenteval.files.located import Located
+from agenteval.files.validation import members_of, validate
+from agenteval.files.value_parts import leaves, pairs_in
 from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
 from agenteval.files.yaml_source import Document, Mark
 
@@ -103,44 +105,43 @@ def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
         what = "types: is for the columns of a CSV file; other values have types of their own"
         raise AuthorError(Problem(what, "remove types:", mark.place))
     problems = []
-    for name in types.keys() - set(table.columns):
+    for name in (name for name in types if name not in table.columns):
         what = f"types: the rows have no column '{name}'"
         problems.append(Problem(what, did_you_mean(name, table.columns), mark.find((name,)).place))
     rows = []
     for row in table.rows:
-        values = dict(row.values)
-        cells = {name: row.mark.find((name,)) for name in values}
-        for name in types.keys() & values.keys():
+        cells = row.items
+        for name in (name for name in types if name in cells):
             try:
-                values[name], cells[name] = _TYPES[types[name]](values[name], cells[name])
+                cells[name] = _TYPES[types[name]](cells[name])
             except ValueError as error:
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
-                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {shown(values[name])}{why}"
+                got = shown(cells[name].value)
+                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {got}{why}"
                 problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
-        rows.append(Row(values, Mark(row.mark.path, row.mark.line, row.mark.column, cells)))
+        rows.append(Located.keyed(cells, row.mark))
     if problems:
         raise AuthorError(*problems)
     return table._replace(rows=tuple(rows))
 
 
-def _scalar(*kinds: type) -> Callable[[str, Mark], tuple[Any, Mark]]:
-    def read(cell: str, mark: Mark) -> tuple[Any, Mark]:
-        text = cell.strip()
+def _scalar(*kinds: type) -> Callable[[Located], Located]:
+    def read(cell: Located) -> Located:
+        text = cell.value.strip()
         value = plain_value(text)
         if type(value) not in kinds or (isinstance(value, float) and not isfinite(value)):
             raise ValueError
-        as_usual = text == canonical_text(value)
-        return value, mark if as_usual else Mark(mark.path, mark.line, mark.column, text=text)
+        return Located(value, cell.mark if text == canonical_text(value) else cell.mark.written_as(text))
 
     return read
 
 
-_TYPES: Mapping[str, Callable[[str, Mark], tuple[Any, Mark]]] = {
-    "string": lambda cell, mark: (cell, mark),
+_TYPES: Mapping[str, Callable[[Located], Located]] = {
+    "string": lambda cell: cell,
     "integer": _scalar(int),
     "number": _scalar(int, float),
     "boolean": _scalar(bool),
-    "json": json_at,
+    "json": lambda cell: json_at(*cell),
 }
 _TYPE_NAMES = {
     "integer": "a whole number",
@@ -150,38 +151,42 @@ _TYPE_NAMES = {
 }
 
 
-def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Row]:
+def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Located]:
     """Each row with each combination of the matrix; these alone where there are no rows."""
     where = mark.find(("matrix",))
-    problems = [
-        Problem(f"matrix: '{name}' has no value", "write a list", where.find((name,)).place)
-        for name, values in spec.matrix.items()
-        if not values
-    ]
-    for name in table.columns if table else ():
-        if name in spec.matrix:
-            what = f"matrix: '{name}' is a column of the rows, too"
-            problems.append(Problem(what, "rename one", where.find((name,)).place))
-    count = len(table.rows if table else (1,)) * prod(map(len, spec.matrix.values()))
+    rows, columns = (table.rows, table.columns) if table else ((Located({}, where),), ())
+    problems = [*_matrix_problems(spec.matrix, columns, where)]
+    count = len(rows) * prod(map(len, spec.matrix.values()))
     if count > MOST:
         what = f"rows and matrix make {count:,} scenarios, more than {MOST:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
-        key = "matrix" if mark.child("matrix") else "rows"
-        remedy = "write {name: [values]}" if key == "matrix" else "write a list, or name a file"
-        problems.append(Problem(f"{key}: it has no value", remedy, mark.find((key,)).place))
+        problems.append(_nothing_written(mark))
     if problems:
         raise AuthorError(*problems)
-    rows = table.rows if table else (Row({}, where),)
     axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
-    return [_combination(row, chosen, spec, where) for row in rows for chosen in product(*axes)]
+    matrix = Located(spec.matrix, where)
+    return [_combination(row, chosen, matrix) for row in rows for chosen in product(*axes)]
 
 
-def _combination(row: Row, chosen: Sequence[tuple[str, int]], spec: RowsSpec, where: Mark) -> Row:
-    values = {name: spec.matrix[name][n] for name, n in chosen}
-    marks = {name: row.mark.find((name,)) for name in row.values}
-    marks |= {name: where.find((name, n)) for name, n in chosen}
-    return Row({**row.values, **values}, Mark(row.mark.path, row.mark.line, row.mark.column, marks))
+def _matrix_problems(
+    matrix: Mapping[str, Sequence[Any]], columns: Sequence[str], mark: Mark
+) -> Iterator[Problem]:
+    for name in (name for name, values in matrix.items() if not values):
+        yield Problem(f"matrix: '{name}' has no value", "write a list", mark.find((name,)).place)
+    for name in (name for name in columns if name in matrix):
+        what = f"matrix: '{name}' is a column of the rows, too"
+        yield Problem(what, "rename one", mark.find((name,)).place)
+
+
+def _nothing_written(mark: Mark) -> Problem:
+    if at := mark.child("matrix"):
+        return Problem("matrix: it has no value", "write {name: [values]}", at.place)
+    return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
+
+
+def _combination(row: Located, chosen: Sequence[tuple[str, int]], matrix: Located) -> Located:
+    return Located.keyed({**row.items, **{name: matrix.at(name, n) for name, n in chosen}}, row.mark)
 
 
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +196,7 @@ class _Filling:
     """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
     written otherwise than is usual."""
 
-    def __init__(self, row: Row, rows: Sequence[Row], found: dict[Problem, None]) -> None:
+    def __init__(self, row: Located, rows: Sequence[Located], found: dict[Problem, None]) -> None:
         self._row = row
         self._rows = rows
         self._found = found
@@ -207,12 +212,12 @@ class _Filling:
             made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
             if all(new is old for (new, _), old in zip(made, value, strict=True)):
                 return value, mark
-            return [item for item, _ in made], _with(mark, [at for _, at in made])
+            return [item for item, _ in made], mark.around([at for _, at in made])
         return value, mark
 
     def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         items: dict[str, Any] = {}
-        marks = dict(mark.children) if isinstance(mark.children, dict) else {}
+        marks = dict(mark.by_key)
         for key, item in value.items():
             at = mark.find((key,))
             name = self._put_in(key, at, (*path, key)) if "${" in key else key
@@ -222,7 +227,7 @@ class _Filling:
             items[name], marks[name] = self.fill(item, at, (*path, name))
         if items.keys() == value.keys() and all(items[key] is item for key, item in value.items()):
             return value, mark
-        return items, _with(mark, marks)
+        return items, mark.around(marks)
 
     def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         whole = _REFERENCE.fullmatch(text)
@@ -231,8 +236,7 @@ class _Filling:
             self.rewrites |= at.text is not None or at.children is not None
             return (_escaped(value) if _is_template(path) else value), at
         made = self._put_in(text, mark, path)
-        row = self._row.mark
-        return made, mark if made == text else Mark(row.path, row.line, row.column)
+        return made, mark if made == text else self._row.mark.alone
 
     def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
         """A text with its references filled in. In an answer of a tool, which is filled in once more when the
@@ -261,17 +265,17 @@ class _Filling:
             self._found.setdefault(Problem(what, "give it a value", at.place))
         return text
 
-    def _value(self, match: re.Match[str], mark: Mark) -> tuple[Any, Mark]:
+    def _value(self, match: re.Match[str], mark: Mark) -> Located:
         """What a reference stands for, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
             what = f"'{match[0][:40]}' names no value of a row"
             self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
-            return "?", mark
+            return Located("?", mark)
         found = _looked_up(self._row, path)
         if found is None:
             self._found.setdefault(self._missing(path, match[0], mark))
-            return "?", mark
+            return Located("?", mark)
         return found
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
@@ -280,11 +284,11 @@ class _Filling:
             return Problem(what, "add it", self._row.mark.place)
         what = f"'{reference}': no row has it"
         first = path.partition(".")[0]
-        if first in self._row.values and first != path:
-            holds = self._row.values[first]
+        if first in self._row.value and first != path:
+            holds = self._row.value[first]
             known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else shown(holds)
             return Problem(what, f"'{first}' holds {known}", mark.place)
-        known_names = dict.fromkeys(name for row in self._rows for name in row.values)
+        known_names = dict.fromkeys(name for row in self._rows for name in row.value)
         return Problem(what, did_you_mean(path, known_names), mark.place)
 
 
@@ -301,25 +305,18 @@ def _is_template(path: tuple[str, ...]) -> bool:
     return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
-def _looked_up(row: Row, path: str) -> tuple[Any, Mark] | None:
-    first, *rest = [path] if path in row.values else path.split(".")
-    if first not in row.values:
+def _looked_up(row: Located, path: str) -> Located | None:
+    first, *rest = [path] if path in row.value else path.split(".")
+    if first not in row.value:
         return None
-    value, mark = row.values[first], row.mark.find((first,))
+    value, mark = row.at(first)
     for part in rest:
         key: str | int = int(part) if isinstance(value, list) and part.isdecimal() else part
-        if isinstance(value, Mapping) and key in value:
-            value = value[str(key)]
-        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-            value = value[key]
-        else:
+        below = dict(pairs_in(value))
+        if key not in below:
             return None
-        mark = mark.child(key) or Mark(mark.path, mark.line, mark.column)
-    return value, mark
-
-
-def _with(mark: Mark, children: Any) -> Mark:
-    return Mark(mark.path, mark.line, mark.column, children, text=mark.text)
+        value, mark = below[key], mark.child(key) or mark.alone
+    return Located(value, mark)
 
 
 def _escaped(value: Any) -> Any:
@@ -338,18 +335,12 @@ def as_text(value: Any, mark: Mark) -> str:
 
 def _refuse_references(value: Any, mark: Mark) -> None:
     """A reference to a row in an entry that has none."""
-    for text, at in _texts(value, mark):
-        for match in _REFERENCE.finditer(text) if "${" in text else ():
+    texts = ((loc, text) for loc, text in leaves(value) if isinstance(text, str) and "${" in text)
+    for loc, text in texts:
+        for match in _REFERENCE.finditer(text):
             if not match["escape"] and match["name"].strip().startswith("row."):
                 what = f"'{match[0][:40]}' stands for a value of a row, and there is no rows: or matrix:"
-                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", at.place))
-
-
-def _texts(value: Any, mark: Mark) -> Iterator[tuple[str, Mark]]:
-    if isinstance(value, str):
-        yield value, mark
-    for key, item in pairs_in(value):
-        yield from _texts(item, mark.find((key,)))
+                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
 
 
 def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[Mark]) -> Iterator[Problem]:
@@ -382,7 +373,7 @@ class _Naming:
     one is added; the values of a matrix are added to it where it does not name them."""
 
     def __init__(
-        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[Row], axes: Mapping[str, Any]
+        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[Located], axes: Mapping[str, Any]
     ) -> None:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
@@ -391,22 +382,22 @@ class _Naming:
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in axes if axis not in used]
         if written and used <= axes.keys() and len(rows) > 1:
-            own = next((name for name in rows[0].values if _tells_apart(name, rows)), "NAME")
+            own = next((name for name in rows[0].value if _tells_apart(name, rows)), "NAME")
             what = f"{key}: '{written}' is the same for every row"
             remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
         self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
 
-    def named(self, made: dict[str, Any], row: Row) -> dict[str, Any]:
+    def named(self, made: dict[str, Any], row: Located) -> dict[str, Any]:
         if not self._added:
             return made
         own = made.get("id") or slug(str(made.get("name") or ""))
-        ends = (slug(as_text(row.values[axis], row.mark.find((axis,)))) for axis in self._added)
+        ends = (slug(as_text(*row.at(axis))) for axis in self._added)
         return {**made, "id": "-".join(map(str, (own, *ends)))}
 
 
-def _tells_apart(name: str, rows: Sequence[Row]) -> bool:
-    texts = {as_text(row.values.get(name), row.mark) for row in rows}
+def _tells_apart(name: str, rows: Sequence[Located]) -> bool:
+    texts = {as_text(row.value.get(name), row.mark) for row in rows}
     return len(texts) == len(rows) and all(texts)
 
 
@@ -420,35 +411,34 @@ def slug(name: str) -> str:
 # ── cases in a file ──────────────────────────────────────────────────────────────────────────────
 
 
-def case_of(row: Row, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool) -> Row:
+def case_of(row: Located, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool) -> Located:
     """A case of a row whose columns are named like a case's keys. Of CSV (``is_text``) an empty cell leaves
     the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
     type of each key. Raises ``AuthorError``."""
     problems: list[Problem] = []
-    values, marks = dict(row.values), dict(row.mark.children if isinstance(row.mark.children, dict) else {})
-    for name, cell in row.values.items() if is_text else ():
-        if not cell.strip():
-            del values[name]
-            continue
+    cells = row.items
+    if is_text:
+        cells = {name: cell for name, cell in cells.items() if cell.value.strip()}
+    for name, cell in cells.items() if is_text else ():
         try:
-            values[name], marks[name] = _cell(cell, fields.get(name), row.mark.find((name,)))
+            cells[name] = _cell(cell, fields.get(name))
         except ValueError as error:
-            what = f"{name}: {shown(cell)} begins like JSON and is none: {getattr(error, 'msg', error)}"
+            what = f"{name}: {shown(cell.value)} begins like JSON and is none: {getattr(error, 'msg', error)}"
             remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)
-    mark = Mark(row.mark.path, row.mark.line, row.mark.column, marks)
-    return Row(as_written(Document(values, mark, rewrites=True)), mark)
+    value, mark = Located.keyed(cells, row.mark)
+    return Located(as_written(Document(value, mark, rewrites=True)), mark)
 
 
-def _cell(cell: str, asked: Any, mark: Mark) -> tuple[Any, Mark]:
+def _cell(cell: Located, asked: Any) -> Located:
     kinds = members_of(asked)
     takes_list = any(get_origin(kind) is tuple for kind in kinds)
     takes_mapping = any(
         get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, Value)) for kind in kinds
     )
-    text = cell.strip()
+    text = cell.value.strip()
     if (takes_list and text[0] == "[") or (takes_mapping and text[0] == "{"):
-        return json_at(text, mark)
-    return (plain_value(text) if {int, float, bool} & set(kinds) else cell), mark
+        return json_at(text, cell.mark)
+    return cell._replace(value=plain_value(text)) if {int, float, bool} & set(kinds) else cell

@@ -6,16 +6,16 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from math import isfinite
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
 
 from agenteval.core.errors import Problem, did_you_mean
 from agenteval.core.not_yet import KEYS as NOT_YET
+from agenteval.files.value_parts import Loc, leaves, pairs_in
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Document, Mark
 
-Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
 NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
@@ -80,12 +80,10 @@ def _internal(
 def not_finite(value: Any, mark: Mark, at: Loc = ()) -> Iterator[Problem]:
     """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
     requests) and that nothing compares with; JSON has none of them. ``at`` leads to ``value``."""
-    for key, item in pairs_in(value):
-        yield from not_finite(item, mark, (*at, key))
-    if isinstance(value, float) and not isfinite(value):
-        name = ".".join(part for part in at if isinstance(part, str))
-        what = f"{name}: expected a finite number, got {shown(value)}"
-        yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(at).place)
+    for loc, item in leaves(value, at):
+        if isinstance(item, float) and not isfinite(item):
+            what = f"{_dotted(loc)}: expected a finite number, got {shown(item)}"
+            yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(loc).place)
 
 
 def part_problems(
@@ -142,9 +140,8 @@ def not_built_in(value: Any, kind: str) -> Iterator[NotBuilt]:
 def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
     for pattern in NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
-            name = ".".join(part for part in loc if isinstance(part, str))
-            problem = Problem(f"{name}: it has no value", "write a value, or remove the key")
-            yield loc, problem._replace(place=mark.find(loc).place)
+            what = f"{_dotted(loc)}: it has no value"
+            yield loc, Problem(what, "write a value, or remove the key", mark.find(loc).place)
 
 
 def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
@@ -165,13 +162,6 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
         yield from ((head, *loc) for loc in _matches(value[head], rest))
 
 
-def pairs_in(value: Any) -> Iterable[tuple[str | int, Any]]:
-    """The items of a mapping, or those of a list with their positions; of anything else, none."""
-    if isinstance(value, Mapping):
-        return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
-
-
 # ── pydantic's errors, in the author's words ─────────────────────────────────────────────────────
 
 
@@ -188,22 +178,28 @@ def _problems(
     """``early``: places that have been complained about already. ``at``: where the model's value is."""
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
-        loc, asked = _author_loc(model, detail["loc"], is_extra=detail["type"] == "extra_forbidden")
-        if loc in found or any(loc[: len(seen)] == seen for seen in early):
+        is_extra = detail["type"] == "extra_forbidden"
+        loc, asked = _author_loc(model, detail["loc"], is_extra=is_extra)
+        is_of_the_rest = detail["type"] == "missing" and not is_whole and len(loc) == 1
+        if is_of_the_rest or loc in found or _follows(detail, loc, early):
             continue
-        if detail["type"] == "too_short" and detail["input"]:
-            continue  # an item that is wrong is told by itself
-        if detail["type"] == "missing" and not is_whole and len(loc) == 1:
-            continue
-        if detail["type"] == "missing" and any(seen[:-1] == loc[:-1] for seen in early):
-            continue  # what was written instead is not supported yet
-        if detail["type"] == "extra_forbidden":
-            where = mark.find((*at, *loc))
+        where = mark.find((*at, *loc))
+        if is_extra:
             known = names if len(loc) == 1 else _keys_of(asked)
             found[loc] = _misplaced_key(loc, asked, where) or unknown_key(str(loc[-1]), known, where)
         else:
-            found[loc] = Problem(*_explain(detail, (*at, *loc), asked), mark.find((*at, *loc)).place)
+            found[loc] = Problem(*_explain(detail, (*at, *loc), asked), where.place)
     return list(found.values())
+
+
+def _follows(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
+    """Whether an error only follows from what is told by itself."""
+    match detail["type"]:
+        case "too_short" if detail["input"]:  # an item is wrong
+            return True
+        case "missing" if any(seen[:-1] == loc[:-1] for seen in early):  # something else is there instead
+            return True
+    return any(loc[: len(seen)] == seen for seen in early)
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
@@ -281,24 +277,32 @@ def _below(annotation: Any, part: str | int) -> Any:
 
 def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
     """What is wrong, and what to do."""
-    name = ".".join(part for part in loc if isinstance(part, str))
-    prefix = f"{name}: " if name else ""
-    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
-    if kind == "missing":
-        around = ".".join(part for part in loc[:-1] if isinstance(part, str))
-        return f"{around}: '{loc[-1]}' is missing" if around else f"'{loc[-1]}' is missing", ""
-    if kind in ("value_error", "assertion_error"):
-        what, _, remedy = str(context["error"]).partition("; ")
-        return prefix + what, remedy
-    if kind in _BOUNDS:
-        return f"{prefix}must be {_BOUNDS[kind]} {context[_BOUND_NAMES[kind]]}, got {shown(value)}", ""
-    if kind in ("too_short", "string_too_short"):
-        return f"{prefix}must not be empty", ""
-    if kind.startswith(_SAID_BY_PYDANTIC):
-        said = str(detail["msg"])
-        return f"{prefix}{said[:1].lower()}{said[1:]}, got {shown(value)}", ""
-    what = f"{prefix}expected {asked_for(asked)}, got {shown(value)}"
-    return what, _remedy(value, asked)
+    prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
+    match detail["type"]:
+        case "missing":
+            return f"{_prefix(loc[:-1])}'{loc[-1]}' is missing", ""
+        case "value_error" | "assertion_error":
+            what, _, remedy = str(context["error"]).partition("; ")
+            return prefix + what, remedy
+        case "too_short" | "string_too_short":
+            return f"{prefix}must not be empty", ""
+        case kind if kind in _BOUNDS:
+            bound, name = _BOUNDS[kind]
+            return f"{prefix}must be {bound} {context[name]}, got {shown(value)}", ""
+        case kind if kind.startswith(_SAID_BY_PYDANTIC):
+            said = str(detail["msg"])
+            return f"{prefix}{said[:1].lower()}{said[1:]}, got {shown(value)}", ""
+    return f"{prefix}expected {asked_for(asked)}, got {shown(value)}", _remedy(value, asked)
+
+
+def _prefix(loc: Loc) -> str:
+    """The keys that lead to a place, before what is said of it."""
+    return f"{name}: " if (name := _dotted(loc)) else ""
+
+
+def _dotted(loc: Loc) -> str:
+    """The keys of a place, without the positions of lists."""
+    return ".".join(part for part in loc if isinstance(part, str))
 
 
 # Of types that only options of other packages' adapters have.
@@ -306,13 +310,13 @@ _SAID_BY_PYDANTIC = (
     *("string_pattern", "string_too_long", "too_long", "multiple_of", "url", "path", "date", "time", "uuid"),
     *("decimal", "ip_", "bytes", "callable", "is_instance", "is_subclass", "frozen_set", "set_"),
 )
-_BOUND_NAMES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
 _BOUNDS = {
-    "greater_than_equal": "at least",
-    "greater_than": "more than",
-    "less_than_equal": "at most",
-    "less_than": "less than",
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
 }
+"""By pydantic's name of the error: how it is said, and where the bound is in its context."""
 
 
 def _remedy(value: Any, asked: Any) -> str:
@@ -382,19 +386,7 @@ def _choices_of(member: Any) -> list[str]:
     return []
 
 
-# ── two layers of one thing, and texts as they were written ──────────────────────────────────────
-
-
-def merge_marks(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
-    """The marks of ``deep_merge(low_value, high_value)``."""
-    below, above = low.children, high.children
-    if not isinstance(below, dict) or not isinstance(above, dict):
-        return high
-    children = dict(below)
-    for key, mark in above.items():
-        both = isinstance(low_value.get(key), Mapping) and isinstance(high_value.get(key), Mapping)
-        children[key] = merge_marks(below[key], mark, low_value[key], high_value[key]) if both else mark
-    return Mark(high.path, high.line, high.column, children, text=high.text)
+# ── texts as they were written ───────────────────────────────────────────────────────────────────
 
 
 def as_written(

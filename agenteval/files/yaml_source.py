@@ -52,6 +52,24 @@ class Mark:
     def place(self) -> Place:
         return Place(self.path, self.line, self.column)
 
+    @property
+    def by_key(self) -> dict[str, Mark]:
+        """The marks of a mapping's keys; of anything else, none."""
+        return self.children if isinstance(self.children, dict) else {}
+
+    @property
+    def alone(self) -> Mark:
+        """The same place, of a value that nothing is known to be below."""
+        return Mark(self.path, self.line, self.column)
+
+    def written_as(self, text: str) -> Mark:
+        """The same place, of a number or truth value that is written like this."""
+        return Mark(self.path, self.line, self.column, text=text)
+
+    def around(self, children: Children) -> Mark:
+        """The same place with other marks below it."""
+        return Mark(self.path, self.line, self.column, children, text=self.text)
+
     def child(self, part: str | int) -> Mark | None:
         children = self.children
         if isinstance(children, dict):

@@ -19,7 +19,8 @@ from agenteval.core.protocols import Subject
 from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
-from agenteval.files.prompts import CRITERIA, Rubric, placeholders
+from agenteval.files.prompt_templates import placeholders
+from agenteval.files.prompts import CRITERIA, Rubric
 from agenteval.planning.judging import Metrics
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLED

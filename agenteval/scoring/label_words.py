@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from agenteval.files.prompts import NOT_ENOUGH, same_label
+from agenteval.files.prompt_heads import NOT_ENOUGH, same_label
 
 _NO_SCORE = ("null", "none", "n/a", "na", "not applicable", NOT_ENOUGH, "not enough")
 _NOTHING = frozenset(map(same_label, _NO_SCORE))

@@ -13,7 +13,8 @@ from agenteval.core.score import Check, Finding, Score
 from agenteval.core.severity import FALSE_CLAIM
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolVisibility, Trajectory
-from agenteval.files.prompts import Rubric, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import Rubric
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.effects import rated, tool_cited
 from agenteval.scoring.metrics import BEHAVIOR

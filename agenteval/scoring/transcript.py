@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from agenteval.core.scenario import Scenario
 from agenteval.core.speech import answer_of, spoken
 from agenteval.core.trajectory import Step, StopReason, ToolCall, ToolVisibility, Trajectory, Turn
-from agenteval.files.prompts import fence
+from agenteval.files.prompt_templates import fence
 from agenteval.scoring.judge_notes import calls_of, ungrounded_values
 
 BYTES_PER_TOKEN = 4

@@ -159,6 +159,11 @@ SHORT = "---\n---\nHow good?\n"
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
+            "---\nreferences: {call: 5}\n---\nHow good?\n",
+            "my/x.md:2:1: references are not those of the built-in metric — leave it out",
+        ),
+        (
+            "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: coherence\n---\nHow good?\n",
             "my/x.md:2:1: metric is not that of the built-in metric",
         ),

@@ -12,19 +12,9 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError, Place
 from agenteval.core.score import Severity
 from agenteval.core.severity import SEVERITY_OF_LABEL
-from agenteval.files.prompts import (
-    BUILT_IN_METRICS,
-    NOT_ENOUGH,
-    content_hash,
-    fence,
-    load_prompt,
-    load_rubric,
-    placeholders,
-    prompt_hashes,
-    read_labels,
-    render,
-    same_label,
-)
+from agenteval.files.prompt_heads import NOT_ENOUGH, read_labels, same_label
+from agenteval.files.prompt_templates import content_hash, fence, placeholders, render
+from agenteval.files.prompts import BUILT_IN_METRICS, load_prompt, load_rubric, prompt_hashes
 
 NAMES = st.sampled_from(["a", "b", "goal"])
 PIECES = st.one_of(

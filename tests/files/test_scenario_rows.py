@@ -486,7 +486,7 @@ def test_what_a_csv_writer_wrote_is_read(rows: list[list[str]]) -> None:
     expected = [row for row in rows if any(cell.strip() for cell in row)]
     if expected:
         table = read_table(text.getvalue().encode(), "x.csv")
-        assert [list(row.values.values()) for row in table.rows] == expected
+        assert [list(row.value.values()) for row in table.rows] == expected
 
 
 @settings(deadline=None)

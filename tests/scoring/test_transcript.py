@@ -23,7 +23,7 @@ from agenteval.core.trajectory import (
     ToolResult,
     Turn,
 )
-from agenteval.files.prompts import fence
+from agenteval.files.prompt_templates import fence
 from agenteval.messages.chat import steps_of
 from agenteval.scoring.transcript import RecordOptions, context_of, record_of, tools_of
 from tests.support.trajectories import seen

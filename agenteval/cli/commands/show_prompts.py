@@ -14,16 +14,8 @@ from agenteval.cli.way_out import print_out, say_mistake
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.protocols import ModelRequest, Subject
-from agenteval.files.prompts import (
-    BUILT_IN_METRICS,
-    CRITERIA,
-    SHIPPED,
-    USER_REVIEW,
-    Prompts,
-    Rubric,
-    beside,
-    placeholders,
-)
+from agenteval.files.prompt_templates import placeholders
+from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED, USER_REVIEW, Prompts, Rubric, beside
 from agenteval.scoring.issues import DedupReply
 from agenteval.scoring.judges.requests import request_of
 from agenteval.scoring.judges.user_review import ReviewReply

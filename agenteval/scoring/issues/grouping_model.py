@@ -15,7 +15,8 @@ from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Severity
-from agenteval.files.prompts import SHIPPED, Prompt, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import SHIPPED, Prompt
 from agenteval.scoring.findings import Located, spread
 from agenteval.scoring.issues.grouping import FindingGroup, Proposal, group_by, union
 

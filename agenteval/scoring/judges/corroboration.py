@@ -19,7 +19,7 @@ from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedErro
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.score import ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.files.prompts import fence
+from agenteval.files.prompt_templates import fence
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
 from agenteval.scoring.judges.replies import references_in

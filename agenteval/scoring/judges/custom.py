@@ -23,7 +23,8 @@ from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory, Usage
-from agenteval.files.prompts import METRIC_NAME, SHIPPED, Labels, Prompts, Rubric, as_scale, read_labels
+from agenteval.files.prompt_heads import METRIC_NAME, Labels, as_scale, read_labels
+from agenteval.files.prompts import SHIPPED, Prompts, Rubric
 from agenteval.scoring.checks.conversation import ToolCallRecord
 from agenteval.scoring.judges.corroboration import complete
 from agenteval.scoring.metrics import spec_of

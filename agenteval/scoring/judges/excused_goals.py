@@ -21,7 +21,7 @@ from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding, Score, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
-from agenteval.files.prompts import fence
+from agenteval.files.prompt_templates import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
 from agenteval.scoring.judges.corroboration import standing, vote_of
 from agenteval.scoring.judges.goal import GoalJudge, Twin

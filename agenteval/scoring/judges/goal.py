@@ -27,7 +27,8 @@ from agenteval.core.severity import NOT_COMPLETED
 from agenteval.core.speech import spoken
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
-from agenteval.files.prompts import Rubric, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import Rubric
 from agenteval.scoring.effects import act, rated
 from agenteval.scoring.judges.corroboration import JudgeAnswer, ask, vote_of
 from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, Judge, Judged, finding_of

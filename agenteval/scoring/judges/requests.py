@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from agenteval.core.protocols import ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Trajectory
-from agenteval.files.prompts import Rendered, Rubric, render
+from agenteval.files.prompt_templates import Rendered, render
+from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.replies import reply_of_all, reply_type, scale_in_words
 from agenteval.scoring.transcript import Transcript, latest_answer

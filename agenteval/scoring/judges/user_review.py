@@ -31,7 +31,8 @@ from agenteval.core.score import (
 )
 from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import StopReason, Trajectory
-from agenteval.files.prompts import USER_REVIEW, Prompt, fence
+from agenteval.files.prompt_templates import fence
+from agenteval.files.prompts import USER_REVIEW, Prompt
 from agenteval.scoring.goals import goals_of
 from agenteval.scoring.judges.corroboration import ask, is_drawn
 from agenteval.scoring.judges.quotations import is_quoted

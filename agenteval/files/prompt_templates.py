@@ -1,0 +1,91 @@
+"""The text of a prompt: its placeholders, filled in one pass; its hash; and the fences around untrusted text.
+
+``${name}`` is a placeholder, ``$${`` writes ``${``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import NamedTuple
+
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+
+_REFERENCE = re.compile(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class Rendered(NamedTuple):
+    """What goes to a model."""
+
+    system: str
+    prompt: str
+
+
+def render(template: str, values: Mapping[str, str], *, source: str = "") -> str:
+    """``template`` with each ``${name}`` replaced, in one pass: what is put in is never read again.
+
+    Raises ``AuthorError`` for a placeholder without a value.
+    """
+
+    def put(found: re.Match[str]) -> str:
+        if found["escaped"]:
+            return "${"
+        if found["name"] not in values:
+            place = _place_in(template, found.start(), Place(source, 1)) if source else None
+            raise AuthorError(_unknown_placeholder(found["name"], values, place))
+        return values[found["name"]]
+
+    return _REFERENCE.sub(put, template)
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """The names of the placeholders, each once, in order."""
+    return tuple(dict.fromkeys(found["name"] for found in _references(template)))
+
+
+def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> Iterator[Problem]:
+    """Those that nothing fills; and those that are not there, since what they stand for would not be told.
+    ``at``: where the template begins."""
+    for found in _references(template):
+        if found["name"] not in known:
+            yield _unknown_placeholder(found["name"], known, _place_in(template, found.start(), at))
+    there = placeholders(template)
+    for name in known:
+        if name not in there:
+            what = f"the prompt has no placeholder '${{{name}}}'"
+            yield Problem(what, f"add ${{{name}}} to it", Place(at.path, at.line, 1))
+
+
+def _references(template: str) -> Iterator[re.Match[str]]:
+    return (found for found in _REFERENCE.finditer(template) if not found["escaped"])
+
+
+def _place_in(text: str, position: int, at: Place) -> Place:
+    """Where a position of a text is that begins ``at`` a line."""
+    column = position - text.rfind("\n", 0, position)
+    return Place(at.path, at.line + text.count("\n", 0, position), column)
+
+
+def _unknown_placeholder(name: str, known: Iterable[str], place: Place | None) -> Problem:
+    remedy = did_you_mean(name, known) or "write $${ for the text ${"
+    return Problem(f"the prompt has a placeholder '${{{name}}}' that nothing fills", remedy, place)
+
+
+def content_hash(*texts: str) -> str:
+    """16 hex digits that depend on the texts alone; line ends of Windows count as others do."""
+    digest = blake2b(digest_size=8)
+    for text in texts:
+        data = text.replace("\r\n", "\n").encode("utf-8", "replace")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()
+
+
+def fence(text: str) -> str:
+    """``text`` between marks that its author could not have written: they hold a hash of it. The same
+    text has the same fence, so that equal requests stay equal. Half a surrogate pair, which no
+    request can carry, becomes U+FFFD."""
+    text = _SURROGATES.sub("\ufffd", text)
+    nonce = blake2b(text.encode(), digest_size=6).hexdigest()
+    return f"<data-{nonce}>\n{text}\n</data-{nonce}>"
