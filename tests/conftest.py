@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.kit import Project
+from tests.support.strict_copies import refuse_unknown_fields
 
 # Two cores and many workers: how long an example takes says nothing of it.
 settings.register_profile("suite", deadline=None)
@@ -41,6 +42,7 @@ def _show_entry_points() -> None:
 
 
 _show_entry_points()
+refuse_unknown_fields()
 
 
 @pytest.fixture

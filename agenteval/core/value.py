@@ -1,7 +1,6 @@
 """The one configuration that every value of agenteval shares, and the kinds of fields that authors write."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError
@@ -12,13 +11,6 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
     """Models are built when they are first used: most commands use few of them."""
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, but an unknown field is an error here, too."""
-        unknown = set(update or ()) - type(self).model_fields.keys()
-        if unknown and self.model_config["extra"] == "forbid":
-            raise TypeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
-        return super().model_copy(update=update, deep=deep)
 
 
 class OrWritten:

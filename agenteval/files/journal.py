@@ -26,7 +26,9 @@ from agenteval.core.event import (
     Reconsidered,
     RunStarted,
     SampleFinished,
+    Scored,
 )
+from agenteval.core.score import Finding
 from agenteval.files.plain_files import for_me_alone
 
 LOCK = "lock"
@@ -70,16 +72,27 @@ class EventLog:
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
         self._kept: deque[bytes | RunStarted] = deque()
+        self._has_findings = False
         for event in past:
             self(event)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Asked):
             return  # no report is made of it
+        if isinstance(event, Scored | Reconsidered):
+            self._has_findings |= any(isinstance(item, Finding) for item in event.items)
         self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
 
     def __iter__(self) -> Iterator[Event]:
         return map(_read_back, self._kept)
+
+    def with_findings(self) -> Iterator[Event]:
+        """All of them if any holds a finding, else what the run begins with: there is nothing to group."""
+        return (
+            iter(self)
+            if self._has_findings
+            else (each for each in self._kept if isinstance(each, RunStarted))
+        )
 
     def taken(self) -> Iterator[Event]:
         """All of them for the last time: a line is forgotten when it has been read."""

@@ -430,12 +430,8 @@ def _notes(
 ) -> Iterator[str]:
     if any(row.role == "agent" and row.calls.most is None for row in rows):
         yield "an agent that leaves its tool calls to agenteval is asked once more after each round of calls"
-    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
-    if names and not plan.suite.no_judge:
-        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
-    of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
-    for name in of_tools if not plan.suite.no_judge and any(not s.tools for s in scenarios) else ():
-        yield f"the judge's upper number: {name} is asked if agents call tools that nobody declared"
+    if not plan.suite.no_judge:
+        yield from _judge_notes(scenarios, chosen)
     if any(row.role == "user" for row in rows):
         yield "a refused message of the simulated user is requested once more"
     if any(row.role == AGAIN for row in rows):
@@ -446,6 +442,17 @@ def _notes(
     if uses_cache:
         yield "answers from the cache are not asked again"
     yield from _budget_notes(rows, plan)
+
+
+def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
+    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
+    if names:
+        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+    if all(scenario.tools for scenario in scenarios):
+        return
+    for spec in chosen.asked:
+        if spec.needs == "tools":
+            yield f"the judge's upper number: {spec.name} is asked if agents call tools that nobody declared"
 
 
 def _budget_notes(rows: Sequence[Row], plan: Plan) -> Iterator[str]:

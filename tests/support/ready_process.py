@@ -37,6 +37,7 @@ def make_ready() -> None:
     for name in BESIDE:
         import_module(name)
     import_module("rich.cells").cell_len("宽")  # its table of widths is a module, too
+    import_module("strict_copies").refuse_unknown_fields()
     _build_commands()
     for model in _below(Value):
         model.model_rebuild()

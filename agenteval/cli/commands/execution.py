@@ -126,6 +126,7 @@ def execute(
             partial(pipeline.run, runtime),
             again,
             events.__iter__,
+            events.with_findings,
             agents=runtime.agents,
             run_s=prepared.plan.suite.deadlines.run_s,
         )
@@ -206,11 +207,11 @@ class Playing:
     again: SecondLook
     events: Callable[[], Iterable[Event]]
     """All events by now, as a report needs them."""
+    findings: Callable[[], Iterable[Event]]
+    """Those of samples in which something was found; more, if that is simpler."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     run_s: float | None = None
     """After so many seconds it is ended."""
-    findings: Callable[[], Iterable[Event]] | None = None
-    """The events of samples in which something was found, where these are not all."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
     """What is wrong with the run as a whole, once all of it was played."""
 
@@ -247,7 +248,7 @@ async def _play_and_close(setup: Setup, playing: Playing, emit: Emit, control: C
 
 async def _find_issues(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.fold((playing.findings or playing.events)()).scenarios
+    scenarios = report.fold(playing.findings()).scenarios
     failures = () if control.stopping else tuple(playing.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:

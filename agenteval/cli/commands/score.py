@@ -131,7 +131,7 @@ def _run(scoring: Scoring, conversations: Iterator[Recorded], retained: Retained
         partial(rescore, conversations, rescoring),
         again,
         retained.events,
-        findings=partial(retained.events, found=True),
+        partial(retained.events, found=True),
         failures=partial(_unmet, expected, reader),
     )
     with (
