@@ -94,6 +94,8 @@ class ScenarioRules(Value):
 class SuitePolicy(Value):
     """What is asked of a suite as a whole: configuration and command line, merged."""
 
+    profile: str = ""
+    """The profile of the configuration that was chosen."""
     seed: int = 0
     metrics: tuple[MetricSpec, ...] = ()
     """All that are known."""
@@ -134,6 +136,8 @@ class SuitePolicy(Value):
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: str | None = None
     max_turns: int = USUAL_TURNS
+    prompts: dict[str, str] = {}
+    """The author's own, in the place of those that are shipped: by name, the file."""
     policies: tuple[str, ...] = ()
     """The agents that have a policy."""
     places: dict[str, str] = {}

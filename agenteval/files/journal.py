@@ -88,11 +88,9 @@ class EventLog:
 
     def with_findings(self) -> Iterator[Event]:
         """All of them if any holds a finding, else what the run begins with: there is nothing to group."""
-        return (
-            iter(self)
-            if self._has_findings
-            else (each for each in self._kept if isinstance(each, RunStarted))
-        )
+        if self._has_findings:
+            return iter(self)
+        return (event for event in self._kept if isinstance(event, RunStarted))
 
     def taken(self) -> Iterator[Event]:
         """All of them for the last time: a line is forgotten when it has been read."""

@@ -73,6 +73,7 @@ def suite_policy(
 ) -> SuitePolicy:
     """What the suite says. ``known``: all metrics; ``asked``: those that are judged."""
     return SuitePolicy(
+        profile=config.profile,
         seed=config.seed,
         metrics=tuple(known),
         judged=tuple(spec.name for spec in asked),
@@ -102,6 +103,7 @@ def suite_policy(
         unmocked_tools=config.unmocked_tools,
         now=config.now,
         max_turns=config.max_turns,
+        prompts=config.prompts,
         policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
         places={key: config.where(key) for key in _reported(config)},
     )
@@ -209,7 +211,7 @@ def as_written(plan: Plan, public: Config) -> Plan:
     """The plan as it may be written down: without what variables put into texts. ``public``: the
     configuration so."""
     shown = {role: model for role in ROLES if (model := public.models.of(role))}
-    return plan.with_suite(models=shown, now=public.now, detectors=public.detectors)
+    return plan.with_suite(models=shown, now=public.now, detectors=public.detectors, prompts=public.prompts)
 
 
 def _shares_calls(config: Config) -> bool:

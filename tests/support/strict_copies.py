@@ -1,5 +1,5 @@
-"""While tests run, copying a value with a field that it does not have is an error: pydantic would keep the field
-silently, and the change would be lost."""
+"""While tests run, a value that is copied with a field that it does not have is an error: pydantic would keep
+the field silently, and the change would be lost."""
 
 from __future__ import annotations
 

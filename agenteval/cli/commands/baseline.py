@@ -28,7 +28,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
     scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
     is no such run, or if nothing in it can be compared; ``NoBaselineError`` if the commit has no run."""
     if is_merge_base(name):
-        found = find_merge_base(name, root, started.config.profile)
+        found = find_merge_base(name, root, started.plan.suite.profile)
     else:
         found = find_run(name, root)
     before = report.fold(load_run(found))

@@ -81,7 +81,7 @@ def keep(report: Report, folder: Path, root: Path) -> None:
     if why:
         say(f"agenteval: this run is not kept as a baseline: {why}")
         return
-    kept = baselines_under(root) / _named(run.commit, run.config.profile)
+    kept = baselines_under(root) / _named(run.commit, run.plan.suite.profile)
     try:
         kept.mkdir(parents=True, mode=0o700, exist_ok=True)
         part = kept / f"{JOURNAL}.part"

@@ -35,8 +35,8 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         prepared = prepare(request, KNOWN)
         targets = targets_of(prepared.config, reports)
         require_apart(targets, files_read(prepared.config, prepared.wired.scenarios))
-        if prepared.config.profile:
-            say(f"profile {prepared.config.profile}")
+        if profile := prepared.plan.suite.profile:
+            say(f"profile {profile}")
         started = _compared(prepared, started_of(prepared))
     with completing():
         with redirect_stdout(sys.stderr):

@@ -68,7 +68,7 @@ def _head(facts: Facts) -> Iterator[str]:
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
     many = f"{markdown(ends_text(facts))} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
-    if profile := report.run.config.profile:
+    if profile := report.plan.suite.profile:
         yield f"Profile {markdown(profile)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":

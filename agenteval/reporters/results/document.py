@@ -146,7 +146,7 @@ def _run(report: Report) -> shape.RunShape:
         seed=run.plan.suite.seed,
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
-        prompts_overridden=run.config.prompts,
+        prompts_overridden=run.plan.suite.prompts,
         judged=run.plan.suite.judged,
         no_judge=run.plan.suite.no_judge,
         calls_seen=calls_seen(report),

@@ -228,7 +228,7 @@ _REMARKS: _Table = (
     ("scripted", lambda facts: [_NOTHING_MEASURED] if facts.report.scripted else []),
 )
 _NOTES: _Table = (
-    ("profile", lambda facts: [one_line(facts.report.run.config.profile, 80)]),
+    ("profile", lambda facts: [one_line(facts.report.plan.suite.profile, 80)]),
     ("error", lambda facts: facts.decision.author_errors),
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),

@@ -56,8 +56,8 @@ def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
         _agents(report),
         _counts(report, decision),
     ]
-    if report.run.config.profile:
-        parts.append(f"profile {one_line(report.run.config.profile, 40)}")
+    if report.plan.suite.profile:
+        parts.append(f"profile {one_line(report.plan.suite.profile, 40)}")
     if report.plan.suite.seed:
         parts.append(f"seed {report.plan.suite.seed}")
     if report.finished:

@@ -315,7 +315,7 @@ def _reviews_text(told: Reviews) -> str:
 
 def overridden_text(report: Report) -> str:
     """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
-    own = report.run.config.prompts
+    own = report.plan.suite.prompts
     told = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in own.items())
     return f"prompts overridden: {told}" if told else ""
 
