@@ -12,7 +12,7 @@ help:
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
-	@echo "bench     the calls of models that a run makes, counted, in small workloads"
+	@echo "bench     counted, in small workloads: the calls of models that a run makes, and how far values travel"
 	@echo "frameworks  the examples of agents in frameworks, against the real packages; frameworks-oldest: against"
 	@echo "            the oldest supported releases, which takes longer"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
@@ -53,6 +53,7 @@ suite:
 
 bench:
 	$(PYTHON) benchmarks/w1.py --small
+	$(PYTHON) benchmarks/walks.py
 
 frameworks:
 	$(PYTHON) .ci/frameworks.py

@@ -236,7 +236,7 @@ def _reported(config: Config) -> Iterator[str]:
 
 def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether some threshold may hold for a scenario."""
-    return any(_may_hold(name, scenario, suite) for name in rules_for(scenario, suite).thresholds)
+    return any(_may_hold(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
 
 
 def unapplied(
@@ -265,7 +265,7 @@ def _may_hold(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
     judged there."""
     spec = suite.specs.get(name)
-    if spec is None or name not in rules_for(scenario, suite).thresholds:
+    if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
         return False
     return metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite))
 
