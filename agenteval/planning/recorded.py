@@ -51,7 +51,7 @@ from agenteval.messages.entry import Unreadable
 from agenteval.messages.placed import NoCallsIn
 from agenteval.planning import judging, preflight
 from agenteval.planning.request import JudgeChoice, Request
-from agenteval.planning.resolve import plan_of, rules_for
+from agenteval.planning.resolve import plan_of, rules_for, suite_policy
 from agenteval.planning.run_files import files_read, is_as_recorded
 from agenteval.planning.suite import Settings, load_config, settings_of
 from agenteval.planning.wiring import Resources, policy_file, policy_of, resources_of
@@ -107,10 +107,10 @@ def load(request: ScoreRequest, known: Known) -> RecordedSuite:
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         loaded = loaded.without_thresholds()
-    settings = settings_of(loaded, metrics, no_judge=not judged, recording=request.recording)
-    policy = settings.policy.model_copy(update={"max_rates": dict(request.max_rates)})
-    expected = ExpectedScenarios(scenarios)
-    return RecordedSuite(replace(settings, policy=policy), request, expected, bounds and unbounded)
+    policy = suite_policy(loaded.config, metrics.known.values(), metrics.asked, no_judge=not judged)
+    policy = policy.model_copy(update={"max_rates": dict(request.max_rates)})
+    settings = settings_of(loaded, metrics, policy, request.recording)
+    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), bounds and unbounded)
 
 
 @dataclass(frozen=True)

@@ -64,17 +64,17 @@ def load(request: Request, known: Known) -> Suite:
     config, asked = loaded.config, with_profile(request, loaded.config)
     no_judge = asked.judging.no_judge
     metrics = judging.metrics_of(config)
-    settings = settings_of(loaded, metrics, no_judge=no_judge, recording=asked.recording)
+    policy = suite_policy(config, metrics.known.values(), metrics.asked, no_judge=no_judge)
     try:
-        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, settings.policy))
+        found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, policy))
     except loading.PartlyReadError as error:
         lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
-    return Suite(settings, asked, found.loaded, found.selected)
+    return Suite(settings_of(loaded, metrics, policy, asked.recording), asked, found.loaded, found.selected)
 
 
 def settings_of(
-    loaded: config_file.LoadedConfig, metrics: Metrics, *, no_judge: bool, recording: Recording
+    loaded: config_file.LoadedConfig, metrics: Metrics, policy: SuitePolicy, recording: Recording
 ) -> Settings:
     """Raises ``AuthorError`` for a recording that cannot be played."""
     played = None
@@ -87,7 +87,7 @@ def settings_of(
         public=loaded.public,
         secrets=tuple(loaded.secrets),
         metrics=metrics,
-        policy=suite_policy(loaded.config, metrics.known.values(), metrics.asked, no_judge=no_judge),
+        policy=policy,
         recording=recording,
         played=played,
         marked=marked_in(loaded.config, played),

@@ -399,6 +399,17 @@ def test_a_file_that_is_no_recording(project: Project, text: str | None, message
     assert message in done.err
 
 
+def test_mistakes_in_scenarios_are_shown_before_those_of_a_recording(project: Project) -> None:
+    project.agent("def agent(message):\n    return message\n")
+    project.config("metrics: []")
+    project.scenarios("id: known\nturns: [hi]\nchecks: none\n")
+    none = replay(project, "-s", "other")
+    assert (none.code, "selects none of" in none.err) == (5, True), none.all
+    project.scenarios("id: s\nturns: [hi]\nexpct: {}\n")
+    wrong = replay(project)
+    assert (wrong.code, "unknown key 'expct'" in wrong.err) == (2, True), wrong.all
+
+
 def test_a_torn_last_line_is_a_miss_and_no_broken_file(recorded: Project) -> None:
     path = recorded.root / "run.jsonl"
     lines = path.read_text("utf-8").rstrip("\n").split("\n")
