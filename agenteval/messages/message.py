@@ -37,8 +37,8 @@ from agenteval.messages.parsed_message import (
 from agenteval.messages.parts import (
     RESULT_FIELDS,
     RESULT_VALUES,
-    CallPart,
     calls_in_result,
+    parse_call,
     parse_calls,
     parse_part,
     parse_parts,
@@ -243,7 +243,7 @@ class _Content(NamedTuple):
 
 def _find_content(message: Mapping[str, Any]) -> _Content:
     parts, content = message.get("parts"), message.get("content")
-    if isinstance(parts, list) and (not content or any(isinstance(parse_part(e), CallPart) for e in parts)):
+    if isinstance(parts, list) and (not content or any(map(_holds_call, parts))):
         # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
         is_left_out = isinstance(content, str) and not any(map(_is_spoken_part, parts))
         return _Content("parts", [*parts, content] if is_left_out else parts)
@@ -252,6 +252,12 @@ def _find_content(message: Mapping[str, Any]) -> _Content:
     if message.get(key) in _NOTHING:
         key = next((each for each in keys if message.get(each)), key)
     return _Content(key, message.get(key))
+
+
+def _holds_call(part: Any) -> bool:
+    """Whether a part is a call of which there is anything."""
+    call = parse_call(part)
+    return call is not None and bool(call.raw)
 
 
 def _is_spoken_part(part: Any) -> bool:

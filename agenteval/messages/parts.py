@@ -38,7 +38,11 @@ RESULT_VALUES = ("content", "output", "result", "tool_result", "response", "outp
 
 
 def parse_part(part: Any) -> CallPart | ParsedMessage | None:
-    """The call or the result that a part is; ``None``: it is neither."""
+    """The call or the result that a part is; ``None``: it is neither. What is both is a result."""
+    return _parse_result(part) or parse_call(part)
+
+
+def _parse_result(part: Any) -> ParsedMessage | None:
     kind = word(object_of(part), "type")
     match part:
         case {"type": _} if kind.endswith(_RESULT_KINDS) and "state" not in part:
@@ -52,6 +56,13 @@ def parse_part(part: Any) -> CallPart | ParsedMessage | None:
             return _keyed_result(inner)
         case {"codeExecutionResult": dict(inner)}:
             return _google_code_result(inner)
+    return None
+
+
+def parse_call(part: Any) -> CallPart | None:
+    """The call that a part is, whether or not it is a result, too; ``None``: it is none."""
+    kind = word(object_of(part), "type")
+    match part:
         case {"type": _, "state": _} if kind.startswith(("tool-", "dynamic-tool")):
             return _ai_sdk_call(part, kind)
         case {"type": _} if is_call_kind(kind):

@@ -83,3 +83,27 @@ def test_in_the_agents_interpreter_an_agenteval_that_is_installed_there_is_not_a
     values = [entry.value for entry in registry._registered(())]
     assert OURS not in values
     assert "_agenteval_agentside.frameworks.strands:FRAMEWORK" in values
+
+
+def test_a_package_that_says_nothing_readable_of_itself_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, written in (
+        ("broken", "[console_scripts]\nnothing\n"),
+        ("good", f"[{registry.GROUP}]\nx = y:z\n"),
+    ):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+        )
+        (folder / "entry_points.txt").write_text(written, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    values = [entry.value for entry in registry._registered((str(tmp_path),))]
+    assert values[0] == "y:z"
+    assert OURS in values
+
+
+def test_a_class_that_does_not_say_where_it_is_is_of_no_framework() -> None:
+    own = type("Own", (), {"__module__": None})
+    assert registry.framework_of(own()) is None

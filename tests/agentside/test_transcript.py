@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agenteval.agentside.frameworks.strands.conversation import _encode
 from agenteval.agentside.transcript import ToolCall, Transcript, as_error
 from agenteval.messages import chat
 
@@ -72,3 +73,17 @@ def test_the_answer_of_a_turn_replaces_what_was_said_last_or_comes_after_a_call(
 
 def _calls_by_message(transcript: Transcript) -> list[list[Any]]:
     return [[call["id"] for call in each.get("tool_calls", ())] for each in transcript.to_openai()]
+
+
+def test_an_id_that_a_model_uses_again_takes_no_result_from_the_call_before() -> None:
+    def used(name: str) -> list[dict[str, Any]]:
+        use = {"toolUseId": "c1", "name": name, "input": {}}
+        result = {"toolUseId": "c1", "content": [{"text": "ok"}]}
+        return [
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}]},
+        ]
+
+    for after in ("Answer", "unknown"):
+        messages = _encode([*used("book"), *used(after)], {"book"}, "Answer").to_openai()
+        assert messages[1] == {"role": "tool", "tool_call_id": "c1", "content": "ok"}

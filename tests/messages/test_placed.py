@@ -13,6 +13,7 @@ from agenteval.importers.reader import conversation_of
 from agenteval.importers.records import Conversation, ToolSets
 from agenteval.importers.sources import Source
 from agenteval.messages.entry import Record
+from agenteval.messages.message import parse_messages
 from agenteval.messages.placed import holds_entries, quoted
 from agenteval.messages.without_calls import holds_objects, public_fields
 
@@ -91,3 +92,12 @@ def test_a_quotation_is_short_whatever_is_quoted() -> None:
     assert quoted({"a": "x" * 10_000, "b": [{"c": {"d": {"e": 1}}}] * 1000}).startswith('{"a": "xxx')
     assert len(quoted({"a": list(range(100_000)), **{str(n): n for n in range(1000)}})) == 60
     assert quoted("two\nlines") == "two lines"
+
+
+def test_a_call_in_a_result_among_parts_is_not_lost_beside_a_text() -> None:
+    part = {"type": "tool_result", "content": "3 found", "functionCall": {"name": "cancel", "args": {}}}
+    for role in ("tool", "assistant"):
+        read = parse_messages([{"role": role, "content": "3 found", "parts": [part]}])
+        assert [each.value.names for each in read if each.role == "unplaced" and each.value.calls]
+    (said, lost) = parse_messages([{"role": "user", "content": "Hi", "parts": [{"functionCall": {}}]}])
+    assert (said.text, lost.role) == ("Hi", "unplaced")

@@ -46,7 +46,7 @@ _NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "
 def framework_of(obj: Any) -> Framework | None:
     """The framework that an object, or the instances of a class, are of."""
     cls = obj if inspect.isclass(obj) else type(obj)
-    modules = [each.__module__ for each in cls.__mro__ if each.__module__ != "builtins"]
+    modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
         return None  # a function
     for entry in _registered(tuple(sys.path)):
@@ -74,12 +74,22 @@ def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def _entry_points() -> Iterable[EntryPoint]:
-    from importlib.metadata import entry_points
+    from importlib.metadata import distributions, entry_points
 
-    known: Any = entry_points()
+    try:
+        known: Any = entry_points()
+    except Exception:  # what some package says of itself is broken: it is left out
+        return [entry for each in distributions() for entry in _entry_points_of(each)]
     found: Iterable[EntryPoint]
     found = known.select(group=GROUP) if hasattr(known, "select") else known.get(GROUP, ())  # Python 3.8, 3.9
     return found
+
+
+def _entry_points_of(package: Any) -> list[EntryPoint]:
+    try:
+        return [entry for entry in package.entry_points if entry.group == GROUP]
+    except Exception:
+        return []
 
 
 def _adapter(entry: EntryPoint, obj: Any) -> Framework | None:

@@ -107,13 +107,15 @@ _READ = frozenset(
 
 def _encode(added: list[Message], there: set[str], without: str) -> Transcript:
     """``there``: the tools that there are; what another one gives is an error. ``without``: a tool that is
-    the framework's way to a structured answer."""
-    uses = [use for message in added if _is_answer(message) for use in _blocks(message, "toolUse")]
-    left_out = {use["toolUseId"] for use in uses if use["name"] == without}
-    missing = {use["toolUseId"] for use in uses if use["name"] not in there}
+    the framework's way to a structured answer. A model may use the id of a call again."""
+    left_out: set[str] = set()
+    missing: set[str] = set()
     transcript = Transcript()
     for message in added:
         if _is_answer(message):
+            uses = _blocks(message, "toolUse")
+            left_out.update(use["toolUseId"] for use in uses if use["name"] == without)
+            missing.update(use["toolUseId"] for use in uses if use["name"] not in there)
             _add_answer(transcript, message, without)
             continue
         for result in _blocks(message, "toolResult"):
