@@ -779,7 +779,7 @@ def test_the_rooms_are_those_that_are_checked() -> None:
     assert drawn == contract["layers"]
 
 
-ABOUT_CODE = ("docs/architecture.md", "docs/reading-the-code.md")
+ABOUT_CODE = ("CONTRIBUTING.md", "docs/architecture.md", "docs/reading-the-code.md")
 _MODULE = re.compile(r"`((?:[a-z_]+/)+[a-z_0-9]+\.py)`(?:\s+`([A-Za-z_]+)(?:\.([a-z_]+))?`)?")
 
 

@@ -68,9 +68,15 @@ def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
     ours = [entry for entry in found if entry.value.startswith(_HERE + ".")]
-    beside = [EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP) for name, module in BUILT_IN.items()]
+    # An editable install that is older than the checkout lists some of ours and not all.
+    listed = {entry.name for entry in ours}
+    beside = [
+        EntryPoint(name, f"{_HERE}.{module}:FRAMEWORK", GROUP)
+        for name, module in BUILT_IN.items()
+        if name not in listed
+    ]
     others = [entry for entry in found if not entry.value.startswith("agenteval.")]
-    return (*others, *(ours or beside))
+    return (*others, *ours, *beside)
 
 
 def _entry_points() -> Iterable[EntryPoint]:
