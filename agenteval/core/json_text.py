@@ -21,6 +21,16 @@ def text_of(value: Any) -> str:
         return str(value)
 
 
+def to_json(value: Any) -> str:
+    """``value`` as JSON, its letters as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, all else as JSON."""
+    return value if isinstance(value, str) else to_json(value)
+
+
 def leaves(value: Any) -> Iterator[tuple[str, Any]]:
     """The single values that JSON holds, in their order, each with its path by keys (``customer.name``)."""
     pending: list[tuple[str, Any]] = [("", value)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
 from agenteval.files import journal
-from agenteval.files.plain_files import open_file
+from agenteval.files.plain_files import open_file, readable
 from agenteval.files.redact import know_marked, know_written
 
 JOURNAL = "events.jsonl"
@@ -129,12 +129,9 @@ def load_run(path: Path) -> tuple[Event, ...]:
     it said what was to be run.
     """
     file = path / JOURNAL if path.is_dir() else path
-    try:
+    with readable("the journal", Place(str(file))):
         _check_version(file)
         events = tuple(journal.read(file))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
     _check_whole(events, file)
     know_written(lambda: journal.to_json(events[0]))
     know_marked(_placeholders_in(events), also=True)

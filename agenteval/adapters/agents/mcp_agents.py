@@ -11,15 +11,13 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, TypeAlias
 
-import anyio
-
 from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.adapters.bridge import addresses
 from agenteval.agentside.targets.context import Answered, Context
 from agenteval.agentside.targets.own_calls import Own
 from agenteval.conversation.deadlines import waiting
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -70,11 +68,11 @@ class McpAgents:
         await self._factory.aclose()
 
 
-class McpAgent:
+class McpAgent(AroundAgent):
     """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
 
     def __init__(self, agent: Agent, sample: Sample, address: Address, only: asyncio.Lock | None) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._sample = sample
         self._address = address
         self._only = only
@@ -96,16 +94,10 @@ class McpAgent:
         with told(self._address):
             return await self._agent.reply(messages, tools)
 
-    async def after_last_answer(self) -> None:
-        await finish(self._agent)
-
-    async def settle(self, none_follows: anyio.Event) -> None:
-        await settle(self._agent, none_follows)
-
     def end_conversation(self) -> None:
         if self._only is None or self._has_it:
             self._address.served = Served()
-        close(self._agent)
+        super().end_conversation()
         if self._only and self._has_it:
             self._has_it = False
             self._only.release()

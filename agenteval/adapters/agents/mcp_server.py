@@ -7,7 +7,6 @@ loop, or the run's, does not block what it waits for. Each conversation has an a
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import socket
@@ -22,6 +21,7 @@ from agenteval.adapters.bridge import addresses
 from agenteval.adapters.bridge.serving import HAS_REAL, OUTCOME, PERMIT
 from agenteval.agentside.targets.context import OVER, Answered
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _result(answered: Answered) -> types.CallToolResult:
     import mcp_types as types
 
     value = answered.value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = as_text(value)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
         structured_content=value if isinstance(value, dict) and not answered.is_error else None,

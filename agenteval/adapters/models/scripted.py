@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from agenteval.adapters.models.reading import Unfit, read
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Place, Problem, UnreadableReplyError, did_you_mean
+from agenteval.core.json_text import as_text
 from agenteval.core.patterns import EndlessSearchError, is_in
 from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import one_line
@@ -82,7 +83,7 @@ class ScriptedModel:
 
 
 def _value(rule: Rule, request: ModelRequest) -> BaseModel:
-    raw = rule.reply if isinstance(rule.reply, str) else json.dumps(rule.reply, ensure_ascii=False)
+    raw = as_text(rule.reply)
     if not isinstance(rule.reply, str):
         given = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
         if "outcome" in request.reply.model_fields:

@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..transcript import ToolCall, Transcript
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    is_any,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -36,7 +48,7 @@ class AutoGen:
     supports = "0.7"
 
     def matches(self, obj: Any) -> bool:
-        return any(kind in _ANY for kind in kinds(obj))
+        return is_any(obj, *_ANY)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
@@ -78,7 +90,7 @@ def _all(obj: Any) -> list[Any]:
     found: list[Any] = []
     while waiting:
         each = waiting.pop(0)
-        if inspect.isclass(each) or not {_AGENT, _TEAM}.intersection(kinds(each)):
+        if inspect.isclass(each) or not is_any(each, _AGENT, _TEAM):
             kind = f"the class {each.__name__}" if inspect.isclass(each) else f"a {type(each).__name__}"
             what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
             raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..closures import cells
 from ..world import World
 
 if TYPE_CHECKING:
@@ -148,18 +149,11 @@ def may_run(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
             continue
         seen.add(id(each))
         named = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
-        held = [*named, *map(_held, each.__closure__ or ())]
+        held = [*named, *cells(each).values()]
         if any(map(fits, held)):
             return True
         waiting += [value for value in held if inspect.isroutine(value)]
     return False
-
-
-def _held(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
 
 
 def _names_in(code: Any) -> set[str]:
@@ -189,6 +183,11 @@ def kinds(obj: Any) -> list[str]:
     instances are of."""
     cls = obj if inspect.isclass(obj) else type(obj)
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
+
+
+def is_any(obj: Any, *names: str) -> bool:
+    """Return whether an object is of one of these classes, by ``kinds``."""
+    return any(kind in names for kind in kinds(obj))
 
 
 def with_partial(

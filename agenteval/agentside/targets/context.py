@@ -47,6 +47,17 @@ class Answered(NamedTuple):
     is_error: bool = False
 
 
+async def answer_of(asked: Future[Answered]) -> Answered:
+    """What a call gave. Raises ``CancelledError``, with the reason where the conversation is over."""
+    try:
+        return await asyncio.wrap_future(asked)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task and getattr(task, "cancelling", int)():
+            raise  # the agent's own; before Python 3.11 nobody can tell
+        raise asyncio.CancelledError(OVER) from None
+
+
 class Context:
     """Where the agent is, and the tools of its scenario.
 
@@ -90,13 +101,7 @@ class Context:
         as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
         self.note_asked(name, args)
         with self.flying() as batch:
-            try:
-                return (await asyncio.wrap_future(self.ask(name, args, batch))).value
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task and getattr(task, "cancelling", int)():
-                    raise  # the agent's own; before Python 3.11 nobody can tell
-                raise asyncio.CancelledError(OVER) from None
+            return (await answer_of(self.ask(name, args, batch))).value
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..world import in_order
-from .context import OVER, Answered, waiting_for_it
+from .context import OVER, Answered, answer_of, waiting_for_it
 from .faults import describe
 from .plain import plain
 
@@ -38,13 +38,7 @@ class ToolCalls:
         with self._context.flying() as batch:
             if self._context.leaves(name):
                 return Answered(await carried_out_async(self._context, name, given, batch, own))
-            try:
-                return await asyncio.wrap_future(self._context.ask_known(name, given, batch))
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task and getattr(task, "cancelling", int)():
-                    raise  # the agent's own; before Python 3.11 nobody can tell
-                raise asyncio.CancelledError(OVER) from None
+            return await answer_of(self._context.ask_known(name, given, batch))
 
     def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answered:
         given = arguments_of(args)

@@ -21,7 +21,7 @@ from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulate import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
-from agenteval.core.errors import AgentevalError, AuthorError, Problem
+from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
@@ -128,14 +128,8 @@ async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
                 if not cursor:
                     return found
     except Exception as error:
-        what = f"the MCP server {' '.join(command)} gives no list of tools: {_innermost(error)}"
+        what = f"the MCP server {' '.join(command)} gives no list of tools: {innermost(error)}"
         raise AuthorError(Problem(what, "is it running, and is this its address or command?")) from error
-
-
-def _innermost(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
 
 
 def _entry(tool: Any) -> dict[str, Any]:
