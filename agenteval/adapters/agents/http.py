@@ -56,10 +56,6 @@ class _RefusedRequestError(AgentError):
         super().__init__(describe(fault), kind="http_status")
 
 
-def _classify(fault: Fault) -> AgentevalError:
-    return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
-
-
 Tell: TypeAlias = Callable[[str, SampleKey | None], None]
 
 
@@ -293,7 +289,7 @@ class HttpAgent:
 
     def _classified(self, fault: Fault) -> AgentevalError:
         self._last = fault.reply
-        return _classify(fault)
+        return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: Ask) -> ReadReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""

@@ -126,16 +126,14 @@ class _Broken(NamedTuple):
     scenario: ScenarioReport | None
 
 
-def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
-    """Each message once with all that it was met at, the most frequent first; or, not ``together``,
-    each failure. Detectors that failed are among them, and what was not clear. The author's mistakes are told
-    as such elsewhere."""
+def broken_judges(report: Report) -> tuple[BrokenJudge, ...]:
+    """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
+    them, and what was not clear. The author's mistakes are told as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
-    for number, broken in enumerate(_broken(report)):
+    for broken in _broken(report):
         alike = (without_waits(broken.failure.message), lack_of(broken.failure))
-        groups.setdefault(alike if together else number, []).append(broken)
-    judges = [_broken_judge(group) for group in groups.values()]
-    return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
+        groups.setdefault(alike, []).append(broken)
+    return tuple(sorted(map(_broken_judge, groups.values()), key=lambda judge: -judge.times))
 
 
 _WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
