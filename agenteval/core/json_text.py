@@ -95,6 +95,14 @@ STRICT_AS_WRITTEN = json.JSONDecoder(
 """The same; a number with a point or an exponent is a ``WrittenNumber``."""
 
 
+def parsed(text: str | bytes, otherwise: Any = None) -> Any:
+    """What a text is the JSON of; ``otherwise`` where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def json_of(text: str) -> Any:
     """The JSON in ``text`` (one value, or one a line), or ``None``."""
     stripped = text.strip()

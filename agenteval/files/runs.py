@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
+from agenteval.core.json_text import parsed
 from agenteval.files import journal
 from agenteval.files.plain_files import open_file, readable
 from agenteval.files.redact import know_marked, know_written
@@ -148,10 +148,7 @@ def _check_version(file: Path) -> None:
     """Before anything else is read: what another version wrote would only look broken."""
     with open_file(file) as opened:
         first = opened.readline()
-    try:
-        said = json.loads(first)
-    except (ValueError, RecursionError):
-        said = None
+    said = parsed(first)
     if isinstance(said, dict):
         journal.check_version(said, Place(str(file), 1))
     if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):

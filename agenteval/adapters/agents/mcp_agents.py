@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.adapters.bridge import addresses
-from agenteval.agentside.targets.context import Answered, Context
+from agenteval.agentside.targets.context import Context
 from agenteval.agentside.targets.own_calls import Own
+from agenteval.agentside.world import Answer
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, TurnTools
 from agenteval.core.scenario import Sample
@@ -106,18 +107,18 @@ class McpAgent(AroundAgent):
 def _calls(context: Context, batches: Iterator[int]) -> CallTool:
     """Each call is a step: which ones a model asked for together does not show in when they arrive."""
 
-    async def call(name: str, args: dict[str, Any]) -> Answered:
+    async def call(name: str, args: dict[str, Any]) -> Answer:
         batch = next(batches)
         if not context.leaves(name):
             return await asyncio.wrap_future(context.ask(name, args, batch))
         own = Own()  # the agent's own business, but it has come here, where nothing carries it out
-        own.done.set_result(Answered({"error": f"unknown tool '{name}'"}, is_error=True))
+        own.done.set_result(Answer({"error": f"unknown tool '{name}'"}, is_error=True))
         return await asyncio.wrap_future(own.begin(context, name, args, batch))
 
     return call
 
 
-_Permitted: TypeAlias = tuple[Own, Future[Answered]]
+_Permitted: TypeAlias = tuple[Own, Future[Answer]]
 """A call, and its record, which is complete once the call is done."""
 
 
@@ -129,7 +130,7 @@ class _RealCalls:
         self._batches = batches
         self._permits = permits
 
-    async def begin(self, name: str, args: dict[str, Any]) -> Answered | str:
+    async def begin(self, name: str, args: dict[str, Any]) -> Answer | str:
         batch = next(self._batches)
         if not self._context.leaves(name):
             return await asyncio.wrap_future(self._context.ask_known(name, args, batch))
@@ -140,7 +141,7 @@ class _RealCalls:
         self._permits[permit] = own, recorded
         return permit
 
-    async def end(self, permit: str, answered: Answered) -> None:
+    async def end(self, permit: str, answered: Answer) -> None:
         if permit not in self._permits:
             return
         own, recorded = self._permits.pop(permit)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
-from agenteval.core.json_text import as_text, to_json
+from agenteval.core.json_text import as_text, parsed, to_json
 from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
@@ -133,11 +133,7 @@ def _name_of(payload: str) -> str:
 
 
 def _lines(text: str, paths: ReplyPaths) -> Document:
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, Mapping | list):
+    if isinstance(parsed(text), Mapping | list):
         return Document((json_of(text),), is_stream=True)
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:

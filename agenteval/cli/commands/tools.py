@@ -14,7 +14,7 @@ import anyio
 import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
-from agenteval.agentside.targets.context import Answered
+from agenteval.agentside.world import Answer
 from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import outgoing, print_out, say
 from agenteval.conversation.mocks import MockFunctions
@@ -88,14 +88,14 @@ class _World:
         self._world = ToolWorld(sample, mocks, unmocked=config.unmocked_tools)
         self._numbers = count(1)
 
-    async def call(self, name: str, args: dict[str, Any]) -> Answered:
+    async def call(self, name: str, args: dict[str, Any]) -> Answer:
         try:
             result = await self._world.resolve(ToolCall(name=name, args=args), 0)
         except AgentevalError as error:
             say(f"call {next(self._numbers)}: {error}")
-            return Answered({"error": str(error)}, is_error=True)
+            return Answer({"error": str(error)}, is_error=True)
         say(f"call {next(self._numbers)}: {name} {args} → {result.text[:200]}")
-        return Answered(result.value, result.is_error)
+        return Answer(result.value, result.is_error)
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
@@ -108,8 +108,7 @@ class BrokenJudge:
     @property
     def names(self) -> str:
         """``helpfulness, coherence and 6 more``"""
-        named = ", ".join(one_line(name, 60) for name in self.metrics[:3])
-        return named + (f" and {len(self.metrics) - 3} more" if len(self.metrics) > 3 else "")
+        return few([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
