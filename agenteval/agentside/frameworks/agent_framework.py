@@ -13,7 +13,19 @@ from ..hooks.agent_framework import agent_in
 from ..hooks.tool_methods import innermost
 from ..transcript import ToolCall, Transcript
 from ..world import Answer, current
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, is_any, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    each_below,
+    is_any,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -90,14 +102,8 @@ def _tools_of(agent: Any) -> list[Any]:
 
 
 def _agents(agent: Any) -> Iterator[Any]:
-    """An agent and those that it has as tools; each once."""
-    waiting, seen = [agent], set()
-    while waiting:
-        agent = waiting.pop(0)
-        if id(agent) not in seen:
-            seen.add(id(agent))
-            yield agent
-            waiting += [inner for inner in map(agent_in, _tools_of(agent)) if inner is not None]
+    """An agent and those that it has as tools."""
+    return each_below(agent, lambda each: [one for one in map(agent_in, _tools_of(each)) if one is not None])
 
 
 def _told(tool: Any) -> Tool:

@@ -18,6 +18,7 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
+    each_below,
     is_any,
     kinds,
     may_run,
@@ -84,21 +85,18 @@ FRAMEWORK = AutoGen()
 
 
 def _all(obj: Any) -> list[Any]:
-    """An agent or a team, and those that it has as tools or members; each once. Raises ``Refused`` for what
-    this does not play."""
-    waiting: list[Any] = [obj]
-    found: list[Any] = []
-    while waiting:
-        each = waiting.pop(0)
-        if inspect.isclass(each) or not is_any(each, _AGENT, _TEAM):
-            kind = f"the class {each.__name__}" if inspect.isclass(each) else f"a {type(each).__name__}"
-            what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
-            raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
-        if not any(each is known for known in found):
-            found.append(each)
-            waiting += getattr(each, "_participants", None) or ()
-            waiting += [tool._task_runner for tool in _held_tools(each) if _RUNNER_TOOL in kinds(tool)]
-    return found
+    """An agent or a team, and those that it has as tools or members. Raises ``Refused`` for what this does
+    not play."""
+    return list(each_below(obj, _parts_of))
+
+
+def _parts_of(obj: Any) -> list[Any]:
+    if inspect.isclass(obj) or not is_any(obj, _AGENT, _TEAM):
+        kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
+        what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
+        raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
+    runners = [tool._task_runner for tool in _held_tools(obj) if _RUNNER_TOOL in kinds(tool)]
+    return [*(getattr(obj, "_participants", None) or ()), *runners]
 
 
 def _agents(obj: Any) -> list[Any]:

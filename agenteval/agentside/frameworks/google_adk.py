@@ -19,6 +19,7 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
+    each_below,
     hints_of,
     is_any,
     kinds,
@@ -112,16 +113,13 @@ def _root(obj: Any) -> Any:
 
 
 def _agents(root: Any) -> Iterator[Any]:
-    """An agent, those below it, and those that it has as tools; each once."""
-    waiting, seen = [root], set()
-    while waiting:
-        agent = waiting.pop(0)
-        if id(agent) in seen:
-            continue
-        seen.add(id(agent))
-        yield agent
-        waiting += getattr(agent, "sub_agents", None) or ()
-        waiting += [tool.agent for tool in getattr(agent, "tools", None) or () if is_any(tool, _AGENT_TOOL)]
+    """An agent, those below it, and those that it has as tools."""
+    return each_below(root, _parts_of)
+
+
+def _parts_of(agent: Any) -> list[Any]:
+    tools = [tool for tool in getattr(agent, "tools", None) or () if is_any(tool, _AGENT_TOOL)]
+    return [*(getattr(agent, "sub_agents", None) or ()), *(tool.agent for tool in tools)]
 
 
 def _require_ours(agent: Any) -> None:

@@ -16,7 +16,7 @@ from ..closures import cells
 from ..world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Protocol
 
     class Framework(Protocol):
@@ -183,6 +183,16 @@ def kinds(obj: Any) -> list[str]:
     instances are of."""
     cls = obj if inspect.isclass(obj) else type(obj)
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
+
+
+def each_below(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """Yield an object and what is ``below`` it, however deep: the nearest first, and each once."""
+    found = [obj]
+    for each in found:
+        yield each
+        for one in below(each):
+            if not any(one is known for known in found):
+                found.append(one)
 
 
 def is_any(obj: Any, *names: str) -> bool:
