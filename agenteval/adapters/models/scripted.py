@@ -20,7 +20,7 @@ from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.core.trajectory import Usage
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_file, readable
 from agenteval.files.prompts import CRITERIA
 from agenteval.files.yaml_source import Mark, parse
 
@@ -172,13 +172,9 @@ def answering(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
 
 def load(path: Path, *, shown: str) -> tuple[Rule, ...]:
     """The rules of a file. Raises ``AuthorError`` with everything that is wrong, each at its place."""
-    try:
+    remedy = "scripted/FILE.yaml starts at the configuration's folder"
+    with readable(f"the scripted model {shown}", None, remedy):
         data = read_file(path)
-    except OSError as exc:
-        remedy = "scripted/FILE.yaml starts at the configuration's folder"
-        raise AuthorError(
-            Problem(f"the scripted model {shown} cannot be read: {exc.strerror}", remedy)
-        ) from None
     return _rules_in(data, shown)
 
 
