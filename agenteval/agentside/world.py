@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
         def mocks(self, name: str) -> bool: ...
 
-        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answer: ...
 
-        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer: ...
 
         async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
 
@@ -291,16 +291,14 @@ class World:
         makes it. Raises ``UntrackedCallError`` before the first turn, in a thread that outlived its turn, and
         in a forked process."""
         calls, given = self._here(AskedCall(name, args, call_id, agent))
-        answered = await calls.call(name, given, own)
-        return Answer(answered.value, answered.is_error)
+        return await calls.call(name, given, own)
 
     def call_sync(
         self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Answer:
         """The same from any thread, for code that cannot await."""
         calls, given = self._here(AskedCall(name, args, call_id, agent))
-        answered = calls.call_sync(name, given, own)
-        return Answer(answered.value, answered.is_error)
+        return calls.call_sync(name, given, own)
 
     async def record(
         self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""

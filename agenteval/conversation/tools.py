@@ -6,7 +6,6 @@ says what is to be called, and whoever runs the conversation does.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_schema import breaks
+from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool, ToolStep
 from agenteval.core.trajectory import ToolResult
 
@@ -146,8 +146,7 @@ def _fill_text(template: str, args: Mapping[str, Any]) -> Any:
     def text(match: re.Match[str]) -> str:
         if match[1]:
             return match[1]
-        value = _look_up(match[2], args)
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return as_text(_look_up(match[2], args))
 
     return _REFERENCE.sub(text, template)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
-from agenteval.core.json_text import object_of, text_of
+from agenteval.core.json_text import object_of, parsed, text_of
 from agenteval.core.trajectory import ToolCall, ToolResult
 
 
@@ -121,12 +121,7 @@ _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "ex
 
 def decoded(result: ToolResult) -> Any:
     """The value of a result; of a text that is JSON, what it stands for."""
-    if not isinstance(result.value, str):
-        return result.value
-    try:
-        return json.loads(result.value)
-    except (ValueError, RecursionError):
-        return result.value
+    return parsed(result.value, result.value) if isinstance(result.value, str) else result.value
 
 
 def is_nothing(value: Any) -> bool:

@@ -56,6 +56,11 @@ class Problem(NamedTuple):
     place: Place | None = None
     """Where it is, if that is known."""
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """By what the mistakes of a file are sorted: line and column."""
+        return (self.place.line, self.place.column) if self.place else (0, 0)
+
     def __str__(self) -> str:
         text = f"{self.place}: {self.what}" if self.place else self.what
         return f"{text}{REMEDY}{self.remedy}" if self.remedy else text
@@ -210,6 +215,13 @@ class UnreadableReplyError(InfrastructureError):
 
 class ToolError(Exception):
     """Raised by a mock written in Python: the agent gets ``{"error": message}`` as the result."""
+
+
+def innermost(error: BaseException) -> str:
+    """The class and the message of an exception, or of the first one in a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -21,6 +21,16 @@ def text_of(value: Any) -> str:
         return str(value)
 
 
+def to_json(value: Any) -> str:
+    """``value`` as JSON, its letters as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, all else as JSON."""
+    return value if isinstance(value, str) else to_json(value)
+
+
 def leaves(value: Any) -> Iterator[tuple[str, Any]]:
     """The single values that JSON holds, in their order, each with its path by keys (``customer.name``)."""
     pending: list[tuple[str, Any]] = [("", value)]
@@ -83,6 +93,14 @@ STRICT_AS_WRITTEN = json.JSONDecoder(
     parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_once
 )
 """The same; a number with a point or an exponent is a ``WrittenNumber``."""
+
+
+def parsed(text: str | bytes, otherwise: Any = None) -> Any:
+    """What a text is the JSON of; ``otherwise`` where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def json_of(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""A number and what it counts; the first of many names."""
+"""A number and what it counts; names in a row, and the first of many."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def few(names: Sequence[str], most: int) -> str:
     """The first ``most`` of ``names`` and how many there are besides: ``a, b and 3 more``."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def joined(texts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))

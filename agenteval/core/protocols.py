@@ -147,6 +147,22 @@ async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
         await wait(none_follows)
 
 
+class AroundAgent:
+    """What stands before an agent: the conversation's end is handed on to it."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def after_last_answer(self) -> None:
+        await finish(self._agent)
+
+    async def settle(self, none_follows: anyio.Event) -> None:
+        await settle(self._agent, none_follows)
+
+    def end_conversation(self) -> None:
+        close(self._agent)
+
+
 class AgentTool(NamedTuple):
     """A tool that an agent has."""
 

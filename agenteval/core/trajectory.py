@@ -5,15 +5,15 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sized
 from enum import StrEnum
 from itertools import groupby
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, assert_never
 
 from pydantic import Field
 
+from agenteval.core.json_text import as_text
 from agenteval.core.value import Value
 
 Message: TypeAlias = dict[str, Any]
@@ -102,9 +102,7 @@ class ToolResult(Value):
     @property
     def text(self) -> str:
         """As it reaches the agent: a string as it is, all else as JSON."""
-        if isinstance(self.value, str):
-            return self.value
-        return json.dumps(self.value, ensure_ascii=False)
+        return as_text(self.value)
 
 
 class ToolCall(Value):
@@ -333,8 +331,12 @@ class Stop(Value):
                 return "recording"
             case StopReason.BUDGET | StopReason.INTERRUPTED:
                 return str(self.reason)
-            case _:
+            case (
+                StopReason.SCRIPT_DONE | StopReason.USER_DONE | StopReason.MAX_TURNS | StopReason.RECORDED
+            ):  # fmt: skip
                 return None
+            case _:
+                assert_never(self.reason)
 
 
 class Trajectory(Value):

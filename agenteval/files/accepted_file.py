@@ -8,7 +8,7 @@ from typing import Any
 
 from agenteval.core.config import AcceptedFailure
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_file, readable
 from agenteval.files.scenario_files import shown_path
 from agenteval.files.validation import as_written, known_keys, unknown_key, validate
 from agenteval.files.yaml_scalars import shown
@@ -23,7 +23,8 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
     """The entries of the file, in order. ``named_at``: where the configuration names it. Raises
     ``AuthorError`` with every mistake at its place."""
     name = shown_path(path, cwd)
-    data = _read(path, name, named_at)
+    with readable(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
+        data = read_file(path, MAX_BYTES + 1)
     if _is_empty(data):
         return ()
     document = parse(data, name)
@@ -49,15 +50,6 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
 def _is_empty(data: bytes) -> bool:
     """A list from which the last entry was removed is a list still."""
     return all(not line.strip() or line.lstrip().startswith(b"#") for line in data.splitlines())
-
-
-def _read(path: Path, name: str, named_at: Place | None) -> bytes:
-    try:
-        return read_file(path, MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        what = f"the accept list {name} cannot be read: {reason}"
-        raise AuthorError(Problem(what, "paths start at the configuration's folder", named_at)) from None
 
 
 def _entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:

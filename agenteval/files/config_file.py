@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,7 +28,7 @@ from agenteval.files.environment import (
     written,
 )
 from agenteval.files.located import Located, nothing
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_file, readable
 from agenteval.files.profiles import layered, profiles_in
 from agenteval.files.redact import MASK, Mask, know_marked, know_written, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
@@ -258,12 +259,8 @@ def _with_unknown(config: Located, environ: Mapping[str, str]) -> Located:
 
 def _read(path: Path, cwd: Path) -> Located:
     shown_as = shown_path(path, cwd)
-    try:
+    with readable("the configuration", Place(shown_as)):
         data = read_file(path, MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        what = f"the configuration cannot be read: {reason}"
-        raise AuthorError(Problem(what, "", Place(shown_as))) from error
     know_written(lambda: data.decode("utf-8", "replace"))
     document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
     value = as_written(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
@@ -291,7 +288,7 @@ def _checked(config: Located, problems: list[Problem], known: Known, secrets: tu
     made, wrong = validate(Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems)
     problems += wrong
     if made is None or problems:
-        ordered = sorted(_told_once(problems), key=_by_place)
+        ordered = sorted(_told_once(problems), key=attrgetter("order"))
         mask = redactor(secrets)
         raise AuthorError(*(_without(problem, mask) for problem in ordered))
     return made
@@ -306,10 +303,6 @@ def _told_once(problems: list[Problem]) -> list[Problem]:
             if original in kept:
                 kept.pop(problem, None)
     return list(kept)
-
-
-def _by_place(problem: Problem) -> tuple[int, int]:
-    return (problem.place.line, problem.place.column) if problem.place else (0, 0)
 
 
 def _without(problem: Problem, mask: Mask) -> Problem:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,7 +27,7 @@ from agenteval.core.scenario import (
 from agenteval.core.value import Text
 from agenteval.files.data_rows import Table, read_table
 from agenteval.files.located import Located, nothing
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_file, readable
 from agenteval.files.redact import know_written
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.files.scenario_files import find_files, find_under, near_file, shown_path, unmatched
@@ -127,7 +128,7 @@ def load(
         base = str(Path(os.path.abspath(path)).parent)
         loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check)
         entries += loader.entries()
-        problems += sorted(loader.problems, key=_by_place)
+        problems += sorted(loader.problems, key=attrgetter("order"))
     problems += _duplicates(entries)
     loaded = tuple(entry.scenario for entry in entries)
     if problems:
@@ -170,16 +171,9 @@ def _without_removed(below: Any, merged: Any) -> Any:
     return {**merged, "expect": expect} if "expect" in merged else merged
 
 
-def _by_place(problem: Problem) -> tuple[int, int]:
-    return (problem.place.line, problem.place.column) if problem.place else (0, 0)
-
-
 def _read(path: Path, shown_as: str) -> bytes:
-    try:
+    with readable("", Place(shown_as)):
         data = read_file(path, MAX_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise AuthorError(Problem(f"cannot be read: {reason}", "", Place(shown_as))) from error
     know_written(lambda: data.decode("utf-8", "replace"))
     return data
 

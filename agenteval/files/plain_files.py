@@ -6,6 +6,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +33,17 @@ def read_file(path: Path, most: int = -1) -> bytes:
     """What it holds, at most so many bytes of it. Raises ``OSError``, as ``open_file``."""
     with open_file(path) as file:
         return file.read(most)
+
+
+@contextmanager
+def readable(what: str, place: Place | None, remedy: str = "") -> Iterator[None]:
+    """Raises ``AuthorError`` where the file that is read in it cannot be."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        told = f"{what} cannot be read: {reason}".lstrip()
+        raise AuthorError(Problem(told, remedy, place)) from error
 
 
 def read_text(path: Path, what: str) -> str:

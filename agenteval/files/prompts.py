@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.score import Needs, Severity
-from agenteval.files.plain_files import read_text
+from agenteval.files.plain_files import read_text, readable
 from agenteval.files.prompt_heads import (
     NOT_ENOUGH,
     BuiltInHead,
@@ -217,12 +217,8 @@ class Rubric:
 def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
     """The source and the text of an author's file; ``place`` is where its path is written."""
     path = Path(base) / name
-    try:
-        text = read_text(path, what)
-    except OSError as error:
-        told = f"the {what} '{name}' cannot be read: {error.strerror}"
-        raise AuthorError(Problem(told, f"looked for {path}", place)) from None
-    return _shown(path), text
+    with readable(f"the {what} '{name}'", place, f"looked for {path}"):
+        return _shown(path), read_text(path, what)
 
 
 def _shown(path: Path) -> str:

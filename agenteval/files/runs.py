@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
+from agenteval.core.json_text import parsed
 from agenteval.files import journal
-from agenteval.files.plain_files import open_file
+from agenteval.files.plain_files import open_file, readable
 from agenteval.files.redact import know_marked, know_written
 
 JOURNAL = "events.jsonl"
@@ -129,12 +129,9 @@ def load_run(path: Path) -> tuple[Event, ...]:
     it said what was to be run.
     """
     file = path / JOURNAL if path.is_dir() else path
-    try:
+    with readable("the journal", Place(str(file))):
         _check_version(file)
         events = tuple(journal.read(file))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
     _check_whole(events, file)
     know_written(lambda: journal.to_json(events[0]))
     know_marked(_placeholders_in(events), also=True)
@@ -151,10 +148,7 @@ def _check_version(file: Path) -> None:
     """Before anything else is read: what another version wrote would only look broken."""
     with open_file(file) as opened:
         first = opened.readline()
-    try:
-        said = json.loads(first)
-    except (ValueError, RecursionError):
-        said = None
+    said = parsed(first)
     if isinstance(said, dict):
         journal.check_version(said, Place(str(file), 1))
     if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):

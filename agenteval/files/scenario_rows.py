@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, get_origin
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_text import text_of
+from agenteval.core.plurals import few
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
 from agenteval.files.data_rows import Table, json_at, listed
@@ -354,8 +355,7 @@ def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[M
         alike.setdefault((entry.at, key), []).append((problem, row))
     for (at, key), ((first, row), *others) in alike.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
-        more = f" and {len(lines) - _NAMED:,} more" if len(lines) > _NAMED else ""
-        also = f"also in line {', '.join(lines[:_NAMED])}{more}" if lines else ""
+        also = f"also in line {few(lines, _NAMED)}" if lines else ""
         if key.place is not None:  # that of the scenario
             own = f"of the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1

@@ -77,10 +77,10 @@ def _internal(
             yield (name,), unknown_key(name, names, mark.find((name,)))
 
 
-def not_finite(value: Any, mark: Mark, at: Loc = ()) -> Iterator[Problem]:
+def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
     """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
-    requests) and that nothing compares with; JSON has none of them. ``at`` leads to ``value``."""
-    for loc, item in leaves(value, at):
+    requests) and that nothing compares with; JSON has none of them."""
+    for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
             what = f"{_dotted(loc)}: expected a finite number, got {shown(item)}"
             yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(loc).place)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.json_text import parsed
 from agenteval.core.scenario import Tool
 from agenteval.core.tool_effects import marks_hinted
 from agenteval.importers.exchanges import MESSAGES, Logged, logged_in
@@ -17,7 +18,7 @@ from agenteval.importers.turns import Talk, talk_of
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
 from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import first_of, list_of, object_at, object_of, objects_of, parsed, word
+from agenteval.messages.json_fields import first_of, list_of, object_at, object_of, objects_of, word
 from agenteval.messages.message import kind_of
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.record_paths import MISSING

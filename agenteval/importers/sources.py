@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.files.journal import check_version
-from agenteval.files.plain_files import is_device
+from agenteval.files.plain_files import is_device, readable
 from agenteval.messages.chat import whole_json
 from agenteval.messages.entry import Unreadable
 
@@ -243,10 +243,8 @@ def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
 
 def spooled_from(path: Path, folder: Path, shown: str) -> Source:
     """As ``spooled``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
-    try:
+    with readable("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))
         with path.open("rb", buffering=0) as stream:
             return spooled(stream, folder, shown)
-    except OSError as error:
-        raise AuthorError(Problem(f"the stream cannot be read: {error.strerror}", "", Place(shown))) from None

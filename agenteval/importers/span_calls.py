@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from agenteval.core.call_outcomes import key_of
+from agenteval.core.json_text import parsed
 from agenteval.core.trajectory import Message, ToolCall, Usage
 from agenteval.importers.span_contents import SpanContents
 from agenteval.importers.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
@@ -22,7 +23,6 @@ from agenteval.importers.span_tree import INPUT_TOKENS, SpanTree
 from agenteval.importers.spans import RawSpan, Span, id_of, parent_of
 from agenteval.importers.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
 from agenteval.messages import chat
-from agenteval.messages.json_fields import parsed
 from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
 from agenteval.messages.pairing import paired
 from agenteval.messages.placed import Unplaced

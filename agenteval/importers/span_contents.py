@@ -7,12 +7,12 @@ events.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from agenteval.core.json_text import as_text
 from agenteval.importers.span_kinds import asks_for_tools, is_agent
 from agenteval.importers.spans import CHOICE, EVENTS, ROLES_OF_EVENTS, Span, is_message_event
 from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
@@ -165,8 +165,7 @@ def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> _Found:
         return _Found([cut_off(name, written)], (name,))
     if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
         return _Found([], (name,))
-    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
-    return _Found([{"role": role, "content": text}])
+    return _Found([{"role": role, "content": as_text(written)}])
 
 
 def _listed(found: Mapping[str, Any]) -> list[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool
 from agenteval.core.speech import spoken
 from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
@@ -296,6 +296,5 @@ def _without_call(said: ParsedMessage) -> Unplaced:
 
 
 def _orphan(said: ParsedMessage) -> str:
-    value = said.value if isinstance(said.value, str) else json.dumps(said.value, ensure_ascii=False)
     by = f"The tool {said.name}" if said.name else "A tool"
-    return f"{by} answered (its call is not in the record): {value}"
+    return f"{by} answered (its call is not in the record): {as_text(said.value)}"

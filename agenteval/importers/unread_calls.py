@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from agenteval.core.call_outcomes import key_of
+from agenteval.core.json_text import parsed
 from agenteval.importers.span_contents import SpanContents, gathered, message_in_event
 from agenteval.importers.span_kinds import OF_TOOLS, named_calls
 from agenteval.importers.spans import EVENTS, Span, is_message_event
 from agenteval.messages.calls import PLACES, call_in
 from agenteval.messages.chat import MAX_DEPTH
-from agenteval.messages.json_fields import first_of, parsed, word
+from agenteval.messages.json_fields import first_of, word
 from agenteval.messages.message import parse_messages
 from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.placed import Unplaced

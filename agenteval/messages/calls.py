@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.core.json_text import parsed
 from agenteval.messages.chat import (
     APPROVED,
     ARGUMENTS_UNKNOWN,
@@ -14,7 +15,7 @@ from agenteval.messages.chat import (
     depth_of,
     read_arguments,
 )
-from agenteval.messages.json_fields import first_of, given_of, object_at, parsed, word
+from agenteval.messages.json_fields import first_of, given_of, object_at, word
 from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
 from agenteval.messages.without_calls import CALL_IDS, GIVEN, NAMES, WAITING
 

@@ -349,7 +349,7 @@ APPROVED = "approved"
 """Our own mark of one for which a person was asked and said yes."""
 
 
-def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
+def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
     """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
     if isinstance(raw, ToolCall):
         return raw.model_copy(deep=True)
@@ -362,7 +362,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     name = inner.get("name")
     name = tool_name(name, lambda: json.dumps(raw, default=str))
     given = next((inner[key] for key in ARGUMENTS if key in inner), None)
-    args, raw_args = read_arguments(given, lenient=lenient)
+    args, raw_args = read_arguments(given)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
@@ -406,17 +406,16 @@ def in_order(calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = N
     return tuple(calls[at] for at in sorted(range(len(calls)), key=keys.__getitem__))
 
 
-def steps_of(
-    messages: Sequence[Message], *, lenient: bool = False, observed: bool = True
-) -> tuple[Step, ...]:
-    """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
+def steps_of(messages: Sequence[Message]) -> tuple[Step, ...]:
+    """The steps in the messages of one turn, which the agent reports: one for each of the assistant's. Other
+    roles are skipped."""
     steps: list[Step] = []
     calls: list[list[ToolCall]] = []
     waiting = WaitingCalls[int]()
     starts = [0]
     for message in messages:
         if message["role"] == "assistant":
-            step = step_of(message, lenient=lenient, observed=observed)
+            step = step_of(message, observed=True)
             waiting.add(len(steps), _waiting_in(step))
             steps.append(step)
             calls.append(list(step.tool_calls))
@@ -424,7 +423,7 @@ def steps_of(
             starts.append(len(steps))  # whom the user speaks to then, nobody says
         elif message["role"] == "tool" and (found := waiting.take(*_answered_by(message))):
             number, at = found
-            own = {"result": _result_in(message), "observed": observed}
+            own = {"result": _result_in(message), "observed": True}
             calls[number][at] = calls[number][at].model_copy(update=own)
     done = [
         step.model_copy(update={"tool_calls": tuple(own)}) if own else step
@@ -465,7 +464,7 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
     return function.get("name") == legacy.get("name") and told == older
 
 
-def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
+def step_of(message: Mapping[str, Any], *, observed: bool = False) -> Step:
     """One assistant message as a step; calls have no results yet."""
     calls = given_calls(message)
     text = text_of(message.get("content"))
@@ -473,7 +472,7 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
         text = str(refused)
     step = Step(
         text=text,
-        tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),
+        tool_calls=tuple(read_tool_call(call, observed=observed) for call in calls),
         extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
     )
     return metered(by(step, agent_of(message)), usage_in(message))

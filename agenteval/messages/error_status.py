@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval.messages.json_fields import first_of, parsed
+from agenteval.core.json_text import parsed
+from agenteval.messages.json_fields import first_of
 
 NOT_THE_AGENTS = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
 """The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""

@@ -6,17 +6,10 @@ which keys it reads, and in which order.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
-def parsed(text: str, otherwise: Any = None) -> Any:
-    """What a text is the JSON of; ``otherwise`` where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return otherwise
+from agenteval.core.json_text import parsed
 
 
 def is_json(text: str) -> bool:

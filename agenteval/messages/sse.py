@@ -8,7 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from agenteval.messages.json_fields import is_json, parsed
+from agenteval.core.json_text import parsed
+from agenteval.messages.json_fields import is_json
 
 DONE = "[DONE]"
 """The payload that ends a chat server's stream."""

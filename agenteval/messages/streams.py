@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.errors import AgentError
+from agenteval.core.json_text import parsed
 from agenteval.messages.completion import Unreadable, assemble
-from agenteval.messages.json_fields import first_of, list_at, object_at, object_of, parsed, present
+from agenteval.messages.json_fields import first_of, list_at, object_at, object_of, present
 from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.without_calls import SOURCES

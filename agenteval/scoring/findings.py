@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from agenteval.core.folding import fold
 from agenteval.core.safe_text import one_line
@@ -14,8 +14,6 @@ from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Sever
 from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.effects import calls_cited
 from agenteval.scoring.finding_merge import JUDGE
-
-SeverityFrom: TypeAlias = Literal["table", "model"]
 
 
 class Cause(NamedTuple):
@@ -110,17 +108,15 @@ def example_of(each: Located) -> IssueExample:
 def effective_severities(
     issues: Iterable[Issue],
     findings: Mapping[SampleKey, Sequence[Finding]],
-    severity_from: SeverityFrom,
     overrides: Mapping[str, Severity] | None = None,
 ) -> dict[SampleKey, tuple[Severity, ...]]:
-    """The severity that counts of each finding of each sample, in their order.
-
-    With ``model``, one level above the finding's own where more was proposed for its issue: a
+    """The severity that counts of each finding of each sample, in their order, with ``severity_from: model``:
+    one level above the finding's own where more was proposed for its issue: a
     harmless finding does not become critical by its company. What the author sets (``overrides``) stands,
     and a detector that no judge confirms is high at most.
     """
     counted = {key: [finding.severity for finding in own] for key, own in findings.items()}
-    for issue in issues if severity_from == "model" else ():
+    for issue in issues:
         for occurrence in issue.occurrences:
             key = sample_of(occurrence)
             severities = counted.get(key, [])

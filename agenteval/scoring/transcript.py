@@ -10,13 +10,13 @@ turn to turn. The text for a turn begins with the text for the turn before it, u
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from agenteval.core.json_text import to_json
 from agenteval.core.scenario import Scenario
 from agenteval.core.speech import answer_of, spoken
 from agenteval.core.trajectory import Step, StopReason, ToolCall, ToolVisibility, Trajectory, Turn
@@ -266,7 +266,7 @@ def _parameters(tools: Sequence[dict[str, Any]]) -> str:
     """The schema of its arguments, one line a tool."""
     functions = (schema.get("function", schema) for schema in tools)
     return "\n".join(
-        f"{_name(str(function.get('name', '')))}: {_json(function['parameters'])}"
+        f"{_name(str(function.get('name', '')))}: {to_json(function['parameters'])}"
         for function in functions
         if "parameters" in function
     )
@@ -396,7 +396,7 @@ def _call(call: ToolCall, number: int, agent: str, cap: int) -> str:
         title += " (a tool that it runs itself)"
     if call.args is None:
         title += ", with arguments that are " + ("not known" if call.raw_args is None else "no JSON object")
-    args = (call.raw_args or "") if call.args is None else _json(call.args)
+    args = (call.raw_args or "") if call.args is None else to_json(call.args)
     return f"{title}:\n{fence(f'{_name(call.name)} {_shortened(args, cap)}')}"
 
 
@@ -446,13 +446,9 @@ def _last_of(trajectory: Trajectory) -> str:
 # ── texts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _name(name: str) -> str:
     """A tool's name; in JSON if it is none that could be mistaken for nothing else."""
-    return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else _json(name)
+    return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else to_json(name)
 
 
 def _line(text: str) -> str:

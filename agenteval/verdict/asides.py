@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import few, joined, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Tool
@@ -94,12 +94,8 @@ def asides_text(report: Report, decision: Decision) -> str:
     nothing to tell."""
     told = asides(report, decision)
     below = [aside.text for aside in told if aside.below_gate]
-    first = [f"{_listed(below)} below the gate"] if below else []
+    first = [f"{joined(below)} below the gate"] if below else []
     return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
-
-
-def _listed(texts: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Aside]:

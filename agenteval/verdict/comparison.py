@@ -36,14 +36,6 @@ _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
 _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
 
-class EpochCounts(Value):
-    """Of ``planned`` epochs ``decided`` have an outcome and ``successes`` succeeded; the rest is missing."""
-
-    successes: int
-    decided: int
-    planned: int
-
-
 class ScenarioChange(Value):
     """``low`` and ``high`` bound the change of the success rate (after minus before), missing epochs in the
     worst case. ``p_drop`` and ``p_rise``: Fisher's exact tests, corrected over scenarios by Holm.
@@ -51,8 +43,8 @@ class ScenarioChange(Value):
 
     id: str
     change: Change
-    before: EpochCounts
-    after: EpochCounts
+    before: Tally
+    after: Tally
     low: float
     high: float
     p_drop: float
@@ -275,8 +267,8 @@ def _scenario(said: ScenarioComparison) -> ScenarioChange:
     return ScenarioChange(
         id=said.pair.scenario,
         change=said.change,
-        before=EpochCounts(**vars(said.pair.before)),
-        after=EpochCounts(**vars(said.pair.after)),
+        before=said.pair.before,
+        after=said.pair.after,
         low=said.low,
         high=said.high,
         p_drop=said.p_drop,

@@ -264,7 +264,7 @@ def _with_proposed_severities(
     from agenteval.scoring.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
-    counted = effective_severities(issues, findings, "model", overrides)
+    counted = effective_severities(issues, findings, overrides)
 
     def rated(sample: SampleReport) -> SampleReport:
         pairs = zip(sample.findings, counted[sample.key], strict=True)

@@ -46,7 +46,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
             yield GateRow(
                 name=f"thresholds.{name}",
                 value=None,
-                bound=_first_bound(threshold.rule),
+                bound=next(bound.bound for bound in _bounds(threshold.rule)),
                 basis=left_out or "no scenario that it applies to",
                 where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
@@ -147,10 +147,6 @@ def _share_below(score: float, most: float) -> _Bound:
 
     bound = f"at most {most:g}"
     return _Bound(f".share_below.{score:g}", bound, share, lambda found: found <= most + _ROUNDING)
-
-
-def _first_bound(rule: ThresholdRule) -> float | str:
-    return next(bound.bound for bound in _bounds(rule))
 
 
 def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, plan: Plan) -> Iterable[GateRow]:

@@ -13,7 +13,8 @@ import pytest
 
 from agenteval.adapters.agents.mcp_server import VARIABLE, McpHost, Served
 from agenteval.adapters.bridge import addresses, ancestors
-from agenteval.agentside.targets.context import OVER, Answered
+from agenteval.agentside.targets.context import OVER
+from agenteval.agentside.world import Answer
 from agenteval.core.scenario import Tool
 from tests.support.kit import environment
 
@@ -22,8 +23,8 @@ _ANSWER_S = 60.0
 BRIDGE = ["-m", "agenteval", "tools", "serve", "--stdio-bridge"]
 
 
-async def answered(name: str, args: dict[str, Any]) -> Answered:
-    return Answered({"name": name, **args})
+async def answered(name: str, args: dict[str, Any]) -> Answer:
+    return Answer({"name": name, **args})
 
 
 def test_the_bridge_lists_and_calls_and_outlives_conversation_and_run() -> None:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agenteval.agentside.hooks.tool_methods import Call, awaited, change_below, hook, iterated
-from agenteval.agentside.world import World
+from agenteval.agentside.world import Answer, World
 
 RAN: list[str] = []
-
-
-class Answered(NamedTuple):
-    value: Any
-    is_error: bool = False
 
 
 class Mocks:
@@ -28,13 +23,13 @@ class Mocks:
     def mocks(self, name: str) -> bool:
         return True
 
-    async def call(self, name: str, args: Any, own: Any) -> Answered:
+    async def call(self, name: str, args: Any, own: Any) -> Answer:
         self.asked.append(name)
-        return Answered("mocked")
+        return Answer("mocked")
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
         self.asked.append(name)
-        return Answered("mocked")
+        return Answer("mocked")
 
     record: Any = None
     record_sync: Any = None

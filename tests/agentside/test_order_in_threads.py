@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval.agentside import threads, world
-from agenteval.agentside.targets.context import Answered
+from agenteval.agentside.world import Answer
 
 threads.install()
 
@@ -19,9 +19,9 @@ class Calls:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer:
         world.in_order(lambda: self.seen.append(name))
-        return Answered(len(self.seen))
+        return Answer(len(self.seen))
 
 
 def play(first: Callable[[world.World], Any], second: Callable[[world.World], Any]) -> list[str]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agenteval.agentside.hooks.tool_methods import MCP, Call, change_below, hook
-from agenteval.agentside.world import World
-
-
-class Answered(NamedTuple):
-    value: Any
-    is_error: bool = False
+from agenteval.agentside.world import Answer, World
 
 
 class Scenario:
@@ -25,11 +20,11 @@ class Scenario:
     def mocks(self, name: str) -> bool:
         return name in self.answers
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
         self.recorded.append((name, args))
-        return Answered(self.answers[name] if name in self.answers else own())
+        return Answer(self.answers[name] if name in self.answers else own())
 
-    async def call(self, name: str, args: Any, own: Any) -> Answered:
+    async def call(self, name: str, args: Any, own: Any) -> Answer:
         raise NotImplementedError
 
     async def record(self, name: str, args: Any, own: Any) -> Any:

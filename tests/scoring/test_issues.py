@@ -631,22 +631,18 @@ def test_each_finding_is_in_exactly_one_issue_whatever_a_model_answers(
 def test_the_worst_of_its_findings_is_the_severity_of_an_issue(samples: list[Told], answer: Any) -> None:
     issues = run(samples, Fake(answer)).issues
     known = {sample: own for sample, _, own in samples}
-    counted = effective_severities(issues, known, "model")
+    counted = effective_severities(issues, known)
     for each in issues:
         own = [counted[sample_of(o)][index] for o in each.occurrences for index in o.findings]
         assert max(severity.rank for severity in own) - each.severity.rank in (0, 1)
-    assert effective_severities(issues, known, "table") == {
-        sample: tuple(each.severity for each in own) for sample, own in known.items()
-    }
 
 
 def test_a_harmless_finding_does_not_become_critical_by_its_company() -> None:
     samples = three()
     issues = run(samples, Fake({"issues": [issue("F1", "F2", "F3", severity="critical")]})).issues
     known = {sample: own for sample, _, own in samples}
-    by_model, by_table = (effective_severities(issues, known, source) for source in ("model", "table"))
-    assert [key for key, own in by_model.items() if Severity.CRITICAL in own] == [key("b")]
-    assert not any(Severity.CRITICAL in own for own in by_table.values())
+    counted = effective_severities(issues, known)
+    assert [key for key, own in counted.items() if Severity.CRITICAL in own] == [key("b")]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
+from agenteval.core.json_text import to_json
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, ReadReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility
@@ -53,10 +54,6 @@ class _RefusedRequestError(AgentError):
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(describe(fault), kind="http_status")
-
-
-def _classify(fault: Fault) -> AgentevalError:
-    return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
 
 Tell: TypeAlias = Callable[[str, SampleKey | None], None]
@@ -292,7 +289,7 @@ class HttpAgent:
 
     def _classified(self, fault: Fault) -> AgentevalError:
         self._last = fault.reply
-        return _classify(fault)
+        return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: Ask) -> ReadReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
@@ -413,7 +410,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     """
     document = _document(reply)
     if document.get("error"):
-        raise Unreadable(f"has status {reply.status} but is an error", _json(document["error"]))
+        raise Unreadable(f"has status {reply.status} but is an error", to_json(document["error"]))
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
@@ -450,14 +447,14 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """The message, and the choice that it came in."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Unreadable("has no choices", _json(document))
+        raise Unreadable("has no choices", to_json(document))
     choice = choices[0]
     message = message_of(choice, remedy=_LIMIT)
     if not isinstance(message, dict):
-        raise Unreadable("has no message in its first choice", _json(document))
+        raise Unreadable("has no message in its first choice", to_json(document))
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
-        raise Unreadable("has tool_calls that are not a list", _json(calls))
+        raise Unreadable("has tool_calls that are not a list", to_json(calls))
     return message, choice
 
 
@@ -480,18 +477,14 @@ def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
             raise Unreadable(what, _contents(value))
     messages = [] if value is None else value
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise Unreadable(f"has no list of messages at `observed_messages: {path}`", _json(value))
+        raise Unreadable(f"has no list of messages at `observed_messages: {path}`", to_json(value))
     return entries_in(messages)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _contents(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(value) or "an empty object"
-    return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
+    return f"a list of {len(value)}" if isinstance(value, list) else to_json(value)
 
 
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:

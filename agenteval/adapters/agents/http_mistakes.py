@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval.adapters.agents.http_api import api_at
@@ -89,13 +89,17 @@ def _of_request(
 def _of_reply(reply: Mapping[str, Any]) -> Iterator[Mistake]:
     if not any(reply.get(key) for key in ("text", "delta", "messages")):
         yield Mistake("`reply` does not say where the answer is", "add text: PATH", ("reply",))
-    for key in _PATHS:
-        path = reply.get(key)
-        if isinstance(path, str) and (remedy := _wrong_path(path)):
-            yield Mistake(f"'{path}' is not a dotted path", remedy, ("reply", key))
+    yield from _of_paths("reply", reply, _PATHS)
     where = reply.get("session")
     if isinstance(where, Mapping) and len(set(where) & {"header", "cookie"}) != 1:
         yield Mistake("expected one of header and cookie", "write {header: X-Session}", ("reply", "session"))
+
+
+def _of_paths(place: str, written: Mapping[str, Any], keys: Iterable[str]) -> Iterator[Mistake]:
+    for key in keys:
+        path = written.get(key)
+        if isinstance(path, str) and (remedy := _wrong_path(path)):
+            yield Mistake(f"'{path}' is not a dotted path", remedy, (place, key))
 
 
 def _wrong_path(path: str) -> str:
@@ -139,10 +143,7 @@ def _of_poll(own: Mapping[str, Any]) -> Iterator[Mistake]:
     if not poll.get("status"):
         what = "`poll` does not say where the state of the job is"
         yield Mistake(what, "add status: PATH", ("poll",))
-    for key in ("status", "job"):
-        path = poll.get(key)
-        if isinstance(path, str) and (remedy := _wrong_path(path)):
-            yield Mistake(f"'{path}' is not a dotted path", remedy, ("poll", key))
+    yield from _of_paths("poll", poll, ("status", "job"))
     url = poll.get("url")
     if isinstance(url, str) and "job" in names_in(url) and not poll.get("job"):
         yield Mistake("`poll.url` has ${job}, and `poll.job` is missing", "add job: PATH", ("poll", "url"))

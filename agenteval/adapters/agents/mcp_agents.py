@@ -11,15 +11,14 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, TypeAlias
 
-import anyio
-
 from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.adapters.bridge import addresses
-from agenteval.agentside.targets.context import Answered, Context
+from agenteval.agentside.targets.context import Context
 from agenteval.agentside.targets.own_calls import Own
+from agenteval.agentside.world import Answer
 from agenteval.conversation.deadlines import waiting
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish, settle
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -70,11 +69,11 @@ class McpAgents:
         await self._factory.aclose()
 
 
-class McpAgent:
+class McpAgent(AroundAgent):
     """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
 
     def __init__(self, agent: Agent, sample: Sample, address: Address, only: asyncio.Lock | None) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._sample = sample
         self._address = address
         self._only = only
@@ -96,16 +95,10 @@ class McpAgent:
         with told(self._address):
             return await self._agent.reply(messages, tools)
 
-    async def after_last_answer(self) -> None:
-        await finish(self._agent)
-
-    async def settle(self, none_follows: anyio.Event) -> None:
-        await settle(self._agent, none_follows)
-
     def end_conversation(self) -> None:
         if self._only is None or self._has_it:
             self._address.served = Served()
-        close(self._agent)
+        super().end_conversation()
         if self._only and self._has_it:
             self._has_it = False
             self._only.release()
@@ -114,18 +107,18 @@ class McpAgent:
 def _calls(context: Context, batches: Iterator[int]) -> CallTool:
     """Each call is a step: which ones a model asked for together does not show in when they arrive."""
 
-    async def call(name: str, args: dict[str, Any]) -> Answered:
+    async def call(name: str, args: dict[str, Any]) -> Answer:
         batch = next(batches)
         if not context.leaves(name):
             return await asyncio.wrap_future(context.ask(name, args, batch))
         own = Own()  # the agent's own business, but it has come here, where nothing carries it out
-        own.done.set_result(Answered({"error": f"unknown tool '{name}'"}, is_error=True))
+        own.done.set_result(Answer({"error": f"unknown tool '{name}'"}, is_error=True))
         return await asyncio.wrap_future(own.begin(context, name, args, batch))
 
     return call
 
 
-_Permitted: TypeAlias = tuple[Own, Future[Answered]]
+_Permitted: TypeAlias = tuple[Own, Future[Answer]]
 """A call, and its record, which is complete once the call is done."""
 
 
@@ -137,7 +130,7 @@ class _RealCalls:
         self._batches = batches
         self._permits = permits
 
-    async def begin(self, name: str, args: dict[str, Any]) -> Answered | str:
+    async def begin(self, name: str, args: dict[str, Any]) -> Answer | str:
         batch = next(self._batches)
         if not self._context.leaves(name):
             return await asyncio.wrap_future(self._context.ask_known(name, args, batch))
@@ -148,7 +141,7 @@ class _RealCalls:
         self._permits[permit] = own, recorded
         return permit
 
-    async def end(self, permit: str, answered: Answered) -> None:
+    async def end(self, permit: str, answered: Answer) -> None:
         if permit not in self._permits:
             return
         own, recorded = self._permits.pop(permit)

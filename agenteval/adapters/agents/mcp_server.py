@@ -7,7 +7,6 @@ loop, or the run's, does not block what it waits for. Each conversation has an a
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import socket
@@ -20,20 +19,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agenteval.adapters.bridge import addresses
 from agenteval.adapters.bridge.serving import HAS_REAL, OUTCOME, PERMIT
-from agenteval.agentside.targets.context import OVER, Answered
+from agenteval.agentside.targets.context import OVER
+from agenteval.agentside.world import Answer
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool
 
 if TYPE_CHECKING:
     import mcp_types as types
 
-CallTool = Callable[[str, dict[str, Any]], Awaitable[Answered]]
+CallTool = Callable[[str, dict[str, Any]], Awaitable[Answer]]
 """Calls a tool of one conversation's world. Cancelled where the conversation is over."""
 
 VARIABLE = addresses.VARIABLE
 
 _ANY = {"type": "object"}
-_OVER = Answered({"error": OVER}, is_error=True)
+_OVER = Answer({"error": OVER}, is_error=True)
 _ENDING_S = 3.0
 _NEEDS = "pip install 'agenteval-runner[mcp]'"
 
@@ -52,10 +53,10 @@ def require_sdk(what: str) -> None:
 class RealCalls(Protocol):
     """Calls of tools that the real server behind a bridge has, too."""
 
-    async def begin(self, name: str, args: dict[str, Any]) -> Answered | str:
+    async def begin(self, name: str, args: dict[str, Any]) -> Answer | str:
         """What the scenario answers; or a permit for the real server to do so. Cancelled as ``CallTool``."""
 
-    async def end(self, permit: str, answered: Answered) -> None:
+    async def end(self, permit: str, answered: Answer) -> None:
         """What the real server answered. Returns once it is recorded."""
 
 
@@ -104,7 +105,7 @@ async def _call_result(found: Served, params: types.CallToolRequestParams) -> ty
     args = dict(params.arguments or {})
     meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
     if found.real and OUTCOME in meta:
-        outcome = Answered(args.get("value"), args.get("is_error") is True)
+        outcome = Answer(args.get("value"), args.get("is_error") is True)
         return await _recorded(found.real, str(meta[OUTCOME]), outcome)
     try:
         if found.real and HAS_REAL in meta:
@@ -121,23 +122,23 @@ async def _begun(real: RealCalls, name: str, args: dict[str, Any]) -> types.Call
     import mcp_types as types
 
     begun = await real.begin(name, args)
-    if isinstance(begun, Answered):
+    if isinstance(begun, Answer):
         return _result(begun)
     return types.CallToolResult(content=[], _meta={PERMIT: begun})
 
 
-async def _recorded(real: RealCalls, permit: str, outcome: Answered) -> types.CallToolResult:
+async def _recorded(real: RealCalls, permit: str, outcome: Answer) -> types.CallToolResult:
     import mcp_types as types
 
     await real.end(permit, outcome)
     return types.CallToolResult(content=[])
 
 
-def _result(answered: Answered) -> types.CallToolResult:
+def _result(answered: Answer) -> types.CallToolResult:
     import mcp_types as types
 
     value = answered.value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = as_text(value)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
         structured_content=value if isinstance(value, dict) and not answered.is_error else None,

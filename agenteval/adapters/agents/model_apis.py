@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval.adapters.agents.http_api import Ask, error_inside, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AuthorError
+from agenteval.core.json_text import to_json
 from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
@@ -30,8 +31,23 @@ _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
-class ResponsesApi:
+class _ModelApi:
+    """What both have in common. ``_answers``: the key of a response that has what was said."""
+
+    _answers: ClassVar[str]
+
+    def error_in(self, reply: HttpReply) -> Any:
+        return error_inside(reply)
+
+    def seen(self, reply: HttpReply) -> ReadReply | None:
+        document = _so_far(reply)
+        return _answer(_bare(document, self._answers), document.get(self._answers), document.get("usage"))
+
+
+class ResponsesApi(_ModelApi):
     """``POST /v1/responses``. The complete conversation is sent each time."""
+
+    _answers = "output"
 
     def __init__(self, body: Mapping[str, Any], *, send_tools: bool, streaming: bool) -> None:
         self._body = body
@@ -58,15 +74,8 @@ class ResponsesApi:
             )
             raise Unreadable(f"was cut off ({reason or 'status=incomplete'}){remedy}")
         if status is not None and status not in _ENDED:
-            raise Unreadable(f"is not complete (status={status})", _json(document))
+            raise Unreadable(f"is not complete (status={status})", to_json(document))
         return _answer(document, document.get("output"), document.get("usage"))
-
-    def error_in(self, reply: HttpReply) -> Any:
-        return error_inside(reply)
-
-    def seen(self, reply: HttpReply) -> ReadReply | None:
-        document = _so_far(reply)
-        return _answer(_bare(document, "output"), document.get("output"), document.get("usage"))
 
 
 def _items(messages: Sequence[Message]) -> Iterator[Any]:
@@ -84,8 +93,10 @@ def _items(messages: Sequence[Message]) -> Iterator[Any]:
                 yield {"type": "function_call", "call_id": call["id"], **_function(call)}
 
 
-class MessagesApi:
+class MessagesApi(_ModelApi):
     """``POST /v1/messages``."""
+
+    _answers = "content"
 
     def __init__(
         self, body: Mapping[str, Any], headers: Mapping[str, str], *, send_tools: bool, streaming: bool
@@ -110,13 +121,6 @@ class MessagesApi:
         document = _document(reply)
         require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
-
-    def error_in(self, reply: HttpReply) -> Any:
-        return error_inside(reply)
-
-    def seen(self, reply: HttpReply) -> ReadReply | None:
-        document = _so_far(reply)
-        return _answer(_bare(document, "content"), document.get("content"), document.get("usage"))
 
 
 def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
@@ -174,11 +178,11 @@ def _document(reply: HttpReply) -> dict[str, Any]:
     else:
         pieces = [parse_object(text) for text in reply.events if not ends_stream(text)]
         if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
-            raise Unreadable("broke off with an error", _json(error.get("error") or error))
+            raise Unreadable("broke off with an error", to_json(error.get("error") or error))
         document = dict(whole(pieces))
     told = error_in(document)
     if document.get("type") == "error" or told:
-        raise Unreadable("is an error", _json(document.get("error") or told))
+        raise Unreadable("is an error", to_json(document.get("error") or told))
     made: dict[str, Any] = storable(document)
     return made
 
@@ -222,11 +226,11 @@ def _messages(document: Mapping[str, Any]) -> list[Message]:
     try:
         found = reply_to((), document)
     except AuthorError as error:
-        raise Unreadable(f"cannot be read: {error}", _json(document)) from None
+        raise Unreadable(f"cannot be read: {error}", to_json(document)) from None
     if found.lost:
         raise Unreadable("is an error", found.lost)
     if not found.messages:
-        raise Unreadable("has no message", _json(document))
+        raise Unreadable("has no message", to_json(document))
     return foreign.plain(found.messages)
 
 
@@ -241,7 +245,3 @@ def _kinds(output: Any) -> set[str]:
     """Which kinds of parts an output has."""
     parts = output if isinstance(output, list) else ()
     return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

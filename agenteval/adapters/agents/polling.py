@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import quote as url_part
@@ -14,6 +13,7 @@ from agenteval.adapters.agents.http_api import AgentFailure, Ask, Later
 from agenteval.adapters.agents.reply_paths import Document, ReplyPaths, is_one_of, refuse_errors, value_at
 from agenteval.adapters.agents.request_template import filled_text
 from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.json_text import as_text
 from agenteval.core.value import ListOf, Number, Text, Value
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.record_paths import MISSING, find
@@ -62,10 +62,10 @@ class Job:
             if is_one_of(status, self._options.done):
                 return None
             if is_one_of(status, self._options.failed):
-                raise AgentFailure(f"the job is '{_shown(status)}'", self._words(document))
+                raise AgentFailure(f"the job is '{as_text(status)}'", self._words(document))
         refuse_errors(document, self._paths)
         self._url = self._url or self._place(reply, document)
-        state = "running" if status is MISSING else _shown(status)
+        state = "running" if status is MISSING else as_text(status)
         return Later(Ask(None, self._url, self._asked.headers), self._options.every_s, state)
 
     def _status(self, document: Document) -> Any:
@@ -82,7 +82,7 @@ class Job:
         words = next((value for value in told if value is not MISSING and value), None)
         if isinstance(words, Mapping) and isinstance(words.get("message"), str):
             words = words["message"]
-        return "" if words is None else _shown(words)
+        return "" if words is None else as_text(words)
 
     def _place(self, reply: HttpReply, document: Document) -> str:
         options = self._options
@@ -92,7 +92,7 @@ class Job:
                 what = "has no Location header that says where the job is, and no `poll.job`; its headers are"
                 raise Unreadable(what, ", ".join(reply.headers))
         else:
-            job = "" if options.job is None else _shown(value_at(document, options.job, "poll.job"))
+            job = "" if options.job is None else as_text(value_at(document, options.job, "poll.job"))
             if options.url and options.url != "${job}":
                 job = url_part(job, safe="")
             found = filled_text(options.url or "${job}", {"job": job}) or ""
@@ -110,7 +110,3 @@ def _origin(url: str) -> tuple[str, str]:
     except ValueError:
         return "", url
     return parts.scheme, parts.netloc
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -23,13 +23,21 @@ from agenteval.agentside.frameworks import recognised
 from agenteval.agentside.importing import Importing
 from agenteval.agentside.targets.bounded import LARGER, is_too_large
 from agenteval.agentside.targets.calling import Played
-from agenteval.agentside.targets.context import Answered, Context
+from agenteval.agentside.targets.context import Context
 from agenteval.agentside.targets.deciding import Refusal, decide, line_of, no_maker
 from agenteval.agentside.targets.faults import contained, fault_of, partial_of
 from agenteval.agentside.targets.finding import find_agent
 from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts
 from agenteval.agentside.targets.own_calls import Own
-from agenteval.agentside.world import Turn, World, give_up_shared, leave, set_other_code, shared_carriers
+from agenteval.agentside.world import (
+    Answer,
+    Turn,
+    World,
+    give_up_shared,
+    leave,
+    set_other_code,
+    shared_carriers,
+)
 from agenteval.conversation.deadlines import current, is_in_sample, waiting
 from agenteval.conversation.shared_loop import shared_loop
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
@@ -94,7 +102,7 @@ class AgentContext(Context):
         self.seed = sample.seed
         self.turn = tools.turn
 
-    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answer]:
         return self._begin(name, args, batch, known=True)
 
     def mocks(self, name: str) -> bool:
@@ -103,40 +111,40 @@ class AgentContext(Context):
     def leaves(self, name: str) -> bool:
         return self.turn_tools.record is not None and self.turn_tools.leaves(name)
 
-    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answer]:
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
 
-    def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[Answered]:
+    def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[Answer]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
         called = chat.whole(name) if isinstance(name, str) else name
         return self._submitted(self._resolved(called, read if raw is None else raw, batch, known=known))
 
-    def _submitted(self, call: Coroutine[Any, Any, Answered]) -> Future[Answered]:
+    def _submitted(self, call: Coroutine[Any, Any, Answer]) -> Future[Answer]:
         try:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed
             call.close()
-            (gone := Future[Answered]()).cancel()
+            (gone := Future[Answer]()).cancel()
             return gone
 
-    async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answered:
+    async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answer:
         """The agent may do to a result what it likes; the record stays as it was."""
         leave()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
             result = await call(name, args, batch)
-        return Answered(deepcopy(result.value), result.is_error)
+        return Answer(deepcopy(result.value), result.is_error)
 
-    async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answered:
+    async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answer:
         """A call that is the agent's own to carry out: its time is the agent's, too."""
         assert self.turn_tools.record
 
         async def result() -> ToolResult:
-            answered: Answered = await own()
+            answered: Answer = await own()
             return ToolResult(value=chat.stored(answered.value), is_error=answered.is_error)
 
         recorded = await self.turn_tools.record(name, args, batch, result)
-        return Answered(recorded.value, recorded.is_error)
+        return Answer(recorded.value, recorded.is_error)
 
 
 class PythonAgents:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
+from agenteval.core.json_text import as_text, parsed, to_json
 from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
@@ -132,11 +133,7 @@ def _name_of(payload: str) -> str:
 
 
 def _lines(text: str, paths: ReplyPaths) -> Document:
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, Mapping | list):
+    if isinstance(parsed(text), Mapping | list):
         return Document((json_of(text),), is_stream=True)
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
@@ -186,8 +183,8 @@ def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
         and paths.done is not None
         and not any(_is_marked(event, paths.done) for event in document.events)
     ):
-        what = f"was cut off: no event of the stream is the last one by `reply.done: {_plain(paths.done)}`"
-        raise Unreadable(what, _json(document.events[-1]))
+        what = f"was cut off: no event of the stream is the last one by `reply.done: {as_text(paths.done)}`"
+        raise Unreadable(what, to_json(document.events[-1]))
     _refuse_cut(document, paths)
     calls = list(_calls(document, paths))
     messages = _messages(document, paths)
@@ -256,7 +253,7 @@ def refuse_errors(document: Document, paths: ReplyPaths) -> None:
         if _is_marked(event, where):
             error = event if isinstance(where, Mapping) else find(event, where.removesuffix("?"))
             what = "broke off with an error" if document.is_stream else "is an error"
-            raise Unreadable(what, error if isinstance(error, str) else _json(error), error=error)
+            raise Unreadable(what, as_text(error), error=error)
 
 
 def _refuse_cut(document: Document, paths: ReplyPaths) -> None:
@@ -348,7 +345,7 @@ def _as_text(value: Any, key: str, path: str) -> str:
         except AgentError:
             pass
     what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
-    raise Unreadable(what, ", ".join(value) if isinstance(value, Mapping) else _json(value))
+    raise Unreadable(what, ", ".join(value) if isinstance(value, Mapping) else to_json(value))
 
 
 def _joined(pieces: Sequence[str], document: Document, path: str) -> str:
@@ -363,7 +360,7 @@ def _joined(pieces: Sequence[str], document: Document, path: str) -> str:
 
 
 def _kind_of(event: Any) -> tuple[str, ...]:
-    return tuple(_json(event.get(key)) for key in _KINDS) if isinstance(event, Mapping) else ()
+    return tuple(to_json(event.get(key)) for key in _KINDS) if isinstance(event, Mapping) else ()
 
 
 def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
@@ -375,7 +372,7 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
-            raise Unreadable(what, _json(value))
+            raise Unreadable(what, to_json(value))
         told += calls
     yield from chat.in_order(_whole_calls(told) if document.is_stream else told)
 
@@ -424,7 +421,7 @@ def _reported(document: Document, paths: ReplyPaths) -> list[Message]:
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
     listed = [] if value is None else value
     if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-        raise Unreadable(f"has no list of messages at `reply.messages: {paths.messages}`", _json(value))
+        raise Unreadable(f"has no list of messages at `reply.messages: {paths.messages}`", to_json(value))
     return listed
 
 
@@ -504,18 +501,10 @@ def _there(value: Any, path: str) -> str:
 def _contents(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(map(str, value)) or "an empty object"
-    return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
+    return f"a list of {len(value)}" if isinstance(value, list) else to_json(value)
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, Mapping):
         return "an object with the keys"
     return "a list" if isinstance(value, list) else "the value"
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -7,10 +7,10 @@ none are declared, the message where a request brings results of tools, these in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agenteval.core.json_text import as_text
 from agenteval.core.trajectory import Message
 from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
@@ -79,7 +79,7 @@ def filled(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 def filled_text(template: str, values: Mapping[str, Any]) -> str | None:
     """A text, such as a header; ``None`` where one of its names has no value."""
     made = _filled_text(template, values).value
-    return None if made is ABSENT else made if isinstance(made, str) else _shown(made)
+    return None if made is ABSENT else made if isinstance(made, str) else as_text(made)
 
 
 class _Part(NamedTuple):
@@ -117,12 +117,8 @@ def _filled_text(text: str, values: Mapping[str, Any]) -> _Part:
         return _Part(ABSENT, lost=any(name in _OF_A_TURN for name in missing))
     if text == f"${{{names[0]}}}":
         return _Part(values[names[0]], has=True)
-    put = TEMPLATE_NAME.sub(lambda m: _shown(values[m["name"]]) if m["name"] else "${", text)
+    put = TEMPLATE_NAME.sub(lambda m: as_text(values[m["name"]]) if m["name"] else "${", text)
     return _Part(put, has=True)
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 __all__ = ["ABSENT", "TAKES_RESULTS", "TEMPLATE_NAMES", "filled", "filled_text", "names_in", "values_of"]

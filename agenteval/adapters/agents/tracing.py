@@ -17,21 +17,10 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-import anyio
-
 from agenteval.adapters.agents.observing import ObserveOptions
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
-from agenteval.core.protocols import (
-    Agent,
-    AgentFactory,
-    AgentReply,
-    ReadReply,
-    TurnTools,
-    close,
-    finish,
-    settle,
-)
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers.live_traces import (
@@ -312,21 +301,12 @@ class TracedAgents:
 NO_SPANS = "the spans of the turn did not all come"
 
 
-class TracedAgent:
+class TracedAgent(AroundAgent):
     """One conversation's agent."""
 
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._agents = agents
-
-    async def after_last_answer(self) -> None:
-        await finish(self._agent)
-
-    async def settle(self, none_follows: anyio.Event) -> None:
-        await settle(self._agent, none_follows)
-
-    def end_conversation(self) -> None:
-        close(self._agent)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         spans: list[dict[str, Any]] | None

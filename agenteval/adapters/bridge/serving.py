@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
-from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Problem, innermost
 
 HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval/outcome"
 """Keys of ``_meta``: of a call, of what the run answers, of the call that reports what came of it."""
@@ -45,7 +45,7 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
             try:
                 behind = await stack.enter_async_context(Client(parameters, cache=None))
             except Exception as error:
-                what = f"the real server ({' '.join(real)}) does not start: {_innermost(error)}"
+                what = f"the real server ({' '.join(real)}) does not start: {innermost(error)}"
                 raise AuthorError(Problem(what, "try the command by itself")) from error
         bridge = _Bridge(run, behind, frozenset(only))
         server: Any = Server(
@@ -85,7 +85,7 @@ class _Run:
             async with self.connected():
                 pass
         except Exception as error:
-            what = f"the run at {self._url} does not answer: {_innermost(error)}"
+            what = f"the run at {self._url} does not answer: {innermost(error)}"
             remedy = "is it over? a bridge serves one conversation of a run that goes on"
             raise AuthorError(Problem(what, remedy)) from error
 
@@ -112,7 +112,7 @@ class _Bridge:
         try:
             declared = {tool.name: tool for tool in await self._run.list_tools()}
         except Exception as error:
-            raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {_innermost(error)}") from error
+            raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {innermost(error)}") from error
         found = [_merged(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
         tools = (*found, *declared.values())
         return types.ListToolsResult(
@@ -125,7 +125,7 @@ class _Bridge:
         try:
             answer = await self._run.call(name, arguments, {HAS_REAL: True} if has_real else None)
         except Exception as error:
-            return _error_result(f"{_GONE}: {_innermost(error)}")
+            return _error_result(f"{_GONE}: {innermost(error)}")
         permit = (answer.meta or {}).get(PERMIT)
         return answer if permit is None else await self._carried_out(permit, name, arguments)
 
@@ -139,7 +139,7 @@ class _Bridge:
             await self._report(permit, name, {"error": error.message}, is_error=True)
             raise
         except Exception as error:
-            result = _error_result(_innermost(error))
+            result = _error_result(innermost(error))
         await self._report(permit, name, _value_of(result), is_error=bool(result.is_error))
         return result
 
@@ -211,9 +211,3 @@ def _error_result(text: str) -> Any:
     import mcp_types as types
 
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
-
-
-def _innermost(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"

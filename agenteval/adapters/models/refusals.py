@@ -31,7 +31,7 @@ class Refusal(NamedTuple):
     retry_after_s: float | None = None
 
 
-def refusal_of(status: int, body: Any, *, retry_after_s: float | None = None) -> Refusal:
+def refusal_of(status: int, body: Any) -> Refusal:
     """``body``: the reply as JSON, or its text if it is none."""
     error = _error_in(body)
     if isinstance(error, dict):
@@ -42,7 +42,7 @@ def refusal_of(status: int, body: Any, *, retry_after_s: float | None = None) ->
     text = text[:_MOST]
     if status < 400:
         status = _status_within(code, text)
-    return Refusal(status, text, param, retry_after_s)
+    return Refusal(status, text, param)
 
 
 def _status_within(code: str, text: str) -> int:

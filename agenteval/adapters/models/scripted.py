@@ -14,12 +14,13 @@ from pydantic import BaseModel
 from agenteval.adapters.models.reading import Unfit, read
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Place, Problem, UnreadableReplyError, did_you_mean
+from agenteval.core.json_text import as_text
 from agenteval.core.patterns import EndlessSearchError, is_in
 from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.core.trajectory import Usage
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_file, readable
 from agenteval.files.prompts import CRITERIA
 from agenteval.files.yaml_source import Mark, parse
 
@@ -82,7 +83,7 @@ class ScriptedModel:
 
 
 def _value(rule: Rule, request: ModelRequest) -> BaseModel:
-    raw = rule.reply if isinstance(rule.reply, str) else json.dumps(rule.reply, ensure_ascii=False)
+    raw = as_text(rule.reply)
     if not isinstance(rule.reply, str):
         given = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
         if "outcome" in request.reply.model_fields:
@@ -171,13 +172,9 @@ def answering(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
 
 def load(path: Path, *, shown: str) -> tuple[Rule, ...]:
     """The rules of a file. Raises ``AuthorError`` with everything that is wrong, each at its place."""
-    try:
+    remedy = "scripted/FILE.yaml starts at the configuration's folder"
+    with readable(f"the scripted model {shown}", None, remedy):
         data = read_file(path)
-    except OSError as exc:
-        remedy = "scripted/FILE.yaml starts at the configuration's folder"
-        raise AuthorError(
-            Problem(f"the scripted model {shown} cannot be read: {exc.strerror}", remedy)
-        ) from None
     return _rules_in(data, shown)
 
 

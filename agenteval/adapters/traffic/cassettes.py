@@ -23,7 +23,7 @@ from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.files.plain_files import for_me_alone, read_file
+from agenteval.files.plain_files import for_me_alone, read_file, readable
 from agenteval.files.redact import MASK, forms_in_place, replacer, within
 from agenteval.verdict.remaining import content_of
 
@@ -337,10 +337,8 @@ class Played(NamedTuple):
 
 def read_recording(path: Path) -> Played:
     """Raises ``AuthorError`` if the file is not a recording that this version can read."""
-    try:
+    with readable(f"--replay: {path}", None):
         lines = read_file(path).split(b"\n")
-    except OSError as error:
-        raise AuthorError(Problem(f"--replay: {path} cannot be read: {error.strerror}")) from None
     header: Header | None = None
     entries: list[Entry] = []
     for number, line in enumerate(lines, 1):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import anyio
-
 from agenteval.adapters.models.pool import CALL
 from agenteval.core.config import Price
 from agenteval.core.errors import AgentevalError, BudgetError, NotAskedError
 from agenteval.core.protocols import (
     Agent,
     AgentReply,
+    AroundAgent,
     ChatModel,
     ModelReply,
     ModelRequest,
     TurnTools,
-    close,
-    finish,
-    settle,
 )
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Message, Usage, total_of
@@ -79,12 +75,12 @@ class MeteredModel:
         await self._model.aclose()
 
 
-class MeteredAgent:
+class MeteredAgent(AroundAgent):
     """An agent behind the same meter. ``price`` is that of the model in it, for its replies that tell their
     usage."""
 
     def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: Ledger | None) -> None:
-        self._agent = agent
+        super().__init__(agent)
         self._name = name
         self._price = price
         self._ledger = ledger
@@ -101,15 +97,6 @@ class MeteredAgent:
             return reply
         finally:
             call.settle(usage, is_failed=failed)
-
-    async def after_last_answer(self) -> None:
-        await finish(self._agent)
-
-    async def settle(self, none_follows: anyio.Event) -> None:
-        await settle(self._agent, none_follows)
-
-    def end_conversation(self) -> None:
-        close(self._agent)
 
     def _told(self, reply: AgentReply) -> AgentReply:
         usage = read_usage(reply.usage)

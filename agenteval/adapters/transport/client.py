@@ -33,6 +33,7 @@ from agenteval.adapters.transport.limits import PauseTooLong, RateLimits, Thrott
 from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
 from agenteval.adapters.transport.retry_after import asked_wait_s
 from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
+from agenteval.core.json_text import as_text
 from agenteval.files.redact import without_query
 from agenteval.messages.error_status import named_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
@@ -264,7 +265,7 @@ class Transport:
         status = named_status(error) if error else None
         if status is None:
             return None
-        detail = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+        detail = as_text(error)
         asked_s = asked_wait_s(reply.headers, now_s=self._retry.now(), text=detail)
         fault = request.fault(
             FaultKind.STATUS, f"in a reply of status {reply.status}: {detail}", status=status

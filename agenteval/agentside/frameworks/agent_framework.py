@@ -13,7 +13,19 @@ from ..hooks.agent_framework import agent_in
 from ..hooks.tool_methods import innermost
 from ..transcript import ToolCall, Transcript
 from ..world import Answer, current
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    each_below,
+    is_any,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -31,7 +43,7 @@ class AgentFramework:
     supports = "1.23"
 
     def matches(self, obj: Any) -> bool:
-        return _is(obj, _AGENT, _WORKFLOW)
+        return is_any(obj, _AGENT, _WORKFLOW)
 
     def tools(self, obj: Any) -> list[Tool]:
         _require_agent(obj)
@@ -63,10 +75,6 @@ class AgentFramework:
 FRAMEWORK = AgentFramework()
 
 
-def _is(obj: Any, *names: str) -> bool:
-    return any(kind in names for kind in kinds(obj))
-
-
 # ── what there is ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -76,14 +84,14 @@ def _require_agent(obj: Any) -> None:
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
         raise Refused(what, "name an agent that is made of it")
-    if _is(obj, _WORKFLOW):
+    if is_any(obj, _WORKFLOW):
         raise Refused(
             "a Workflow of Microsoft's framework is no agent", f"name one of its agents, or {remedy}"
         )
-    if not _is(obj, _CHAT_AGENT):
+    if not is_any(obj, _CHAT_AGENT):
         what = f"a {type(obj).__name__} of Microsoft's framework has no conversations of its own"
         raise Refused(f"{what}: what it remembers is that of all", remedy)
-    if _tools_of(obj) and not _is(obj.client, _CALLER):
+    if _tools_of(obj) and not is_any(obj.client, _CALLER):
         what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
         raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")
 
@@ -94,18 +102,12 @@ def _tools_of(agent: Any) -> list[Any]:
 
 
 def _agents(agent: Any) -> Iterator[Any]:
-    """An agent and those that it has as tools; each once."""
-    waiting, seen = [agent], set()
-    while waiting:
-        agent = waiting.pop(0)
-        if id(agent) not in seen:
-            seen.add(id(agent))
-            yield agent
-            waiting += [inner for inner in map(agent_in, _tools_of(agent)) if inner is not None]
+    """An agent and those that it has as tools."""
+    return each_below(agent, lambda each: [one for one in map(agent_in, _tools_of(each)) if one is not None])
 
 
 def _told(tool: Any) -> Tool:
-    if _is(tool, _FUNCTION_TOOL):
+    if is_any(tool, _FUNCTION_TOOL):
         is_agent = agent_in(tool) is not None
         return Tool(tool.name, tool.description or "", tool.parameters(), is_agent=is_agent)
     said = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})

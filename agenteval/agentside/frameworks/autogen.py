@@ -11,7 +11,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..transcript import ToolCall, Transcript
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    each_below,
+    is_any,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -36,7 +49,7 @@ class AutoGen:
     supports = "0.7"
 
     def matches(self, obj: Any) -> bool:
-        return any(kind in _ANY for kind in kinds(obj))
+        return is_any(obj, *_ANY)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
@@ -72,21 +85,18 @@ FRAMEWORK = AutoGen()
 
 
 def _all(obj: Any) -> list[Any]:
-    """An agent or a team, and those that it has as tools or members; each once. Raises ``Refused`` for what
-    this does not play."""
-    waiting: list[Any] = [obj]
-    found: list[Any] = []
-    while waiting:
-        each = waiting.pop(0)
-        if inspect.isclass(each) or not {_AGENT, _TEAM}.intersection(kinds(each)):
-            kind = f"the class {each.__name__}" if inspect.isclass(each) else f"a {type(each).__name__}"
-            what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
-            raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
-        if not any(each is known for known in found):
-            found.append(each)
-            waiting += getattr(each, "_participants", None) or ()
-            waiting += [tool._task_runner for tool in _held_tools(each) if _RUNNER_TOOL in kinds(tool)]
-    return found
+    """An agent or a team, and those that it has as tools or members. Raises ``Refused`` for what this does
+    not play."""
+    return list(each_below(obj, _parts_of))
+
+
+def _parts_of(obj: Any) -> list[Any]:
+    if inspect.isclass(obj) or not is_any(obj, _AGENT, _TEAM):
+        kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
+        what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
+        raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
+    runners = [tool._task_runner for tool in _held_tools(obj) if _RUNNER_TOOL in kinds(tool)]
+    return [*(getattr(obj, "_participants", None) or ()), *runners]
 
 
 def _agents(obj: Any) -> list[Any]:

@@ -19,7 +19,9 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
+    each_below,
     hints_of,
+    is_any,
     kinds,
     may_run,
     unsupported,
@@ -62,12 +64,12 @@ class GoogleAdk:
     supports = "1.18 to 2.13"
 
     def matches(self, obj: Any) -> bool:
-        return _is(obj, _AGENT, _NODE, _APP, _RUNNER)
+        return is_any(obj, _AGENT, _NODE, _APP, _RUNNER)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(_root(obj)):
-            is_own = not _is(agent, _LLM_AGENT) and adds_code(agent, "google")
+            is_own = not is_any(agent, _LLM_AGENT) and adds_code(agent, "google")
             if is_own or type(agent).__name__ == "LangGraphAgent":
                 found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
@@ -94,10 +96,6 @@ class GoogleAdk:
 FRAMEWORK = GoogleAdk()
 
 
-def _is(obj: Any, *names: str) -> bool:
-    return any(kind in names for kind in kinds(obj))
-
-
 # ── what there is ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -105,26 +103,23 @@ def _root(obj: Any) -> Any:
     """The agent at the top. Raises ``Refused`` for what is none."""
     if isinstance(obj, type):
         raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
-    if _is(obj, _RUNNER):
+    if is_any(obj, _RUNNER):
         raise Refused("a Runner of Google ADK keeps the sessions of all", "name its agent, or its App")
-    root = getattr(obj, "root_agent", None) if _is(obj, _APP) else obj
-    if not _is(root, _AGENT):
+    root = getattr(obj, "root_agent", None) if is_any(obj, _APP) else obj
+    if not is_any(root, _AGENT):
         what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
         raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
     return root
 
 
 def _agents(root: Any) -> Iterator[Any]:
-    """An agent, those below it, and those that it has as tools; each once."""
-    waiting, seen = [root], set()
-    while waiting:
-        agent = waiting.pop(0)
-        if id(agent) in seen:
-            continue
-        seen.add(id(agent))
-        yield agent
-        waiting += getattr(agent, "sub_agents", None) or ()
-        waiting += [tool.agent for tool in getattr(agent, "tools", None) or () if _is(tool, _AGENT_TOOL)]
+    """An agent, those below it, and those that it has as tools."""
+    return each_below(root, _parts_of)
+
+
+def _parts_of(agent: Any) -> list[Any]:
+    tools = [tool for tool in getattr(agent, "tools", None) or () if is_any(tool, _AGENT_TOOL)]
+    return [*(getattr(agent, "sub_agents", None) or ()), *(tool.agent for tool in tools)]
 
 
 def _require_ours(agent: Any) -> None:
@@ -137,20 +132,20 @@ def _require_ours(agent: Any) -> None:
 
 def _told(tool: Any) -> Tool | None:
     """What is known of an agent's tool before the run; ``None`` for what is none of its own."""
-    if not _is(tool, _TOOL, _TOOLSET):
+    if not is_any(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
         from google.adk.tools import FunctionTool
 
         tool = FunctionTool(tool)
-    if _is(tool, _TOOLSET):
+    if is_any(tool, _TOOLSET):
         return MORE
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
     if _is_own(tool):
         return None
-    if _is(tool, _AGENT_TOOL):
+    if is_any(tool, _AGENT_TOOL):
         return Tool(name, tool.description or "", _parameters(tool), is_agent=True)
     return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
@@ -275,7 +270,7 @@ def _runner(obj: Any, plugin: Any) -> Any:
         "artifact_service": InMemoryArtifactService(),
         "memory_service": InMemoryMemoryService(),
     }
-    if _is(obj, _APP):
+    if is_any(obj, _APP):
         played = obj.model_copy(update={"plugins": [plugin, *obj.plugins]})
         return Runner(app=played, **services)
     return Runner(app_name=obj.name, agent=obj, plugins=[plugin], **services)

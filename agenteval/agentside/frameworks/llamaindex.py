@@ -6,7 +6,19 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..transcript import ToolCall, Transcript
-from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    is_any,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -26,7 +38,7 @@ class LlamaIndex:
     supports = "0.14"
 
     def matches(self, obj: Any) -> bool:
-        return any(kind in (_AGENT, _TEAM) for kind in kinds(obj))
+        return is_any(obj, _AGENT, _TEAM)
 
     def _is_one(self, value: Any) -> bool:
         return self.matches(value) or _WORKFLOW in kinds(value)

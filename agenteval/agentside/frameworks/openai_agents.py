@@ -18,7 +18,7 @@ from ..hooks.openai_agents import is_of_agent
 from ..hooks.openai_agents_local import commands, operation
 from ..transcript import ToolCall, Transcript
 from ..world import current
-from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import MORE, Refused, Tool, Waits, adds_code, each_below, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,16 +111,11 @@ def _context_of(agent: Any) -> str | None:
 
 def _all_agents(agent: Any) -> list[Any]:
     """An agent and all that it can reach."""
-    found: list[Any] = []
-    waiting = [agent]
-    while waiting:
-        each = waiting.pop(0)
-        if any(each is known for known in found) or _AGENT not in kinds(each) or isinstance(each, type):
-            continue
-        found.append(each)
-        below = (*(_handed_to(handoff) for handoff in each.handoffs), *map(_agent_of, each.tools))
-        waiting.extend(one for one in below if one is not None)
-    return found
+    return list(each_below(agent, _reached_from)) if _is_agent(agent) else []
+
+
+def _reached_from(agent: Any) -> list[Any]:
+    return list(filter(_is_agent, (*map(_handed_to, agent.handoffs), *map(_agent_of, agent.tools))))
 
 
 def _handed_to(handoff: Any) -> Any:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..transcript import ToolCall, Transcript
-from .seam import MORE, Refused, Tool, Waits, adds_code, hints_of, kinds, may_run, unsupported, with_partial
+from .seam import (
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    hints_of,
+    is_any,
+    kinds,
+    may_run,
+    unsupported,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +48,7 @@ class PydanticAI:
     supports = "1.40 to 2.68"
 
     def matches(self, obj: Any) -> bool:
-        return any(kind in _AGENTS for kind in kinds(obj))
+        return is_any(obj, *_AGENTS)
 
     def tools(self, obj: Any) -> list[Tool]:
         found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]

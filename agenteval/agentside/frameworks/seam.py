@@ -12,10 +12,11 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..closures import cells
 from ..world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Protocol
 
     class Framework(Protocol):
@@ -148,18 +149,11 @@ def may_run(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
             continue
         seen.add(id(each))
         named = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
-        held = [*named, *map(_held, each.__closure__ or ())]
+        held = [*named, *cells(each).values()]
         if any(map(fits, held)):
             return True
         waiting += [value for value in held if inspect.isroutine(value)]
     return False
-
-
-def _held(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
 
 
 def _names_in(code: Any) -> set[str]:
@@ -189,6 +183,21 @@ def kinds(obj: Any) -> list[str]:
     instances are of."""
     cls = obj if inspect.isclass(obj) else type(obj)
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
+
+
+def each_below(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+    """Yield an object and what is ``below`` it, however deep: the nearest first, and each once."""
+    found = [obj]
+    for each in found:
+        yield each
+        for one in below(each):
+            if not any(one is known for known in found):
+                found.append(one)
+
+
+def is_any(obj: Any, *names: str) -> bool:
+    """Return whether an object is of one of these classes, by ``kinds``."""
+    return any(kind in names for kind in kinds(obj))
 
 
 def with_partial(

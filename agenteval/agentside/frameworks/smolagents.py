@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..hooks.smolagents import FINAL
 from ..transcript import ToolCall, Transcript
 from .call_marks import pair_by_name
-from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, adds_code, each_below, kinds, may_run, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,11 +80,7 @@ FRAMEWORK = _Smolagents()
 
 
 def _all_agents(agent: Any) -> list[Any]:
-    found = [agent]
-    for each in found:
-        below = getattr(each, "managed_agents", {}).values()
-        found.extend(one for one in below if not any(one is known for known in found))
-    return found
+    return list(each_below(agent, lambda each: getattr(each, "managed_agents", {}).values()))
 
 
 def _schema(tool: Any) -> Message:

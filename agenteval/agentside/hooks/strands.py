@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 from typing import Any
 
-from .tool_methods import Call, ToolFailedError, change_below, hook, named
+from .tool_methods import Call, ToolFailedError, change_below, hook, iterated, named
 
 _FRAMEWORKS = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
@@ -18,7 +17,8 @@ _FRAMEWORKS = (
 
 def install(module: Any) -> None:
     """``module``: ``strands.types.tools``."""
-    change_below(module.AgentTool, ("stream",), _streamed)
+    change = hook("Strands", _read, _result, recorded=_recorded)
+    change_below(module.AgentTool, ("stream",), iterated(change))
 
 
 def is_of_framework(tool: Any) -> bool:
@@ -31,20 +31,9 @@ def text_of(result: Any) -> str:
     """Return what the result of a tool says."""
     blocks = result.get("content") or ()
     data = (each["text"] if "text" in each else each.get("json", each) for each in blocks)
-    return "\n".join(each if isinstance(each, str) else _json(each) for each in data)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _streamed(real: Any) -> Any:
-    @functools.wraps(real)
-    async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        async for event in real(tool, *args, **kwargs):
-            yield event
-
-    return hook("Strands", _read, _result, recorded=_recorded)(stream)
+    return "\n".join(
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False, default=str) for each in data
+    )
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:

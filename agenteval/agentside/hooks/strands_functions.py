@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import world as worlds
 from .strands import is_of_framework, properties_of
-from .tool_methods import Call, change_below, hook, named
+from .tool_methods import Call, awaited, change_below, hook, named
 
 
 def install(module: Any) -> None:
@@ -18,11 +18,7 @@ def install(module: Any) -> None:
 
 def _called(real: Any) -> Any:
     change = hook("Strands", _read, _value)
-
-    async def awaited(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        return await real(tool, *args, **kwargs)
-
-    at_once, later = change(real), change(awaited)
+    at_once, later = change(real), awaited(change)(real)
 
     @functools.wraps(real)
     def call(tool: Any, *args: Any, **kwargs: Any) -> Any:

@@ -7,11 +7,13 @@ import threading
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
+
+    from ..world import Answer
 
 OVER = "the conversation is over; its tools cannot be called any more"
 
@@ -40,11 +42,15 @@ def waiting_for_it() -> Iterator[None]:
         _BLOCKS.reset(token)
 
 
-class Answered(NamedTuple):
-    """What a call of a tool gave: its value, and whether it stands for an error."""
-
-    value: Any
-    is_error: bool = False
+async def answer_of(asked: Future[Answer]) -> Answer:
+    """What a call gave. Raises ``CancelledError``, with the reason where the conversation is over."""
+    try:
+        return await asyncio.wrap_future(asked)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task and getattr(task, "cancelling", int)():
+            raise  # the agent's own; before Python 3.11 nobody can tell
+        raise asyncio.CancelledError(OVER) from None
 
 
 class Context:
@@ -68,7 +74,7 @@ class Context:
 
     def __init__(
         self,
-        ask: Callable[[Any, Any, int], Future[Answered]],
+        ask: Callable[[Any, Any, int], Future[Answer]],
         batches: Iterator[int],
         tools: list[dict[str, Any]],
     ) -> None:
@@ -90,13 +96,7 @@ class Context:
         as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
         self.note_asked(name, args)
         with self.flying() as batch:
-            try:
-                return (await asyncio.wrap_future(self.ask(name, args, batch))).value
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task and getattr(task, "cancelling", int)():
-                    raise  # the agent's own; before Python 3.11 nobody can tell
-                raise asyncio.CancelledError(OVER) from None
+            return (await answer_of(self.ask(name, args, batch))).value
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""
@@ -107,7 +107,7 @@ class Context:
             except CancelledError:
                 raise SystemExit(OVER) from None  # ends a thread without a word
 
-    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answer]:
         """As ``ask``, for a tool that the agent is known to have: what the scenario does not answer is then
         its author's mistake."""
         return self.ask(name, args, batch)
@@ -120,7 +120,7 @@ class Context:
         """Whether a tool is the agent's own to carry out (``unmocked_tools: passthrough``)."""
         return False
 
-    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Any) -> Future[Answered]:
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Any) -> Future[Answer]:
         """A call that is the agent's own to carry out (``own_calls.Own``)."""
         raise NotImplementedError
 

@@ -10,8 +10,8 @@ from concurrent.futures import CancelledError, Future
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Mapping
 
-from ..world import in_order
-from .context import OVER, Answered, waiting_for_it
+from ..world import Answer, in_order
+from .context import OVER, answer_of, waiting_for_it
 from .faults import describe
 from .plain import plain
 
@@ -33,25 +33,19 @@ class ToolCalls:
         """Return whether the scenario has an answer for the tool."""
         return self._context.mocks(name)
 
-    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answered:
+    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answer:
         given = arguments_of(args)
         with self._context.flying() as batch:
             if self._context.leaves(name):
-                return Answered(await carried_out_async(self._context, name, given, batch, own))
-            try:
-                return await asyncio.wrap_future(self._context.ask_known(name, given, batch))
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task and getattr(task, "cancelling", int)():
-                    raise  # the agent's own; before Python 3.11 nobody can tell
-                raise asyncio.CancelledError(OVER) from None
+                return Answer(await carried_out_async(self._context, name, given, batch, own))
+            return await answer_of(self._context.ask_known(name, given, batch))
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer:
         given = arguments_of(args)
         try:
             with self._context.flying() as batch:
                 if self._context.leaves(name):
-                    return Answered(carried_out(self._context, name, given, batch, own))
+                    return Answer(carried_out(self._context, name, given, batch, own))
                 with waiting_for_it():
                     return in_order(lambda: self._context.ask_known(name, given, batch)).result()
         except CancelledError:
@@ -112,23 +106,23 @@ class Own:
 
     def __init__(self) -> None:
         self.go: Future[None] = Future()
-        self.done: Future[Answered] = Future()
+        self.done: Future[Answer] = Future()
 
-    def begin(self, context: Context, name: str, args: dict[str, Any], batch: int) -> Future[Answered]:
+    def begin(self, context: Context, name: str, args: dict[str, Any], batch: int) -> Future[Answer]:
         recorded = context.ask_own(name, args, batch, self)
         recorded.add_done_callback(lambda _: self.go.cancel() if not self.go.done() else None)
         return recorded
 
-    async def __call__(self) -> Answered:
+    async def __call__(self) -> Answer:
         self.go.set_result(None)
         return await asyncio.wrap_future(self.done)
 
     def returned(self, value: Any) -> None:
         found = as_json(value)
-        self.done.set_result(Answered(plain(value) if found is NOT_JSON else found, False))
+        self.done.set_result(Answer(plain(value) if found is NOT_JSON else found, False))
 
     def failed(self, error: BaseException) -> None:
-        self.done.set_result(Answered({"error": describe(error)}, True))
+        self.done.set_result(Answer({"error": describe(error)}, True))
 
 
 # ── arguments and results as JSON ────────────────────────────────────────────────────────────────

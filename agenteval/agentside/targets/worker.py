@@ -40,10 +40,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from .. import hooks, model_requests
 from ..importing import Importing
-from ..world import World
+from ..world import Answer, World
 from .bounded import LARGER, is_too_large
 from .calling import Played
-from .context import Answered, Context
+from .context import Context
 from .deciding import Agent, Refusal, decide, no_maker
 from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
 from .finding import TargetError, find, find_agent
@@ -164,7 +164,7 @@ class _Wire:
         self.send({"tool_call": {**told, "batch": batch, "session": session, **marks}})
         return future
 
-    def _tell_done(self, number: int, done: Future[Answered]) -> None:
+    def _tell_done(self, number: int, done: Future[Answer]) -> None:
         value, is_error = done.result()
         self.send({"tool_done": {"id": number, "result": value, "is_error": is_error}})
 
@@ -193,7 +193,7 @@ class _Wire:
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(Answered(told.get("result"), bool(told.get("is_error"))))
+            future.set_result(Answer(told.get("result"), bool(told.get("is_error"))))
 
 
 class _Context(Context):
@@ -206,7 +206,7 @@ class _Context(Context):
         super().__init__(partial(wire.call, session), batches, tools)
         self._wire, self._session = wire, session
 
-    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answer]:
         return self._wire.call(self._session, name, args, batch, known=True)
 
     def mocks(self, name: str) -> bool:
@@ -215,7 +215,7 @@ class _Context(Context):
     def leaves(self, name: str) -> bool:
         return self.answered is not None and name not in self.answered
 
-    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answer]:
         return self._wire.call(self._session, name, args, batch, own=own)
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from ..closures import cells
 from .module_files import is_installed
 
 if TYPE_CHECKING:
@@ -58,15 +59,8 @@ def _held(holder: Any) -> Iterator[tuple[str, Any]]:
             continue
         if value is not None:
             yield name, value
-    if not isinstance(holder, FunctionType):
-        return
-    for name, cell in zip(holder.__code__.co_freevars, holder.__closure__ or ()):
-        try:
-            value = cell.cell_contents
-        except ValueError:  # it is still empty
-            continue
-        if name in (*_NAMES, *_PASSAGES):
-            yield name, value
+    held = cells(holder) if isinstance(holder, FunctionType) else {}
+    yield from ((name, value) for name, value in held.items() if name in (*_NAMES, *_PASSAGES))
 
 
 def _package(of: Any) -> str:

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +60,12 @@ def init(request: InitRequest) -> int:
         raise _one_more(source, request.agent, top)
     config = _config(source) if source else None
     choice = _configured(config) if config else choose(request.agent, root, top, questions)
-    ci = request.ci or _usual_ci(top)
+    ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
     files = dict(_files(root, top, choice, ci, config))
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
     if workflow and request.ci is None and not _is_agreed(workflow, questions):
         del files[workflow]
-    is_tried = _is_any_new(files.keys() & {root / CONFIG, root / FIRST})
+    is_tried = not all(map(os.path.lexists, files.keys() & {root / CONFIG, root / FIRST}))
     plays = is_tried and _plays(request, questions)
     _say_which(choice)
     written = _write(files, root)
@@ -78,14 +78,6 @@ def _require_ci(name: str | None) -> None:
     """Raises ``AuthorError`` for a service that there is no workflow of."""
     if name not in (None, "none", *_WORKFLOWS):
         raise AuthorError(Problem(f"--ci {name} is not known", "write github, gitlab or none"))
-
-
-def _usual_ci(top: Path) -> str:
-    return "gitlab" if (top / ".gitlab-ci.yml").exists() else "github"
-
-
-def _is_any_new(paths: Iterable[Path]) -> bool:
-    return not all(map(os.path.lexists, paths))
 
 
 class _Project(NamedTuple):

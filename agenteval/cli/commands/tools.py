@@ -14,14 +14,14 @@ import anyio
 import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
-from agenteval.agentside.targets.context import Answered
+from agenteval.agentside.world import Answer
 from agenteval.cli.known import KNOWN
 from agenteval.cli.way_out import outgoing, print_out, say
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulate import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
-from agenteval.core.errors import AgentevalError, AuthorError, Problem
+from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_hinted
 from agenteval.core.trajectory import ToolCall
@@ -88,14 +88,14 @@ class _World:
         self._world = ToolWorld(sample, mocks, unmocked=config.unmocked_tools)
         self._numbers = count(1)
 
-    async def call(self, name: str, args: dict[str, Any]) -> Answered:
+    async def call(self, name: str, args: dict[str, Any]) -> Answer:
         try:
             result = await self._world.resolve(ToolCall(name=name, args=args), 0)
         except AgentevalError as error:
             say(f"call {next(self._numbers)}: {error}")
-            return Answered({"error": str(error)}, is_error=True)
+            return Answer({"error": str(error)}, is_error=True)
         say(f"call {next(self._numbers)}: {name} {args} → {result.text[:200]}")
-        return Answered(result.value, result.is_error)
+        return Answer(result.value, result.is_error)
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:
@@ -128,14 +128,8 @@ async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
                 if not cursor:
                     return found
     except Exception as error:
-        what = f"the MCP server {' '.join(command)} gives no list of tools: {_innermost(error)}"
+        what = f"the MCP server {' '.join(command)} gives no list of tools: {innermost(error)}"
         raise AuthorError(Problem(what, "is it running, and is this its address or command?")) from error
-
-
-def _innermost(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
 
 
 def _entry(tool: Any) -> dict[str, Any]:

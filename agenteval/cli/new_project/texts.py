@@ -223,11 +223,7 @@ def _installing_by_pip(root: Path, interpreter: str | None) -> Iterator[str]:
         pip = f"{environment}/bin/pip"
     if (root / "requirements.txt").exists():
         yield f"{pip} install -r requirements.txt"
-    elif _is_installable(root / "pyproject.toml"):
+    elif "[project]" in _text(root / "pyproject.toml"):
         yield f"{pip} install -e ."
     elif interpreter:
         yield f"# here install what the agent needs: {pip} install …"
-
-
-def _is_installable(path: Path) -> bool:
-    return "[project]" in _text(path)

@@ -124,10 +124,6 @@ def _parts_in(event: Mapping[str, Any]) -> Sequence[Any]:
     return () if event.get("partial") else list_at(object_at(event, "content"), "parts")
 
 
-def _is_invocation(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("user_content"), dict)
-
-
 def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
         between = each.get("intermediate_data") or {}
@@ -142,7 +138,7 @@ def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
 
 
 def _is_one(each: Mapping[str, Any]) -> bool:
-    return _is_event(each) or _is_invocation(each)
+    return _is_event(each) or isinstance(each.get("user_content"), dict)
 
 
 def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:

@@ -161,7 +161,12 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         scripted=report.scripted,
         dimensions=report.dimensions,
         agents_compared=side_by_side(report, decision),
-        statistics=_statistics(repeats, report),
+        statistics={
+            "means": means_over_scenarios(report.scenarios),
+            "pass_hat_k": {str(k): value for k, value in repeats.pass_hat_k.items()},
+            "pass_at_k": {str(k): value for k, value in repeats.pass_at_k.items()},
+            "rates": {name: estimate._asdict() for name, estimate in repeats.rates.items()},
+        },
         usage=report.usage,
         ledger=report.ledger,
         second_opinions=_second_opinions(report),
@@ -185,15 +190,6 @@ def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:
     if not opinions.judges.is_spent:
         return None
     return shape.SecondOpinionsShape.from_value(opinions, corroborate=report.plan.suite.corroborate)
-
-
-def _statistics(repeats: Repeats, report: Report) -> dict[str, Any]:
-    return {
-        "means": means_over_scenarios(report.scenarios),
-        "pass_hat_k": {str(k): value for k, value in repeats.pass_hat_k.items()},
-        "pass_at_k": {str(k): value for k, value in repeats.pass_at_k.items()},
-        "rates": {name: estimate._asdict() for name, estimate in repeats.rates.items()},
-    }
 
 
 def _repeats(entry: ScenarioRepeats) -> shape.RepeatsShape:

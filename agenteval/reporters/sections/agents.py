@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, joined, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.comparison import points
@@ -94,23 +94,18 @@ def _of_agent(agent: AgentBeside, both: SideBySide) -> Iterator[str]:
     beside = [_LESS_IS[n.name][n.told is Told.MORE] for n in agent.numbers if n.told is not Told.NOT_TOLD]
     match agent.told:
         case Told.MORE:
-            yield f"{name} is better: it {_joined(['succeeds more often', *beside])}"
+            yield f"{name} is better: it {joined(['succeeds more often', *beside])}"
         case Told.LESS:
-            yield f"{name} is worse: it {_joined(['succeeds less often', *beside])}"
+            yield f"{name} is worse: it {joined(['succeeds less often', *beside])}"
         case _:
             more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
             told = f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
-            yield f"{told}; {name} {_joined(beside)}" if beside else told
+            yield f"{told}; {name} {joined(beside)}" if beside else told
     if agent.better_in:
         yield f"{name} is better in {_named(agent.better_in)}"
     if agent.worse_in:
         yield f"{name} is worse in {_named(agent.worse_in)}"
 
 
-def _joined(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-
-
 def _named(scenarios: Sequence[str]) -> str:
-    more = f" and {len(scenarios) - _MOST_NAMED} more" if len(scenarios) > _MOST_NAMED else ""
-    return ", ".join(one_line(name, 60) for name in scenarios[:_MOST_NAMED]) + more
+    return few([one_line(name, 60) for name in scenarios], _MOST_NAMED)

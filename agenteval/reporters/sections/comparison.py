@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.section import Cell, Section, Span, Tone
 from agenteval.verdict.comparison import (
     AgentComparison,
-    EpochCounts,
     FailureChange,
     FailureState,
     MeanChange,
@@ -20,7 +19,7 @@ from agenteval.verdict.comparison import (
     ScenarioChange,
     ScenarioState,
 )
-from agenteval.verdict.statistics import Change
+from agenteval.verdict.statistics import Change, Tally
 
 WORDS = {
     Verdict.PASSED: "NO REGRESSION",
@@ -104,7 +103,7 @@ def _scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
     )
 
 
-def _epochs(counts: EpochCounts) -> str:
+def _epochs(counts: Tally) -> str:
     """``9/10``, and what is missing of it."""
     missing = counts.planned - counts.decided
     return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
@@ -242,6 +241,4 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
 
 
 def _named(scenarios: Sequence[str]) -> str:
-    more = len(scenarios) - _MOST_NAMED
-    named = ", ".join(one_line(name, 60) for name in scenarios[:_MOST_NAMED])
-    return named + (f" and {more} more" if more > 0 else "")
+    return few([one_line(name, 60) for name in scenarios], _MOST_NAMED)

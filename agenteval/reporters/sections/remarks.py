@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from agenteval.core.decision import EVERY_SAMPLE
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
@@ -135,8 +135,7 @@ def _flaky(facts: Facts) -> str:
         for (scenario, agent), entry in facts.repeats.scenarios.items()
         if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
     ]
-    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
-    return f"{', '.join(flaky[:5])}{more}"
+    return few(flaky, 5)
 
 
 def _error_rates(facts: Facts) -> Iterator[str]:

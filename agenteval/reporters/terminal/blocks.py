@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agenteval.core.decision import Violation
 from agenteval.core.errors import REMEDY
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import Verdict
@@ -113,9 +113,8 @@ def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
         yield from _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
     for what, others in (("the same", block.alike), ("further rows", block.rows)):
         if others:
-            names = ", ".join(one_line(name, 60) for name in others[:_NAMED])
-            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-            yield from _indented(f"{what}: {names}{more}", options.width)
+            names = few([one_line(name, 60) for name in others], _NAMED)
+            yield from _indented(f"{what}: {names}", options.width)
     yield _foot(block, options)
 
 

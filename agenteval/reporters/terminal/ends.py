@@ -15,6 +15,7 @@ from agenteval.core.errors import REMEDY
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
+from agenteval.files.runs import brief_name
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.gates import figures
 from agenteval.reporters.terminal.blocks import IN_FULL
@@ -27,10 +28,10 @@ from agenteval.reporters.words.failure import (
     scenario_decision,
     split_advice,
 )
-from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.repeat_command import again, command_of
 from agenteval.reporters.words.rows import RowGroup
-from agenteval.reporters.words.selection import selectors
+from agenteval.reporters.words.selection import is_recorded, selectors, show_command
 from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
@@ -38,6 +39,8 @@ from agenteval.verdict.run_gates import replaces_every_sample
 MOST = 1000
 """Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
 _LEAST_REASON = 30
+_DETAILS = "Details"
+_NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
 _INDENT = 7
 
 
@@ -140,7 +143,7 @@ def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """What to do next, and the verdict."""
     told = [] if options.quiet else list(next_commands(facts, options.run))
     if options.verbose:
-        told = [(label, command) for label, command in told if label != DETAILS]
+        told = [(label, command) for label, command in told if label != _DETAILS]
     line = "     ".join(f"{label}: {command}" for label, command in told)
     if len(line) <= options.width:
         yield from [unbroken(line)] if line else []
@@ -160,3 +163,27 @@ def last_line(facts: Facts) -> Text:
 
 
 _WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red", REPORTED.upper(): "default"}
+
+
+def _can_go_on(report: Report) -> bool:
+    """Whether it was cut off, so that nothing has to be run twice."""
+    is_cut_off = report.finished is None or report.finished.outcome in ("interrupted", "budget", "deadline")
+    return is_cut_off and bool(report.run.request)
+
+
+def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
+    """A word for what it does, and the command. ``run``: its name, if it is not the latest."""
+    report, groups = facts.report, facts.decisive
+    if facts.decision.verdict is Verdict.PASSED or not groups:
+        if report.samples:
+            yield _DETAILS, command_of(["agenteval", "report", run or "latest", "-v"])
+        return
+    name = run if run not in ("", report.run.run_id) else brief_name(report.run.run_id)
+    if _can_go_on(report):
+        yield "Go on", command_of(["agenteval", "run", "--resume", name])
+    else:
+        yield "Re-run", groups[0][0].repro if is_recorded(report) else again(report.run, name)
+    if all(failure.fault in _NOT_ITS_FAULT for group in groups for failure in group[:1]):
+        yield "Check", "agenteval doctor"
+    else:
+        yield "Inspect", show_command(groups[0][0], run)

@@ -11,8 +11,9 @@ from agenteval.core.errors import split_remedy
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import remarks as sections
+from agenteval.reporters.sections.accepted import to_accept
 from agenteval.reporters.sections.remarks import Remark
-from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, labelled, unbroken, whole
+from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, heading, labelled, unbroken, whole
 from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
@@ -59,3 +60,12 @@ def _lines(told: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
         lines = advised(*split_remedy(text), room, _LINES) if label in _QUOTING else whole(text, room)
         for number, line in enumerate(lines):
             yield labelled("" if number else label, line, _STYLES.get(label, ""), indent)
+
+
+def acceptable(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    """What to paste to accept the failures of this run."""
+    entries = to_accept(facts.report, facts.decision)
+    if entries:
+        yield heading("To accept a failure for a while, add its entry to the accept list")
+        yield from (unbroken(f"    {line}") for line in entries.split("\n"))
+        yield Text()

@@ -14,7 +14,6 @@ from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, issues, scenarios
 from agenteval.reporters.sections.section import Section
-from agenteval.reporters.terminal.accepted import acceptable
 from agenteval.reporters.terminal.blocks import blocks
 from agenteval.reporters.terminal.ends import ending, failure_list
 from agenteval.reporters.terminal.failure_rates import failures_by_rate
@@ -22,7 +21,7 @@ from agenteval.reporters.terminal.failures import failure_section, transcripts
 from agenteval.reporters.terminal.gates import gates
 from agenteval.reporters.terminal.issues import issue_lines
 from agenteval.reporters.terminal.overview import dimensions, files, head, held
-from agenteval.reporters.terminal.remarks import mistakes, notes, remarks
+from agenteval.reporters.terminal.remarks import acceptable, mistakes, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
 from agenteval.reporters.terminal.sections import printed
 from agenteval.reporters.terminal.tables import dimension_tables

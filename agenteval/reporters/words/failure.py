@@ -10,7 +10,7 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.core.errors import split_remedy
 from agenteval.core.event import RunStarted
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import brief, clean, no_commands, one_line, shorten_message
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import SampleKey
@@ -174,8 +174,7 @@ def never_ran_text(groups: Iterable[Sequence[Failure]]) -> str:
         return ""
     names = [one_line(title(each.of, None, several_agents=each.several_agents), 100) for each in firsts]
     names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _MOST_NEVER:,} more" if len(names) > _MOST_NEVER else ""
-    return f"{plural(len(names), 'scenario')} never ran: {', '.join(names[:_MOST_NEVER])}{more}"
+    return f"{plural(len(names), 'scenario')} never ran: {few(names, _MOST_NEVER)}"
 
 
 _MOST_NEVER = 5

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import few, plural
 from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
@@ -108,8 +108,7 @@ class BrokenJudge:
     @property
     def names(self) -> str:
         """``helpfulness, coherence and 6 more``"""
-        named = ", ".join(one_line(name, 60) for name in self.metrics[:3])
-        return named + (f" and {len(self.metrics) - 3} more" if len(self.metrics) > 3 else "")
+        return few([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
@@ -126,16 +125,14 @@ class _Broken(NamedTuple):
     scenario: ScenarioReport | None
 
 
-def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
-    """Each message once with all that it was met at, the most frequent first; or, not ``together``,
-    each failure. Detectors that failed are among them, and what was not clear. The author's mistakes are told
-    as such elsewhere."""
+def broken_judges(report: Report) -> tuple[BrokenJudge, ...]:
+    """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
+    them, and what was not clear. The author's mistakes are told as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
-    for number, broken in enumerate(_broken(report)):
+    for broken in _broken(report):
         alike = (without_waits(broken.failure.message), lack_of(broken.failure))
-        groups.setdefault(alike if together else number, []).append(broken)
-    judges = [_broken_judge(group) for group in groups.values()]
-    return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
+        groups.setdefault(alike, []).append(broken)
+    return tuple(sorted(map(_broken_judge, groups.values()), key=lambda judge: -judge.times))
 
 
 _WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")

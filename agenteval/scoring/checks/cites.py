@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agenteval.core.errors import Mistake
 from agenteval.core.needles import contains as is_in
 from agenteval.core.trajectory import Turn
+from agenteval.messages.json_fields import read_json
 from agenteval.scoring.checks.output import found_by_stars
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
 
@@ -46,17 +46,8 @@ def _results(turns: Iterable[Turn]) -> Iterator[str]:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
                 yield call.result.text
-                yield from _leaf_values(_decoded(call.result.value))
-
-
-def _decoded(value: Any) -> Any:
-    """What a text holds that is JSON: there ``\\n`` and ``\\u00e9`` stand for other characters."""
-    if not isinstance(value, str) or value.strip()[:1] not in ("{", "["):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+                # Read as JSON: in its text ``\n`` and ``\u00e9`` stand for other characters.
+                yield from _leaf_values(read_json(call.result.value))
 
 
 def _leaf_values(value: Any) -> Iterator[str]:

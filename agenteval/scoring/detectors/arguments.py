@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -12,7 +11,7 @@ from typing import Any
 
 from agenteval.core.call_outcomes import shown
 from agenteval.core.json_schema import breaks
-from agenteval.core.json_text import leaves
+from agenteval.core.json_text import leaves, parsed
 from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
 from agenteval.scoring.detectors.identifiers import Sources
@@ -67,10 +66,7 @@ def _broken(facts: ToolFacts, placed: PlacedCall) -> str:
 def _decoded(value: Any) -> Any:
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    return parsed(value, value)
 
 
 def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
@@ -140,19 +136,12 @@ def _looks_like_json(raw: str) -> bool:
 
 def _written(raw: str, was_read: bool) -> tuple[str, bool]:
     """What is wrong with arguments, and whether a logger may have written good ones so."""
-    inner = _json(raw)
-    if isinstance(inner, str) and (was_read or isinstance(_json(inner), dict)):
+    inner = parsed(raw)
+    if isinstance(inner, str) and (was_read or isinstance(parsed(inner), dict)):
         return "a JSON object written as a JSON string", True
     if was_read:
         return "Python's notation, not JSON", _is_repr(raw)
     return "not a JSON object", False
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _is_repr(raw: str) -> bool:

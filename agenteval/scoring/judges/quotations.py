@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from agenteval.core.folding import KEPT, fold
-from agenteval.core.json_text import leaves
+from agenteval.core.json_text import leaves, parsed
 from agenteval.core.needles import mentions
 
 ENOUGH_BYTES = 8
@@ -254,8 +254,5 @@ def _values(text: str) -> Iterator[str]:
     start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
     if start < 0:
         return
-    try:
-        found = json.loads(text[start:])
-    except (ValueError, RecursionError):
-        return
+    found = parsed(text[start:], [])
     yield from (leaf if isinstance(leaf, str) else json.dumps(leaf) for _, leaf in leaves(found))

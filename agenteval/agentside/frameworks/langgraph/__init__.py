@@ -54,10 +54,6 @@ class LangGraph:
     def runs_own_code(self, obj: Any) -> bool:
         return has_own_code(_compiled(obj))
 
-    def prompt(self, obj: Any) -> str | None:
-        """It is known to the nodes alone."""
-        return None
-
     def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
         graph = _compiled(obj)
         _require_messages(graph)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...hooks.strands import is_of_framework
-from ..seam import LATER, MORE, Refused, Tool, adds_code, hints_of, kinds, may_run, unsupported
+from ..seam import LATER, MORE, Refused, Tool, adds_code, hints_of, is_any, kinds, may_run, unsupported
 from .conversation import Conversation
 from .copies import AGENT, all_agents, at_provider, has_middleware
 
@@ -33,7 +33,7 @@ class _Strands:
     supports = "1.12 to 1.62"
 
     def matches(self, obj: Any) -> bool:
-        return bool({AGENT, *_OTHERS}.intersection(kinds(obj)))
+        return is_any(obj, AGENT, *_OTHERS)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
@@ -43,10 +43,6 @@ class _Strands:
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "strands") for agent in all_agents(obj))
-
-    def prompt(self, obj: Any) -> str | None:
-        prompt = getattr(obj, "system_prompt", None)
-        return prompt if isinstance(prompt, str) else None
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
         if AGENT not in kinds(obj):

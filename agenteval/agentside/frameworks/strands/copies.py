@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...closures import cells
-from ..seam import kinds
+from ..seam import each_below, kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +24,12 @@ _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 
 def all_agents(agent: Any) -> list[Any]:
     """Return an agent, and those that are tools of it or of one of these."""
-    found = [agent]
-    for each in found:
-        if AGENT not in kinds(each):
-            continue
-        below = [tool.agent for tool in each.tool_registry.registry.values() if _AS_TOOL in kinds(tool)]
-        found.extend(one for one in below if not _is_among(one, found))
-    return [each for each in found if AGENT in kinds(each)]
+    return [each for each in each_below(agent, _tools_that_are_agents) if AGENT in kinds(each)]
+
+
+def _tools_that_are_agents(agent: Any) -> list[Any]:
+    tools = agent.tool_registry.registry.values() if AGENT in kinds(agent) else ()
+    return [tool.agent for tool in tools if _AS_TOOL in kinds(tool)]
 
 
 def at_provider(agent: Any) -> list[str]:
