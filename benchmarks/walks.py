@@ -34,9 +34,9 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (222, 490),
-    "reply": (222, 420),
-    "broken judge": (65, 131),
+    "threshold": (215, 475),
+    "reply": (220, 415),
+    "broken judge": (65, 130),
 }
 """Stays, near and far."""
 

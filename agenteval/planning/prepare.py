@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agenteval.core.config import Config
 from agenteval.core.plan import Plan
 from agenteval.files.config_checks import Known
 from agenteval.planning.request import Request
 from agenteval.planning.resolve import resolve
 from agenteval.planning.selecting import Selected, select
-from agenteval.planning.suite import Settings, Suite, load
-from agenteval.planning.wiring import Resources, Wired, wire
+from agenteval.planning.suite import Suite, load
+from agenteval.planning.wiring import Wired, wire
 
 
 @dataclass(frozen=True)
@@ -22,18 +21,6 @@ class Prepared:
     selected: Selected
     plan: Plan
     wired: Wired
-
-    @property
-    def settings(self) -> Settings:
-        return self.suite.settings
-
-    @property
-    def config(self) -> Config:
-        return self.suite.settings.config
-
-    @property
-    def resources(self) -> Resources:
-        return self.wired.resources
 
     @property
     def remarks(self) -> tuple[str, ...]:

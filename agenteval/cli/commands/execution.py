@@ -53,7 +53,7 @@ from agenteval.verdict.stable_names import StableNames
 
 def started_of(prepared: Prepared) -> RunStarted:
     """What is to be run, before any of it is."""
-    settings, scenarios = prepared.settings, prepared.wired.scenarios
+    settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
     return begun(
@@ -65,7 +65,7 @@ def started_of(prepared: Prepared) -> RunStarted:
         scenarios=scenarios,
         prompts=judging.hashes_of(settings.metrics, prepared.plan.suite),
         request=prepared.suite.request.to_keep(config),
-        sources=file_hashes(config, settings.public, scenarios, prepared.resources.secrets),
+        sources=file_hashes(config, settings.public, scenarios, prepared.wired.resources.secrets),
     )
 
 
@@ -85,7 +85,7 @@ def begun(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
 def as_written(prepared: Prepared, started: RunStarted) -> RunStarted:
     """As the journal has it, to be compared with others."""
     known: list[Event] = []
-    resources = prepared.resources
+    resources = prepared.wired.resources
     redacting(known.append, resources.secrets, marked=resources.marked.all)(started)
     (masked,) = known
     assert isinstance(masked, RunStarted)
@@ -97,7 +97,7 @@ def execute(
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
-    runtime, resources, suite = prepared.wired.runtime, prepared.resources, prepared.suite
+    runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = Control()
     events = EventLog(past)
     again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
@@ -110,7 +110,7 @@ def execute(
             sink(event)
     pending = runtime.deadlines.pending
     secrets = resources.secrets
-    fixed = stand_in_files(secrets, prepared.config, suite.scenarios)
+    fixed = stand_in_files(secrets, suite.settings.config, suite.scenarios)
     names = StableNames(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (
@@ -137,8 +137,8 @@ def execute(
 
 
 def _second_look(prepared: Prepared, run: Event) -> SecondLook:
-    judges = goal_judges(prepared.wired.runtime.judges)
-    before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
+    judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
+    before = reached_before(run.baseline if isinstance(run, RunStarted) else None, root)
     return SecondLook(ExcusedGoals(judges.get, prepared.plan.suite.corroborate, before))
 
 

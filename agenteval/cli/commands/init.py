@@ -254,7 +254,7 @@ def _mock_tools(config: Path, choice: Choice) -> None:
             anyio.run(close_agents, prepared.wired.runtime.agents.values())
     except AgentevalError:  # the trial shows it
         return
-    have = [tool for tools in prepared.resources.agents_have.values() for tool in tools]
+    have = [tool for tools in prepared.wired.resources.agents_have.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
     if names:
         _save(first, _first_text(config.parent, choice._replace(is_object=True), names), "w")

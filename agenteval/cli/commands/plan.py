@@ -62,12 +62,12 @@ def _json_target(text: str) -> Path | None:
 
 
 def forecast_of(prepared: Prepared) -> Forecast:
-    config = prepared.config
+    config = prepared.suite.settings.config
     agents = agents_of(config, Filters())
     return forecast(
         prepared.plan,
         prepared.wired.scenarios,
-        prepared.settings.metrics,
+        prepared.suite.settings.metrics,
         policies={name: wiring.policy_of(agent, config.root) for name, agent in agents.items()},
         uses_cache=config.cache is not False,
     )

@@ -48,7 +48,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             events = runs.load_run(folder)
             run = _run_in(events)
             prepared = None if is_complete(events) else _prepared(run, request, events)
-            config = prepared.config if prepared else run.config
+            config = prepared.suite.settings.config if prepared else run.config
             scenarios = prepared.wired.scenarios if prepared else run.scenarios
             targets = targets_of(config, reports)
             require_apart(targets, files_read(config, scenarios))
@@ -60,7 +60,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
                 _tell(prepared, events)
                 ending.enter_context(completing())
                 with Journal.of_resumed(folder / JOURNAL) as journal:
-                    begin = RunResumed(at=now(), budget=prepared.settings.public.budget)
+                    begin = RunResumed(at=now(), budget=prepared.suite.settings.public.budget)
                     finished, decision = execute(prepared, journal, begin, events)
         called = runs.name_of(folder, folder.parents[2])
         return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
@@ -146,6 +146,6 @@ def _tell(prepared: Prepared, events: Sequence[Event]) -> None:
     say(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:
         say(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
-    if ledger := prepared.resources.traffic.ledger:
+    if ledger := prepared.wired.resources.traffic.ledger:
         for line in reporting.fold(events).ledger:
             ledger.carry_over(line.usage, line.role)

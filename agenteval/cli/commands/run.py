@@ -33,8 +33,9 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, KNOWN)
-        targets = targets_of(prepared.config, reports)
-        require_apart(targets, files_read(prepared.config, prepared.wired.scenarios))
+        config = prepared.suite.settings.config
+        targets = targets_of(config, reports)
+        require_apart(targets, files_read(config, prepared.wired.scenarios))
         if profile := prepared.plan.suite.profile:
             say(f"profile {profile}")
         started = _compared(prepared, started_of(prepared))
@@ -42,7 +43,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
             if prepared.suite.request.keep_baseline:
-                keep(finished, folder, Path(prepared.config.root))
+                keep(finished, folder, Path(config.root))
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
@@ -63,7 +64,7 @@ def _compared(prepared: Prepared, started: RunStarted) -> RunStarted:
 
 
 def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:
-    folder = new_folder(Path(prepared.config.root), run.run_id)
+    folder = new_folder(Path(prepared.suite.settings.config.root), run.run_id)
     with locked(folder), Journal(folder / JOURNAL) as journal:
         finished, decision = execute(prepared, journal, run)
     return finished, decision, folder

@@ -34,9 +34,9 @@ def validate(request: Request) -> int:
         anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
         suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
         goals = (*without_twin(suite), *attackers_without_outcome(suite))
-        have, unmocked_are = prepared.resources.agents_have, prepared.plan.suite.unmocked_tools
+        have, unmocked_are = prepared.wired.resources.agents_have, prepared.plan.suite.unmocked_tools
         never = impossible_expectations(samples, have, unmocked_are)
-        warnings = (*prepared.remarks, *prepared.resources.take_warnings())
+        warnings = (*prepared.remarks, *prepared.wired.resources.take_warnings())
         for text in (*warnings, *empty_lists(scenarios), *never, *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in scenarios}
@@ -45,7 +45,7 @@ def validate(request: Request) -> int:
         f" {plural(len(samples), 'sample')} to run"
     ]
     unmocked = dict(unmocked_tools(samples, have, unmocked_are))
-    for name, does in prepared.resources.agents_do.items():
+    for name, does in prepared.wired.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
             known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(have.get(name))
@@ -65,11 +65,11 @@ def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
     """The agents of the configuration that none of the samples is of: whether they can be made is looked at
     all the same. Raises ``AuthorError``."""
     problems: list[Problem] = []
-    for agent in prepared.config.all_agents:
+    for agent in prepared.suite.settings.config.all_agents:
         if agent.name in prepared.wired.runtime.agents:
             continue
         try:
-            yield agents_of(agent, prepared.resources)
+            yield agents_of(agent, prepared.wired.resources)
         except AuthorError as error:
             problems += error.problems
     if problems:
