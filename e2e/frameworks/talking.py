@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from agenteval.agentside import hooks
 from agenteval.agentside.frameworks import recognised
-from agenteval.agentside.world import World
+from agenteval.agentside.world import Answer, World
 from agenteval.messages.reported_usage import read_usage
 
 hooks.install()  # before any framework is used, as a run does
@@ -18,13 +18,8 @@ RAN: list[Any] = []
 """The marks of real tools."""
 
 
-class Answered(NamedTuple):
-    value: Any
-    is_error: bool = False
-
-
-def failed(text: str) -> Answered:
-    return Answered(text, True)
+def failed(text: str) -> Answer:
+    return Answer(text, True)
 
 
 class Scenario:
@@ -35,25 +30,25 @@ class Scenario:
         self.seen: list[tuple[str, Any]] = []
         self.left: list[str] = []
 
-    def _answer(self, name: str, args: Any) -> Answered:
+    def _answer(self, name: str, args: Any) -> Answer:
         self.seen.append((name, json.loads(args) if isinstance(args, str) else args))
         answer = self.tools[name]
-        return answer if isinstance(answer, Answered) else Answered(answer)
+        return answer if isinstance(answer, Answer) else Answer(answer)
 
     def mocks(self, name: str) -> bool:
         return name in self.tools
 
-    async def call(self, name: str, args: Any, own: Any) -> Answered:
+    async def call(self, name: str, args: Any, own: Any) -> Answer:
         await asyncio.sleep(0)
         if name in self.own:
             self.left.append(name)
-            return Answered(await own())
+            return Answer(await own())
         return self._answer(name, args)
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
         if name in self.own:
             self.left.append(name)
-            return Answered(own())
+            return Answer(own())
         return self._answer(name, args)
 
     async def record(self, name: str, args: Any, own: Any) -> Any:

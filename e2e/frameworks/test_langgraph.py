@@ -46,7 +46,7 @@ from typing_extensions import TypedDict
 from agenteval.agentside import hooks
 from agenteval.agentside.frameworks.langgraph import FRAMEWORK
 from agenteval.agentside.frameworks.seam import Refused, Waits
-from agenteval.agentside.world import World
+from agenteval.agentside.world import Answer, World
 from agenteval.messages.chat import steps_of
 from e2e.frameworks import talking
 from e2e.frameworks.talking import attempted, made, replies, used
@@ -125,11 +125,6 @@ def calls_then(answer: Callable[[Any], str], *calls: tuple[str, str, dict[str, A
 MODEL = Scripted(says=looks_up)
 
 
-class Answered(NamedTuple):
-    value: Any
-    is_error: bool = False
-
-
 class Scenario:
     """Answers tools; those that it does not name are left to the agent, if ``passthrough``."""
 
@@ -138,27 +133,27 @@ class Scenario:
         self.seen: list[tuple[str, Any]] = []
         self.own: list[Any] = []
 
-    def _answer(self, name: str, args: Any) -> Answered:
+    def _answer(self, name: str, args: Any) -> Answer:
         self.seen.append((name, args))
         answer = self.tools[name]
         answer = answer(args) if callable(answer) else answer
-        return answer if isinstance(answer, Answered) else Answered(answer)
+        return answer if isinstance(answer, Answer) else Answer(answer)
 
     def mocks(self, name: str) -> bool:
         return name in self.tools
 
-    async def call(self, name: str, args: Any, own: Any) -> Answered:
+    async def call(self, name: str, args: Any, own: Any) -> Answer:
         if self.passthrough and name not in self.tools:
             self.seen.append((name, args))
             self.own.append(await own())
-            return Answered(self.own[-1])
+            return Answer(self.own[-1])
         return self._answer(name, args)
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
         if self.passthrough and name not in self.tools:
             self.seen.append((name, args))
             self.own.append(own())
-            return Answered(self.own[-1])
+            return Answer(self.own[-1])
         return self._answer(name, args)
 
     async def record(self, name: str, args: Any, own: Any) -> Any:
@@ -318,9 +313,9 @@ def test_parallel_calls_are_answered_in_their_order_and_an_error_is_one() -> Non
     wanted = [("get_order", str(at), {"order_id": str(at)}) for at in range(8)]
     seen: list[str] = []
 
-    def answer(args: Any) -> Answered:
+    def answer(args: Any) -> Answer:
         seen.append(args["order_id"])
-        return Answered(f"no {args['order_id']}", is_error=True)
+        return Answer(f"no {args['order_id']}", is_error=True)
 
     agent = create_react_agent(
         calls_then(lambda last: f"{last.status}: {last.content}", *wanted), [get_order]
@@ -350,7 +345,7 @@ def test_a_tool_that_a_node_calls(node: Any) -> None:
     assert texts(talk(agent, scenario, "hi")[0]) == ["mocked"]
     assert scenario.seen == [("get_order", {"order_id": "7"})]
     assert tools_of(agent) == ["get_order", ""]  # and there may be more
-    error = broken(agent, Scenario({"get_order": Answered("down", is_error=True)}), Exception)
+    error = broken(agent, Scenario({"get_order": Answer("down", is_error=True)}), Exception)
     assert (type(error).__name__, str(error)) == ("ToolException", "down")
 
 
@@ -711,7 +706,7 @@ def test_a_mock_passes_through_the_framework_as_the_tool_would() -> None:
 
     drawn = create_react_agent(calls_then(lambda last: str(last.artifact), ("draws", "d", {"x": 1})), [draws])
     assert texts(talk(drawn, Scenario({"draws": {"a": 1}}), "hi")[0]) == ["{'a': 1}"]
-    assert texts(talk(drawn, Scenario({"draws": Answered("no", True)}), "hi")[0]) == ["None"]
+    assert texts(talk(drawn, Scenario({"draws": Answer("no", True)}), "hi")[0]) == ["None"]
 
 
 def test_a_tool_that_wraps_another_under_its_name_is_one_call() -> None:
