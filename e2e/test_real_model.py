@@ -196,7 +196,7 @@ def answered(scope: dict[str, Any]) -> set[str]:
 
 
 def test_every_score_is_valid(done: Done) -> None:
-    labels = {m["name"]: m["labels"] for m in done.events[0]["plan"]["metrics"]}
+    labels = {m["name"]: m["labels"] for m in done.events[0]["plan"]["suite"]["metrics"]}
     for scope in done.scopes:
         for metric, score in scope["scores"].items():
             assert not score["scripted"]
