@@ -227,7 +227,7 @@ def recorded(name: str) -> Iterator[dict[str, Any]]:
 def turns_of(messages: list[dict[str, Any]]) -> Iterator[Turn]:
     starts = [i for i, message in enumerate(messages) if message["role"] == "user"]
     for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-        steps = steps_of(messages[start + 1 : end], lenient=True)
+        steps = steps_of(messages[start + 1 : end])
         yield Turn(user=messages[start]["content"], steps=steps)
 
 
