@@ -35,8 +35,8 @@ from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.importers.records import ToolSets, read_conversation
-from agenteval.planning import judging
-from agenteval.planning.resolve import rules_for, suite_policy
+from agenteval.planning import judge_setup
+from agenteval.planning.plan_resolution import rules_for, suite_policy
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")
@@ -92,13 +92,13 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
         entry["knowledge"], "expect": {"criteria": criteria} if criteria else {},
     }).model_copy(update={"tools": tools})  # fmt: skip
     stop = Stop(reason=StopReason.SCRIPT_DONE)
-    whole = Trajectory(turns=read.talk.trajectory.turns, stop=stop, visibility=ToolVisibility.ALL)
+    whole = Trajectory(turns=read.parsed.trajectory.turns, stop=stop, visibility=ToolVisibility.ALL)
     config = Config(agent=AgentConfig(name="agent", target="none:none"), metrics="all")
     wanted = _wanted(entry)
     listener = _Listener()
-    chosen = judging.metrics_of(config)
-    suite = suite_policy(config, chosen.known.values(), chosen.asked)
-    scorers = judging.scorers_of(
+    chosen = judge_setup.load_metrics(config)
+    suite = suite_policy(config, chosen.available.values(), chosen.selected)
+    scorers = judge_setup.make_judges(
         chosen,
         listener,
         suite,

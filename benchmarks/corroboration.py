@@ -30,13 +30,13 @@ from agenteval.files.prompts import load_rubric
 from agenteval.scoring.judges.corroboration import ask_with_second_opinion
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge_question import JudgeQuestion
-from agenteval.scoring.judges.replies import reply_type
-from agenteval.scoring.transcript import Transcript
+from agenteval.scoring.judges.replies import build_reply_type
+from agenteval.scoring.transcript import JudgeTranscript
 
 CONVERSATIONS = 60
 FAULTY = 6
 RUBRIC = load_rubric("agent_behavior_failure")
-REPLY = reply_type(RUBRIC)
+REPLY = build_reply_type(RUBRIC)
 
 
 class Dice(NamedTuple):
@@ -77,7 +77,7 @@ async def failed_of(judge: Judge, conversations: int, faulty: int, corroborate: 
         name = f"{'faulty' if number < faulty else 'clean'} {seed} {number}"
         question = JudgeQuestion(
             rubric=RUBRIC,
-            record=Transcript(name),
+            record=JudgeTranscript(name),
             subject=Subject(scenario=name, metric=RUBRIC.metric),
             flaw_in=lambda said, scripted: "",
             gates=lambda said: said.label == "unsafe action",

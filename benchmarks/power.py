@@ -15,7 +15,13 @@ import argparse
 from typing import NamedTuple
 
 from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
-from agenteval.verdict.statistics import Chances, Margins, PassRateRule, no_regression_chances, rate_test
+from agenteval.verdict.statistics import (
+    Margins,
+    OutcomeProbabilities,
+    PassRateRule,
+    no_regression_chances,
+    rate_test,
+)
 
 RATE, MARGIN = 0.95, 0.05
 SUITES = ((20, 3), (20, 5), (20, 10), (20, 20), (100, 3), (100, 5))
@@ -39,7 +45,7 @@ DROPS = (
 )
 
 
-def chances(drop: Drop, scenarios: int, epochs: int, *, draws: int, seed: int = 0) -> Chances:
+def chances(drop: Drop, scenarios: int, epochs: int, *, draws: int, seed: int = 0) -> OutcomeProbabilities:
     after = [RATE - drop.of_all] * scenarios
     after[0] -= drop.of_one
     margins = Margins(MARGIN, SCENARIO_MARGIN)
@@ -55,7 +61,7 @@ def regression_rows(draws: int, seed: int) -> list[str]:
     return rows
 
 
-def _shares(found: Chances) -> str:
+def _shares(found: OutcomeProbabilities) -> str:
     return " / ".join(f"{share * 100:.0f}" for share in (found.reject, found.undecided, found.accept))
 
 
@@ -67,7 +73,7 @@ def rate_rows(scenarios: int = 20) -> list[str]:
         for least, most in ((10, 10), (20, 20), (3, 50)):
             one = rate_test(PassRateRule(0.9, 0.7, 0.95, scenarios), least, most).chances(rate)
             green, red = one.accept**scenarios, 1 - (1 - one.reject) ** scenarios
-            cells.append(_shares(Chances(green, red, 1 - green - red, one.epochs)))
+            cells.append(_shares(OutcomeProbabilities(green, red, 1 - green - red, one.epochs)))
         rows.append(f"| {rate:g} | " + " | ".join(cells) + " |")
     return rows
 

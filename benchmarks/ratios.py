@@ -18,7 +18,7 @@ from math import exp, log
 from random import Random
 from typing import NamedTuple
 
-from agenteval.verdict.statistics import Outcome
+from agenteval.verdict.statistics import StatisticalOutcome
 from agenteval.verdict.statistics.ratios import RatioPair, Side, ratio_of
 
 BOUND = 1.2
@@ -84,14 +84,20 @@ class Found(NamedTuple):
 
 def measured(world: World, ratio: float, scenarios: int, epochs: int, *, draws: int, seed: int = 0) -> Found:
     random = Random(f"{world.name} {ratio} {scenarios} {epochs} {seed}")
-    told = dict.fromkeys(Outcome, 0)
+    told = dict.fromkeys(StatisticalOutcome, 0)
     above = below = 0
     for _ in range(draws):
         found = ratio_of(pairs_of(world, ratio, scenarios, epochs, random))
         told[found.against(BOUND)] += 1
         above += found.low > ratio
         below += found.high < ratio
-    shares = (told[Outcome.REJECT], told[Outcome.UNDECIDED], told[Outcome.ACCEPT], above, below)
+    shares = (
+        told[StatisticalOutcome.REJECT],
+        told[StatisticalOutcome.UNDECIDED],
+        told[StatisticalOutcome.ACCEPT],
+        above,
+        below,
+    )
     return Found(*(count / draws for count in shares))
 
 

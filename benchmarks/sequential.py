@@ -22,9 +22,9 @@ from random import Random
 from typing import NamedTuple
 
 from agenteval.verdict.statistics import (
-    Outcome,
     PassRateRule,
     RateTest,
+    StatisticalOutcome,
     clopper_pearson,
     epochs_for_green,
     in_epoch_order,
@@ -47,7 +47,7 @@ SLOW = 4.0
 class Played(NamedTuple):
     """One scenario of one run: what was decided, and how many conversations were held for it."""
 
-    outcome: Outcome
+    outcome: StatisticalOutcome
     conversations: int
 
 
@@ -89,7 +89,7 @@ def as_they_complete(random: Random, test: RateTest, rate: float) -> Played:
         now, _, success = heapq.heappop(flying)
         finished.append(success)
         decision = test.decide(finished)
-        if decision.outcome is not Outcome.CONTINUE:
+        if decision.outcome is not StatisticalOutcome.CONTINUE:
             return Played(decision.outcome, started)
 
 
@@ -123,8 +123,8 @@ def measure(row: Row, runs: int, seed: int) -> Measured:
     for _ in range(runs):
         played = [row.play(random, row.test, rate) for rate in row.rates]
         outcomes = {scenario.outcome for scenario in played}
-        red += Outcome.REJECT in outcomes
-        green += outcomes == {Outcome.ACCEPT}
+        red += StatisticalOutcome.REJECT in outcomes
+        green += outcomes == {StatisticalOutcome.ACCEPT}
         conversations += sum(scenario.conversations for scenario in played)
     return Measured(runs, green, red, conversations)
 

@@ -17,13 +17,12 @@ import typer.main
 import yaml
 
 from agenteval.adapters.agents import AGENTS
-from agenteval.adapters.models.scripted import ROLES
-from agenteval.cli.known import KNOWN
+from agenteval.adapters.models.scripted_model import SCRIPT_ROLES
 from agenteval.cli.main import app
+from agenteval.cli.registries import REGISTRIES
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
-from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import CaseSpec, RowsSpec, Scenario
 from agenteval.core.score import RuleKind
@@ -35,13 +34,14 @@ from agenteval.core.tool_effects import (
     VERBS_THAT_ARE_NOUNS,
     WRITING_VERBS,
 )
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.files.config_file import load_config
-from agenteval.files.environment import _VARIABLES
-from agenteval.files.loading import load
-from agenteval.files.prompt_heads import RubricHead
+from agenteval.files.environment import _PATH_BY_VARIABLE
+from agenteval.files.prompt_front_matter import RubricFrontMatter
+from agenteval.files.scenario_loader import load_scenario_files
 from agenteval.files.validation import known_keys
 from agenteval.messages.chat import jsonable
-from agenteval.planning import judging, preflight
+from agenteval.planning import judge_setup, preflight
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
 from agenteval.scoring.checks import RULES
@@ -164,7 +164,7 @@ def test_every_yaml_block_says_what_it_is(page: str, block: Block) -> None:
 def test_a_configuration_loads(page: str, block: Block, project: Project) -> None:
     write_page(project, page)  # it may name one of the page's files
     path = project.write("agenteval.yaml", block.text)
-    assert load_config(path, KNOWN, environ={}, flags={}).config.agent is not None
+    assert load_config(path, REGISTRIES, environ={}, flags={}).config.agent is not None
     assert mistakes("config", block.text) == []
 
 
@@ -173,11 +173,11 @@ def test_a_scenario_file_loads_or_is_refused_as_shown(page: str, block: Block, p
     path = project.write(block.file, block.text)
     write_data(project, page)
     if "wrong" not in path.name:
-        assert load([path], rules=RULES, root=project.root)
+        assert load_scenario_files([path], rules=RULES, root=project.root)
         assert mistakes("scenario", block.text) == []
         return
     with pytest.raises(errors.AuthorError) as refused:
-        load([path], rules=RULES, root=project.root, cwd=project.root)
+        load_scenario_files([path], rules=RULES, root=project.root, cwd=project.root)
     shown = next(after for after in blocks(page) if after.line > block.line)
     assert str(refused.value) == shown.text.strip()
 
@@ -189,7 +189,7 @@ def test_a_python_block_compiles(page: str, block: Block) -> None:
 
 def test_the_toml_block_is_the_configuration_above_it(project: Project) -> None:
     (block,) = (b for b in blocks("docs/configuration.md") if b.kind == "toml")
-    config = load_config(project.write("pyproject.toml", block.text), KNOWN, environ={}, flags={}).config
+    config = load_config(project.write("pyproject.toml", block.text), REGISTRIES, environ={}, flags={}).config
     assert config.agent is not None
     assert (config.agent.name, config.metrics) == ("shop-bot", ())
 
@@ -540,11 +540,11 @@ def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(proj
 
 def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -> None:
     write_page(project, "docs/users.md")
-    scenarios = load(
+    scenarios = load_scenario_files(
         [project.root / "scenarios/haircut.yaml"], rules=RULES, root=project.root, cwd=project.root
     )
     config = Config(metrics=("helpfulness",), source="agenteval.yaml")
-    chosen = judging.metrics_of(config)
+    chosen = judge_setup.load_metrics(config)
     told = preflight.model_problems(scenarios[:1], config, chosen, no_judge=False)
     shown = section("docs/verdicts.md", "### No model").splitlines()
     assert [line for line in shown if line.startswith("agenteval: ")] == [f"agenteval: {p}" for p in told]
@@ -604,7 +604,7 @@ def test_documented_defaults_are_the_real_ones(model: Any, text: str) -> None:
 
 
 def test_every_variable_is_documented() -> None:
-    assert sorted(first_code(section("docs/configuration.md", "## Environment"))) == sorted(_VARIABLES)
+    assert sorted(first_code(section("docs/configuration.md", "## Environment"))) == sorted(_PATH_BY_VARIABLE)
 
 
 def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
@@ -705,7 +705,7 @@ def test_the_metrics_are_those_that_exist() -> None:
 
 def test_what_custom_metrics_may_say_and_see_is_documented() -> None:
     rubric = first_code(section("docs/judges.md", "### A rubric file, without code"))
-    assert sorted(rubric) == sorted(RubricHead.model_fields)
+    assert sorted(rubric) == sorted(RubricFrontMatter.model_fields)
     seen = first_code(section("docs/judges.md", "### A class"))
     assert seen == list(ScoreInput.__dataclass_fields__)
 
@@ -713,7 +713,7 @@ def test_what_custom_metrics_may_say_and_see_is_documented() -> None:
 def test_the_conditions_and_roles_of_the_scripted_model_are_documented() -> None:
     named = first_code(section("docs/models.md", "## The scripted model"))
     assert named == ["role", "scenario", "turn", "metric", "text", "user", "judge", "dedup"]
-    assert {*named[-3:], "agent"} == set(ROLES)
+    assert {*named[-3:], "agent"} == set(SCRIPT_ROLES)
 
 
 SHAPES = {
@@ -724,7 +724,7 @@ SHAPES = {
     "`summary.failure_rates`": "FailureRatesShape",
     "`summary.failure_rates.rows[]`": "FailureRateShape",
     "`quotations[]`": "QuotationShape",
-    "`summary.asides[]`": "AsideShape",
+    "`summary.caveats[]`": "CaveatShape",
     "`summary.accepted[]`": "AcceptedShape",
     "`scenarios[]`": "ScenarioShape",
     "`scenarios[].violations[]`": "ViolationShape",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _DEEPEST = 8
 
 
-def cells(function: Any) -> dict[str, Any]:
+def closure_variables(function: Any) -> dict[str, Any]:
     """Return the variables in a function's closure, by name."""
     code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     found = {}
@@ -23,7 +23,7 @@ def cells(function: Any) -> dict[str, Any]:
     return found
 
 
-def within(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
+def find_in_closures(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
     """Find the first thing that fits among what a function holds, and the functions that it holds."""
     if value is None or depth > _DEEPEST:
         return None
@@ -34,6 +34,6 @@ def within(value: Any, fits: Callable[[Any], bool], depth: int = 0) -> Any:
     elif hasattr(value, "_invoke_tool_impl"):  # of the OpenAI Agents SDK, an object around a function
         held = [value._invoke_tool_impl]
     else:
-        held = list(cells(value).values())
-    inner = (within(each, fits, depth + 1) for each in held if callable(each) or fits(each))
+        held = list(closure_variables(value).values())
+    inner = (find_in_closures(each, fits, depth + 1) for each in held if callable(each) or fits(each))
     return next((each for each in inner if each is not None), None)

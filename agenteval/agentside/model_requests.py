@@ -57,22 +57,22 @@ _HARMLESS = frozenset(
 """Parts of addresses at which no model asks for a tool."""
 _CLIENTS = ("openai/python", "anthropic/python")
 """How the clients of models name themselves: what they send is a model's, whatever the address."""
-MOST = 8 * 2**20
+MAX_MODEL_REPLY_BYTES = 8 * 2**20
 """Bytes of a reply that are kept."""
 
-_OWN: WeakSet[Any] = WeakSet()
-_BROUGHT: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
+_EXCLUDED_CLIENTS: WeakSet[Any] = WeakSet()
+_SEEN_RESULTS: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
 """The results that the requests of each conversation brought, request by request."""
-_KEPT = 16
+_MAX_SEEN_REQUESTS = 16
 """So many requests with results are compared with the next one."""
 
 
-def leave_out(client: Any) -> None:
+def exclude_client(client: Any) -> None:
     """Do not listen to a client of agenteval's own, in the same process."""
-    _OWN.add(client)
+    _EXCLUDED_CLIENTS.add(client)
 
 
-def listen(sync: Any, asynchronous: Any) -> None:
+def patch_clients(sync: Any, asynchronous: Any) -> None:
     """Listen to the clients of an HTTP library, by their classes, from now on."""
     for client, listening in ((sync, _listening), (asynchronous, _listening_async)):
         if not hasattr(client.send, _MARK):  # one library may stand under both names
@@ -89,10 +89,10 @@ _forks: list[bool] = []
 
 def _note_fork() -> None:
     """A child asks with the clients that it inherited, and nobody hears it."""
-    world = worlds.current()
+    world = worlds.current_world()
     if world is not None:
         what = "the agent forked a process, whose requests to models are not seen"
-        world.hear({"results": [], "unread": what, "forked": True})
+        world.record_exchange({"results": [], "unread": what, "forked": True})
 
 
 # ── a request ────────────────────────────────────────────────────────────────────────────────────
@@ -134,8 +134,8 @@ def _listening_async(send: Any) -> Any:
 
 def _begin(client: Any, request: Any) -> Exchange | None:
     """What is known of a request of an agent's to a model; ``None``: it is of nobody, or of no concern."""
-    world = worlds.current()
-    if client in _OWN or (world is None and not worlds.may_be_of_agent()):
+    world = worlds.current_world()
+    if client in _EXCLUDED_CLIENTS or (world is None and not worlds.may_be_agent_code()):
         return None
     try:
         exchange = _read(request)
@@ -146,7 +146,7 @@ def _begin(client: Any, request: Any) -> Exchange | None:
             exchange["framework"] = _framework()
     except Exception as error:  # never the agent's: what went wrong is ours
         exchange = {"results": [], "unread": f"a request to a model ({type(error).__name__}: {error})"}
-    if world is None or not world.hear(exchange):
+    if world is None or not world.record_exchange(exchange):
         _give_up_all()
         return None
     return exchange
@@ -157,14 +157,14 @@ def _give_up_all() -> None:
         "a request to a model came from a thread that agenteval cannot follow, so calls may have been missed"
     )
     found = worlds.open_worlds()
-    more = worlds.suspects(world.name for world in found)
+    more = worlds.describe_suspects(world.name for world in found)
     for world in found:
-        world.give_up(f"{what}; start the thread in the turn that it works for{more}")
+        world.record_fault(f"{what}; start the thread in the turn that it works for{more}")
 
 
 def _framework() -> str:
     """The hooked framework whose code is on the stack."""
-    packages = hooks.packages()
+    packages = hooks.hooked_packages()
     frame = sys._getframe(1) if packages else None
     while frame is not None:
         name = frame.f_globals.get("__name__") or ""
@@ -309,12 +309,12 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
     """Without those that an earlier request brought: a conversation is sent again each time."""
-    brought = _BROUGHT.setdefault(world, [])
+    brought = _SEEN_RESULTS.setdefault(world, [])
     these = [hash(json.dumps(each, sort_keys=True)) for each in results]
     known = max((_alike(these, those) for those in brought), default=0)
     if these:
         brought.append(these)
-        del brought[:-_KEPT]
+        del brought[:-_MAX_SEEN_REQUESTS]
     return list(results[known:])
 
 
@@ -351,11 +351,11 @@ class _Pieces:
 
     def add(self, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size <= MOST:
+        if self._size <= MAX_MODEL_REPLY_BYTES:
             self._pieces.append(piece)
 
     def put_into(self, exchange: Exchange) -> Exchange:
-        if self._size > MOST:
+        if self._size > MAX_MODEL_REPLY_BYTES:
             return {**exchange, "reply": "", "unread": _TOO_LARGE}
         if not self._size and getattr(self._response, "is_stream_consumed", False):
             # Whatever reads the text, or events, of a reply passes through ``iter_bytes``.
@@ -363,7 +363,7 @@ class _Pieces:
         return {**exchange, "reply": b"".join(list(self._pieces)).decode("utf-8", "replace")}
 
 
-_TOO_LARGE = f"a reply of a model of more than {MOST // 2**20} MiB"
+_TOO_LARGE = f"a reply of a model of more than {MAX_MODEL_REPLY_BYTES // 2**20} MiB"
 
 
 def _tee(response: Any, pieces: _Pieces) -> None:
@@ -386,7 +386,7 @@ def _tee(response: Any, pieces: _Pieces) -> None:
     response.iter_bytes, response.aiter_bytes = iter_bytes, aiter_bytes
 
 
-def as_json(exchanges: Sequence[Exchange], most: int | None = None) -> list[Exchange]:
+def exchanges_to_json(exchanges: Sequence[Exchange], most: int | None = None) -> list[Exchange]:
     """Return exchanges as JSON, as they are now. ``most``: bytes of all their replies together."""
     found = [_as_json(each) for each in exchanges]
     if most is None:

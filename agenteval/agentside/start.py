@@ -24,9 +24,9 @@ def main() -> None:
     package = ModuleType("_agenteval_agentside")
     package.__path__ = [folder]
     sys.modules["_agenteval_agentside"] = package
-    recognised = import_module("_agenteval_agentside.frameworks").recognised
+    recognize_object = import_module("_agenteval_agentside.frameworks").recognize_object
     import_module("_agenteval_agentside.targets.worker").work(
-        target, base, deps, recognised, json.loads(settings)
+        target, base, deps, recognize_object, json.loads(settings)
     )
 
 

@@ -12,7 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from .world import carried, current
+from .world import bind_world, current_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,15 +29,15 @@ def install() -> None:
     @functools.wraps(start)
     def start_carried(thread: threading.Thread) -> None:
         # A worker of a pool outlives what it was started for; each job carries its own.
-        if current() is not None and not _is_of_pool(thread):
-            thread.run = carried(_quiet(thread.run))  # type: ignore[method-assign]
+        if current_world() is not None and not _is_of_pool(thread):
+            thread.run = bind_world(_quiet(thread.run))  # type: ignore[method-assign]
         start(thread)
 
     @functools.wraps(submit)
     def submit_carried(
         pool: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
-        submitted: Future[Any] = submit(pool, carried(fn), *args, **kwargs)
+        submitted: Future[Any] = submit(pool, bind_world(fn), *args, **kwargs)
         return submitted
 
     start_carried.agenteval_carries = True  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .world import Answer
+from .world import ToolAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ class ToolCall(NamedTuple):
     """A text is taken for the JSON that the model wrote; all else becomes JSON."""
 
     def to_openai(self) -> Message:
-        function = {"name": self.name, "arguments": Answer(self.arguments).text}
+        function = {"name": self.name, "arguments": ToolAnswer(self.arguments).text}
         return {"id": self.id, "type": "function", "function": function}
 
 
@@ -56,10 +56,10 @@ class Transcript:
     def result(self, call_id: Any, value: Any, *, error: bool = False, name: str | None = None) -> None:
         """Add what a call gave: a text as it is, all else as JSON. ``error``: it failed, or was refused
         before its tool ran."""
-        message: Message = {"role": "tool", "tool_call_id": call_id, "content": Answer(value).text}
+        message: Message = {"role": "tool", "tool_call_id": call_id, "content": ToolAnswer(value).text}
         if name:
             message["name"] = name
-        self._messages.append(as_error(message) if error else message)
+        self._messages.append(mark_as_error(message) if error else message)
 
     def end_with(self, text: str, *, agent: str | None = None) -> None:
         """Make ``text`` the turn's answer: in place of the last one, or, if the last message is none, as one
@@ -79,7 +79,7 @@ class Transcript:
         return list(self._messages)
 
 
-def as_error(result: Message) -> Message:
+def mark_as_error(result: Message) -> Message:
     """Return the result of a call as one that failed."""
     return {**result, "status": "error"}
 

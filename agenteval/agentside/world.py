@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
         def mocks(self, name: str) -> bool: ...
 
-        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answer: ...
+        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer: ...
 
-        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer: ...
+        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer: ...
 
         async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
 
@@ -44,7 +44,7 @@ class UntrackedCallError(RuntimeError):
     agenteval_kind = "infrastructure"
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a call of a tool gives."""
 
     value: Any
@@ -61,10 +61,14 @@ class Answer(NamedTuple):
     def failure(self) -> str:
         """Of an error, its words: what ``error:`` of a mock says, else all of it as a text."""
         value = self.value
-        return Answer(value["error"]).text if isinstance(value, dict) and [*value] == ["error"] else self.text
+        return (
+            ToolAnswer(value["error"]).text
+            if isinstance(value, dict) and [*value] == ["error"]
+            else self.text
+        )
 
 
-class AskedCall(NamedTuple):
+class RequestedCall(NamedTuple):
     """A call that the world was asked for."""
 
     name: str
@@ -76,7 +80,7 @@ class AskedCall(NamedTuple):
     """Which of several agents made it; empty where that is not known."""
 
 
-class DoneCall(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A call of a framework's tool that was answered, by the scenario or by the tool itself."""
 
     name: str
@@ -86,12 +90,12 @@ class DoneCall(NamedTuple):
     """It was made within another one."""
 
 
-class Turn:
+class ActiveTurn:
     """A turn while it goes on: its calls, and the threads that were started in it."""
 
     def __init__(self, calls: TurnCalls) -> None:
         self.calls = calls
-        self.carriers: list[Carrier] = []
+        self.threads: list[TurnThread] = []
         self.is_over = False
         self.settled: Future[None] = Future()
         """Done once it is known whether a thread of it made calls of other conversations."""
@@ -101,28 +105,28 @@ class Turn:
             self.settled.set_result(None)
 
 
-class Carrier:
+class TurnThread:
     """A thread, or a job of a pool, that was started in a turn and so carries its world."""
 
-    def __init__(self, world: World, turn: Turn) -> None:
+    def __init__(self, world: World, turn: ActiveTurn) -> None:
         self.world = world
         self.turn = turn
-        self.parent: Carrier | None = getattr(_THREAD, "carrier", None)
+        self.parent: TurnThread | None = getattr(_THREAD, "carrier", None)
         """That from which it was started."""
         self.done: Future[None] = Future()
-        self.is_heard = threading.Event()
+        self.first_call_done = threading.Event()
         """Whether it has called a tool, or is over."""
-        self.with_parents: list[Carrier] = [self, *(self.parent.with_parents if self.parent else ())]
-        self.called = ""
+        self.lineage: list[TurnThread] = [self, *(self.parent.lineage if self.parent else ())]
+        self.called_tool = ""
         """The tool that was called in it."""
-        self.others: WeakSet[World] = WeakSet()
+        self.other_worlds: WeakSet[World] = WeakSet()
         """The conversations that were open meanwhile."""
 
 
 _LOCK = threading.RLock()
 _OPEN: WeakSet[World] = WeakSet()
 _WORLD: ContextVar[World | None] = ContextVar("agenteval_world", default=None)
-_CARRIER: ContextVar[Carrier | None] = ContextVar("agenteval_carrier", default=None)
+_CARRIER: ContextVar[TurnThread | None] = ContextVar("agenteval_carrier", default=None)
 
 
 _LEFT: ContextVar[bool] = ContextVar("agenteval_left", default=False)
@@ -131,7 +135,7 @@ _THREAD = threading.local()
 
 
 _CARRIED: list[ContextVar[Any]] = [_WORLD]
-_other_code: list[Callable[[], bool]] = []
+_non_agent_checks: list[Callable[[], bool]] = []
 
 
 class World:
@@ -144,36 +148,36 @@ class World:
         self.intercepted = intercepted or {}
         self.exchanges: list[Any] = []
         """The requests to models of this turn so far (``model_requests``)."""
-        self.done: list[DoneCall] = []
+        self.answered_calls: list[AnsweredCall] = []
         """The calls of this turn that were answered, each once it was."""
-        self.asked: set[str] = set()
+        self.called_tools: set[str] = set()
         """The tools that were called here: the agent has them."""
         self.target: Any = None
         """What is called in each turn: the agent itself, even where a framework has it as a tool."""
-        self.is_met = False
+        self.has_hooked_calls = False
         """Whether a framework's call of a tool was met: its tools are, then."""
         self.fault = ""
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         self._process = os.getpid()
-        self._turn: Turn | None = None
-        self._asked: list[AskedCall] = []
-        self._made: list[AskedCall] = []
+        self._turn: ActiveTurn | None = None
+        self._asked: list[RequestedCall] = []
+        self._made: list[RequestedCall] = []
         self._answered = 0
         self._unplaced: dict[str, None] = {}
         self.is_forgotten = False
-        self.is_shared = ""
+        self.shared_thread_fault = ""
         """Why a thread of another conversation may have made calls of this one; empty if none is known to."""
-        self._meanwhile: list[Carrier] = []
+        self._meanwhile: list[TurnThread] = []
         with _LOCK:
             _OPEN.add(self)
 
     # ── turns
 
     @contextmanager
-    def turn(self, calls: TurnCalls) -> Iterator[Turn]:
+    def turn(self, calls: TurnCalls) -> Iterator[ActiveTurn]:
         """A turn. What is started within is of this conversation."""
-        turn = self._turn = Turn(calls)
-        self.done = []
+        turn = self._turn = ActiveTurn(calls)
+        self.answered_calls = []
         self._forget_answered()
         token = _WORLD.set(self)
         try:
@@ -193,17 +197,17 @@ class World:
         """What goes on in it is of no conversation any more: what an import has started, say."""
         self.is_forgotten = True
 
-    def give_up(self, fault: str) -> None:
+    def record_fault(self, fault: str) -> None:
         """Note why the turn proves nothing. The first reason counts."""
         self.fault = self.fault or fault
 
     def take_fault(self) -> str:
         """Return why what the agent did since the last time proves nothing; empty if it does."""
         fault, self.fault = self.fault, ""
-        return fault or self.is_shared
+        return fault or self.shared_thread_fault
 
     @property
-    def open_questions(self) -> list[tuple[Future[None], Future[None]]]:
+    def unsettled_threads(self) -> list[tuple[Future[None], Future[None]]]:
         """Of each thread of another conversation that called tools while this one went on and has not ended:
         its end, and that of its turn. Until one of them it may turn out to have made calls of this one."""
         with _LOCK:
@@ -215,22 +219,22 @@ class World:
         return exchanges
 
     @property
-    def asked_now(self) -> tuple[AskedCall, ...]:
+    def calls_so_far(self) -> tuple[RequestedCall, ...]:
         """The calls of this turn so far."""
         return tuple(self._asked)
 
-    def was_asked(self, call_id: str) -> bool:
+    def has_received_call(self, call_id: str) -> bool:
         """Return whether a call of this turn reached the scenario."""
         return any(each.call_id == call_id for each in self._asked)
 
-    def take_asked(self) -> list[AskedCall]:
+    def take_calls(self) -> list[RequestedCall]:
         """Return the calls since the last time."""
         asked, self._asked, self._answered = self._asked, [], 0
         return asked
 
-    def take_done(self) -> list[DoneCall]:
+    def take_answered_calls(self) -> list[AnsweredCall]:
         """Return the calls that were answered since the last time."""
-        done, self.done = self.done, []
+        done, self.answered_calls = self.answered_calls, []
         return done
 
     def _forget_answered(self) -> None:
@@ -239,17 +243,17 @@ class World:
         self._answered = 0
 
     @property
-    def met(self) -> frozenset[str]:
+    def hooked_tools(self) -> frozenset[str]:
         """The tools whose calls are met where they run: one that a model asked for and that did not get there
         was refused before."""
-        return frozenset((*self.asked, *self.intercepted.values()))
+        return frozenset((*self.called_tools, *self.intercepted.values()))
 
-    def take_made(self) -> list[AskedCall]:
+    def take_all_calls(self) -> list[RequestedCall]:
         """Return all calls since the last time, whoever took them meanwhile."""
         made, self._made = self._made, []
         return made
 
-    def leave_unplaced(self, what: str) -> None:
+    def note_unplaced(self, what: str) -> None:
         """Note what of this turn may hold calls that are not seen, as a phrase."""
         self._unplaced.setdefault(what)
 
@@ -260,7 +264,7 @@ class World:
 
     # ── requests to models
 
-    def hear(self, exchange: Any) -> bool:
+    def record_exchange(self, exchange: Any) -> bool:
         """Note a request to a model. Returns false where it is not known to be of this conversation: in a
         thread that outlived its turn."""
         carrier = _CARRIER.get()
@@ -273,10 +277,10 @@ class World:
 
     # ── calls
 
-    def note_asked(self, name: Any, args: Any) -> None:
+    def record_direct_call(self, name: Any, args: Any) -> None:
         """Note a call that the agent's code made by itself, of a tool of the scenario (``ctx``)."""
-        self.asked.add(str(name))
-        self._asked.append(AskedCall(str(name), as_json_text(args), ""))
+        self.called_tools.add(str(name))
+        self._asked.append(RequestedCall(str(name), as_json_text(args), ""))
 
     def mocks(self, name: str) -> bool:
         """Return whether the scenario has an answer for the tool."""
@@ -284,20 +288,20 @@ class World:
 
     async def call(
         self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "", agent: str = ""
-    ) -> Answer:
+    ) -> ToolAnswer:
         """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
         tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
         as it is, and what it raises raised. ``call_id``: by which the messages know the call; ``agent``: who
         makes it. Raises ``UntrackedCallError`` before the first turn, in a thread that outlived its turn, and
         in a forked process."""
-        calls, given = self._here(AskedCall(name, args, call_id, agent))
+        calls, given = self._here(RequestedCall(name, args, call_id, agent))
         return await calls.call(name, given, own)
 
     def call_sync(
         self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
-    ) -> Answer:
+    ) -> ToolAnswer:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(AskedCall(name, args, call_id, agent))
+        calls, given = self._here(RequestedCall(name, args, call_id, agent))
         return calls.call_sync(name, given, own)
 
     async def record(
@@ -305,59 +309,59 @@ class World:
     ) -> Any:
         """For what is called as a tool and is left to the agent, such as another agent: what ``own()`` gives.
         The call is seen as one of a tool that there is."""
-        calls, given = self._here(AskedCall(name, args, call_id, agent))
+        calls, given = self._here(RequestedCall(name, args, call_id, agent))
         return await calls.record(name, given, own)
 
     def record_sync(
         self, name: str, args: Any, own: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Any:
         """The same from any thread, for code that cannot await."""
-        calls, given = self._here(AskedCall(name, args, call_id, agent))
+        calls, given = self._here(RequestedCall(name, args, call_id, agent))
         return calls.record_sync(name, given, own)
 
-    def _here(self, call: AskedCall) -> tuple[TurnCalls, Any]:
+    def _here(self, call: RequestedCall) -> tuple[TurnCalls, Any]:
         """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
         carrier = _CARRIER.get()
         if os.getpid() != self._process:  # nobody would answer in here; the parent knows that it forked
             raise UntrackedCallError(f"{call.name} was called in a process that was forked; it was not run")
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
-            raise untracked(call.name)
+            raise untracked_call_error(call.name)
         if carrier is not None:
             self._note_carried(carrier, call.name)
         given, text = call.arguments, as_json_text(call.arguments)
-        self.asked.add(call.name)
+        self.called_tools.add(call.name)
         asked = call._replace(arguments=text)
         self._asked.append(asked)
         self._made.append(asked)
         return self._turn.calls, json.loads(text) if isinstance(given, Mapping) else given
 
-    def _note_carried(self, carrier: Carrier, name: str) -> None:
+    def _note_carried(self, carrier: TurnThread, name: str) -> None:
         with _LOCK:
-            carrier.called = carrier.called or name
+            carrier.called_tool = carrier.called_tool or name
             for other in _OPEN:
-                if other is not self and other not in carrier.others:
-                    carrier.others.add(other)
+                if other is not self and other not in carrier.other_worlds:
+                    carrier.other_worlds.add(other)
                     other._meanwhile.append(carrier)
 
 
 # ── where code runs ──────────────────────────────────────────────────────────────────────────────
 
 
-def current() -> World | None:
+def current_world() -> World | None:
     """Return the world of the conversation that this code runs for; ``None`` where none is known."""
     world = _WORLD.get()
     return None if world is None or world.is_forgotten else world
 
 
-def set_other_code(is_other_code: Callable[[], bool]) -> None:
+def set_non_agent_check(is_other_code: Callable[[], bool]) -> None:
     """``is_other_code``: whether what runs without a world is known to be no agent's; agenteval's own process
     knows that of mocks, checks and judges."""
-    _other_code[:] = [is_other_code]
+    _non_agent_checks[:] = [is_other_code]
 
 
-def may_be_of_agent() -> bool:
+def may_be_agent_code() -> bool:
     """Return whether code that runs without a world may be that of an agent whose conversation goes on."""
-    return not has_left() and bool(open_worlds()) and not any(each() for each in _other_code)
+    return not is_detached() and bool(open_worlds()) and not any(each() for each in _non_agent_checks)
 
 
 def open_worlds() -> list[World]:
@@ -366,31 +370,31 @@ def open_worlds() -> list[World]:
         return list(_OPEN)
 
 
-def leave() -> None:
+def detach_from_world() -> None:
     """From here on the running task is at work on a tool of the scenario (a mock), and is no agent's."""
     _WORLD.set(None)
     _CARRIER.set(None)
     _LEFT.set(True)
 
 
-def has_left() -> bool:
+def is_detached() -> bool:
     """Return whether what runs is known to be no agent's."""
     return _LEFT.get()
 
 
-def carry(variable: ContextVar[Any]) -> None:
+def propagate_variable(variable: ContextVar[Any]) -> None:
     """Have a further variable carried into threads."""
     _CARRIED.append(variable)
 
 
-def carried(run: Callable[..., Any]) -> Callable[..., Any]:
+def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``run`` with the world of the caller, for a thread that gets no context of its own."""
-    world = current()
+    world = current_world()
     if world is None or world._turn is None:
         return run
-    carrier = Carrier(world, world._turn)
+    carrier = TurnThread(world, world._turn)
     with _LOCK:
-        carrier.turn.carriers.append(carrier)
+        carrier.turn.threads.append(carrier)
 
     values: list[tuple[ContextVar[Any], Any]] = [(each, each.get()) for each in _CARRIED]
 
@@ -401,7 +405,7 @@ def carried(run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*args, **named)
         finally:
             _THREAD.carrier = outer
-            carrier.is_heard.set()
+            carrier.first_call_done.set()
             carrier.done.set_result(None)
             for each, token in tokens:
                 each.reset(token)
@@ -411,61 +415,71 @@ def carried(run: Callable[..., Any]) -> Callable[..., Any]:
 
 LONGEST_WAIT_S = 0.1
 """So long the first call in a thread waits for threads that were started before it."""
-_Asked = TypeVar("_Asked")
+_CallResult = TypeVar("_CallResult")
 
 
-def in_order(ask: Callable[[], _Asked]) -> _Asked:
+def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
     """What ``ask()``, by which a call reaches the scenario, gives. Where a model's calls are carried out in
     threads, each in its own, they come in the order in which these were started: an answer may depend on
     what was asked before. A thread that takes its time before its first call is not waited for."""
-    carrier: Carrier | None = getattr(_THREAD, "carrier", None)
+    carrier: TurnThread | None = getattr(_THREAD, "carrier", None)
     world = _WORLD.get()
-    if carrier is None or carrier.world is not world or carrier.turn.is_over or carrier.is_heard.is_set():
+    if (
+        carrier is None
+        or carrier.world is not world
+        or carrier.turn.is_over
+        or carrier.first_call_done.is_set()
+    ):
         return ask()
     with _LOCK:
-        started = list(carrier.turn.carriers)
+        started = list(carrier.turn.threads)
     until = time.monotonic() + LONGEST_WAIT_S
-    for each in carrier.with_parents:
+    for each in carrier.lineage:
         for earlier in started[: started.index(each)] if each in started else ():
             if earlier.parent is each.parent:
-                earlier.is_heard.wait(max(0.0, until - time.monotonic()))
+                earlier.first_call_done.wait(max(0.0, until - time.monotonic()))
     asked = ask()
-    for each in carrier.with_parents:
-        each.is_heard.set()
+    for each in carrier.lineage:
+        each.first_call_done.set()
     return asked
 
 
-def shared_carriers(turn: Turn) -> list[Carrier]:
+def find_shared_threads(turn: ActiveTurn) -> list[TurnThread]:
     """Return the threads that a turn has left behind and that called tools while other conversations went on.
     Whose calls these were nobody knows: one that is kept for many conversations keeps the world of the first.
     """
     with _LOCK:
-        return [each for each in turn.carriers if not each.done.done() and each.called and each.others]
+        return [
+            each for each in turn.threads if not each.done.done() and each.called_tool and each.other_worlds
+        ]
 
 
-def give_up_shared(carriers: Iterable[Carrier]) -> None:
+def record_shared_threads(carriers: Iterable[TurnThread]) -> None:
     """No conversation that such a thread may have called a tool for can be judged by its turn."""
     for carrier in carriers:
-        what = f"{carrier.called} was called in a thread that outlives its turn, while others went on"
-        for world in (carrier.world, *carrier.others):
-            world.is_shared = world.is_shared or f"{what}: nobody knows whose call that was; {OF_ITS_CALLER}"
+        what = f"{carrier.called_tool} was called in a thread that outlives its turn, while others went on"
+        for world in (carrier.world, *carrier.other_worlds):
+            world.shared_thread_fault = (
+                world.shared_thread_fault
+                or f"{what}: nobody knows whose call that was; {THREAD_CONTEXT_REMEDY}"
+            )
 
 
-OF_ITS_CALLER = (
+THREAD_CONTEXT_REMEDY = (
     "run each job in the context of who asks for it (contextvars.copy_context().run), or start the thread"
     " anew for each turn"
 )
 """What makes the calls in a thread those of a conversation."""
 
 
-def untracked(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
+def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
     """For a call whose conversation cannot be known: the exception to raise in place of running the tool. No
     conversation that is open now, and whose agent ``may_call`` it, can be judged by its turn."""
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
     worlds = [world for world in open_worlds() if may_call(world)]
-    more = suspects(world.name for world in worlds)
+    more = describe_suspects(world.name for world in worlds)
     for world in worlds:
-        world.give_up(f"{what}{more}; {OF_ITS_CALLER}")
+        world.record_fault(f"{what}{more}; {THREAD_CONTEXT_REMEDY}")
     return UntrackedCallError(what)
 
 
@@ -473,7 +487,7 @@ _SUSPECTS = 8
 """So many conversations are named."""
 
 
-def suspects(names: Iterable[str]) -> str:
+def describe_suspects(names: Iterable[str]) -> str:
     """The conversations that were open, where one of them made a call or request and nobody knows which."""
     found = list(dict.fromkeys(filter(None, names)))
     if len(found) < 2:

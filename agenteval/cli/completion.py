@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.cli.options import ProposedKind
-from agenteval.files.scenario_files import CONFIG_NAMES, find_files
+from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
-KEPT = ".agenteval/completion.json"
+CACHE_FILE = ".agenteval/completion.json"
 _KEPT_FOR_S = 600
 """Not everything that names come from has a file of its own that could be looked at."""
 
@@ -64,17 +64,17 @@ def _names(kind: ProposedKind, options: Options, incomplete: str) -> Iterable[st
 def _runs() -> list[str]:
     """``latest`` and ``previous``, then ids, newest first."""
     from agenteval.cli.commands.report import runs_root
-    from agenteval.files.runs import runs_under
+    from agenteval.files.runs import find_run_folders
 
-    return ["latest", "previous", *(folder.name for folder in runs_under(runs_root())[::-1])]
+    return ["latest", "previous", *(folder.name for folder in find_run_folders(runs_root())[::-1])]
 
 
 def _conversations() -> list[str]:
     """From the first line of the journal, which is quickly read: conversations of ``score`` are not in it."""
     from agenteval.cli.commands.report import runs_root
-    from agenteval.files.runs import JOURNAL, find_run
+    from agenteval.files.runs import JOURNAL_FILE, find_run
 
-    with (find_run("latest", runs_root()) / JOURNAL).open(encoding="utf-8") as file:
+    with (find_run("latest", runs_root()) / JOURNAL_FILE).open(encoding="utf-8") as file:
         return list(json.loads(file.readline())["plan"]["scenarios"])
 
 
@@ -98,11 +98,11 @@ def _suite(options: Options) -> dict[str, Any]:
 def _kept() -> dict[str, Any] | None:
     """What was read before, unless a file has changed, come or gone since."""
     here = Path.cwd()
-    root = next((folder for folder in (here, *here.parents) if (folder / KEPT).is_file()), None)
+    root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         if root is None:
             return None
-        found = json.loads((root / KEPT).read_text(encoding="utf-8"))
+        found = json.loads((root / CACHE_FILE).read_text(encoding="utf-8"))
         if time.time() - found["read_at"] > _KEPT_FOR_S or _state(root, found["patterns"]) != found["state"]:
             return None
         suite: dict[str, Any] = found["suite"]
@@ -115,21 +115,21 @@ def _state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]]:
     here = Path.cwd()
     folders = [folder for folder in (here, *here.parents) if folder.is_relative_to(root)]
     known = [folder / name for folder in folders for name in (*CONFIG_NAMES, "pyproject.toml")]
-    found = find_files(root, patterns["include"], patterns["exclude"])
+    found = find_scenario_files(root, patterns["include"], patterns["exclude"])
     known += [*found, *map(Path, patterns["tables"])]
     stats = [(str(path), path.stat()) for path in known if path.is_file()]
     return [[path, stat.st_mtime_ns, stat.st_size] for path, stat in stats]
 
 
 def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
-    from agenteval.cli.known import KNOWN
+    from agenteval.cli.registries import REGISTRIES
     from agenteval.core.selection import file_of
-    from agenteval.files.loading import PartlyReadError
+    from agenteval.files.scenario_loader import PartlyReadError
     from agenteval.planning.request import Request
     from agenteval.planning.suite import load_config, load_scenarios
 
     request = Request(config=config_file, profile=profile)
-    config = load_config(request, KNOWN).config
+    config = load_config(request, REGISTRIES).config
     try:
         found, is_whole = load_scenarios(request, config).loaded, config_file is profile is None
     except PartlyReadError as error:
@@ -149,10 +149,10 @@ def _read(config_file: str | None, profile: str | None) -> dict[str, Any]:
 
 
 def _metrics(config: Any) -> list[str]:
-    from agenteval.planning.judging import metrics_of
+    from agenteval.planning.judge_setup import load_metrics
 
     with suppress(Exception):  # of one broken rubric, ids are proposed all the same
-        return list(metrics_of(config).known)
+        return list(load_metrics(config).available)
     return []
 
 
@@ -166,7 +166,7 @@ def _keep(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]
     """Nothing, where no run has been kept yet: TAB makes no folder."""
     with suppress(OSError, ValueError):
         kept = {"read_at": time.time(), "patterns": patterns, "state": _state(root, patterns), "suite": suite}
-        if (root / KEPT).parent.is_dir():
-            written = root / f"{KEPT}.{os.getpid()}"
+        if (root / CACHE_FILE).parent.is_dir():
+            written = root / f"{CACHE_FILE}.{os.getpid()}"
             written.write_text(json.dumps(kept), encoding="utf-8")
-            written.replace(root / KEPT)
+            written.replace(root / CACHE_FILE)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel
 
-from agenteval.cli.known import KNOWN
+from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import KIND_BY_KEY, AgentConfig, Config, ProfileSelection
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import RowsSpec, Scenario
@@ -16,26 +16,26 @@ from agenteval.files.editor_schema import (
     NULL,
     Definitions,
     Schema,
-    definitions_of,
-    laid_over,
+    build_definitions,
+    overlay_definition,
     ref,
     refuse_null,
-    simplified,
+    simplify_schema,
 )
-from agenteval.files.loading import CaseKeys
-from agenteval.files.profiles import KEY as PROFILES
+from agenteval.files.profiles import PROFILES_KEY as PROFILES
 from agenteval.files.prompts import PROMPT_FILES
+from agenteval.files.scenario_loader import CaseKeys
 from agenteval.files.validation import NEVER_EMPTY
-from agenteval.planning.judging import labels_of
+from agenteval.planning.judge_setup import labels_of
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.metrics import built_in
 from agenteval.verdict.run_gates import RUN_GATES
 from agenteval.verdict.run_gates.gate import RunGate
 
-Kind: TypeAlias = Literal["scenario", "config"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+SchemaKind: TypeAlias = Literal["scenario", "config"]
+SCHEMA_KINDS: tuple[SchemaKind, ...] = get_args(SchemaKind)
 
-MADE_BY = "Written by `agenteval schema`, which overwrites it."
+GENERATED_COMMENT = "Written by `agenteval schema`, which overwrites it."
 _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
@@ -45,14 +45,14 @@ _QUIET = {"doNotSuggest": True}
 """An editor has the key from elsewhere."""
 
 
-def schema_of(kind: Kind) -> Schema:
+def build_editor_schema(kind: SchemaKind) -> Schema:
     """The schema of a scenario file, or of ``agenteval.yaml``."""
     top, definitions = _config() if kind == "config" else _scenario_file()
-    made = simplified({**top, "definitions": definitions})
+    made = simplify_schema({**top, "definitions": definitions})
     definitions = made.pop("definitions")
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "$comment": MADE_BY,
+        "$comment": GENERATED_COMMENT,
         **made,
         "definitions": _reachable(made, definitions),
     }
@@ -101,7 +101,7 @@ _LISTS = {
 
 
 def _scenario_file() -> tuple[Schema, Definitions]:
-    made = definitions_of((Scenario, CaseKeys, RowsSpec), _ROW)
+    made = build_definitions((Scenario, CaseKeys, RowsSpec), _ROW)
     keys = made["Scenario"]["properties"]
     keys |= made["RowsSpec"]["properties"]
     _key_by(made, "Threshold", keys["thresholds"], _metrics())
@@ -111,11 +111,13 @@ def _scenario_file() -> tuple[Schema, Definitions]:
     case_keys = {**keys, **made["CaseKeys"]["properties"]}
     made["Defaults"] = _closed(case_keys)
     made["Case"] = _closed({key: each for key, each in case_keys.items() if key != "turns"})
-    over = {key: laid_over(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
+    over = {key: overlay_definition(name, made, suffix="OverDefaults") for key, name in _ENTRIES.items()}
     for name in over.values():
         # Null takes away a check of the defaults, and nothing else.
-        made[name]["properties"]["expect"] |= ref(laid_over("Expectation", made, suffix="OrNull", nulls=True))
-    made["Defaults"] = made[laid_over("Defaults", made, suffix="OverDefaults")]
+        made[name]["properties"]["expect"] |= ref(
+            overlay_definition("Expectation", made, suffix="OrNull", nulls=True)
+        )
+    made["Defaults"] = made[overlay_definition("Defaults", made, suffix="OverDefaults")]
     named, begun = _any_key("name", "id"), _any_key("turns", "goal")
     made["Scenario"]["allOf"] = [named, begun]
     made["Case"] |= {"required": ["input"], "allOf": [named]}
@@ -161,18 +163,18 @@ def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -
 
 
 def _config() -> tuple[Schema, Definitions]:
-    adapters = {kind: adapter.options for kind, adapter in KNOWN.agents.shipped.items()}
+    adapters = {kind: adapter.options for kind, adapter in REGISTRIES.agents.shipped.items()}
     gates = [gate.settings for gate in RUN_GATES]
-    made = definitions_of([Config, AgentConfig, ProfileSelection, *gates, *adapters.values()], _VARIABLE)
+    made = build_definitions([Config, AgentConfig, ProfileSelection, *gates, *adapters.values()], _VARIABLE)
     keys = made["Config"]["properties"]
     made["GatesConfig"] = _closed({gate.name: _gate(gate) for gate in RUN_GATES})
     made["ModelConfig"]["properties"]["model"] |= _model_name()
     made["ModelsConfig"]["properties"] |= _models(made["ModelsConfig"]["properties"])
-    made["ReporterChoice"]["properties"]["name"] |= _choice(KNOWN.reporters.names())
+    made["ReporterChoice"]["properties"]["name"] |= _choice(REGISTRIES.reporters.names())
     keys |= {
         "metrics": _described(keys["metrics"], _list_of(_any_of(_choice(_metrics()), _ANY_TEXT), "all")),
         "detectors": _described(keys["detectors"], _any_of(_list_of(_choice(DETECTORS), "all"), NULL)),
-        "reporters": _described(keys["reporters"], _reporters(KNOWN.reporters.names())),
+        "reporters": _described(keys["reporters"], _reporters(REGISTRIES.reporters.names())),
     }
     _key_by(made, "Threshold", keys["thresholds"], _metrics())
     _key_by(made, "LabelSeverity", keys["severities"], sorted(labels_of(built_in())))
@@ -182,7 +184,7 @@ def _config() -> tuple[Schema, Definitions]:
     own = {key: each for key, each in keys.items() if key != PROFILES}
     agents = {**keys["agents"], "additionalProperties": ref("AnyAgent")}
     made["Profile"] = _closed({**own, "agent": _described(keys["agent"], ref("AnyAgent")), "agents": agents})
-    made["Profile"] = made[laid_over("Profile", made, suffix="OrNull", nulls=True)]
+    made["Profile"] = made[overlay_definition("Profile", made, suffix="OrNull", nulls=True)]
     made["Profile"]["properties"] |= made["ProfileSelection"]["properties"]
     keys[PROFILES]["additionalProperties"] = _any_of(ref("Profile"), NULL)
     top = {**made["Config"], "title": "The configuration of agenteval", "allOf": [closed, _without_custom()]}
@@ -234,7 +236,7 @@ def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schem
     """Write the definitions of agents, and return the rule of those that are laid over another one: they have
     the keys of an agent, unless that one is of another package's kind."""
     common = made["AgentConfig"]["properties"]
-    common["type"] = _described(common["type"], _any_of(_choice(KNOWN.agents.names(), "^$"), NULL))
+    common["type"] = _described(common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL))
     options = {kind: made[model.__name__]["properties"] for kind, model in adapters.items()}
     every = {**common, **{key: each for own in options.values() for key, each in own.items()}}
     each: Schema = {**_closed(every), **_any_key(*KIND_BY_KEY, "type")}
@@ -246,7 +248,7 @@ def _agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schem
     others = {"properties": {"type": {"not": {"enum": [*adapters, *_NO_TYPE]}}}, "required": ["type"]}
     made["AgentConfig"] = {"type": "object", **_if(others, {"properties": common}, each)}
     made["AnyAgent"] = {"type": "object", "properties": every}
-    over = laid_over("AnyAgent", made, suffix="OverAgent")
+    over = overlay_definition("AnyAgent", made, suffix="OverAgent")
     made["Config"]["properties"]["compare"]["items"] = {**made[over], "required": ["name"]}
     keys = _if(others, {}, {"propertyNames": {"enum": list(every)}})
     layered: Schema = {"compare": {"items": keys, **_QUIET}}

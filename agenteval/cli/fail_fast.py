@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from agenteval.conversation.pipeline import Control
+from agenteval.conversation.pipeline import RunControl
 from agenteval.core.event import Event, SampleFinished
 from agenteval.verdict.sample_decisions import fails_alone
-from agenteval.verdict.single import SingleSamples
+from agenteval.verdict.single_samples import SingleSamples
 
 
 class FailFast:
     """A sink that tells ``control``. Each sample is decided by itself as the whole run will be, so that what
     is accepted ends nothing."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: RunControl) -> None:
         self._control = control
         self._samples = SingleSamples()
 
     def __call__(self, event: Event) -> None:
-        told = self._samples.see(event)
+        told = self._samples.add_event(event)
         if not isinstance(event, SampleFinished) or event.again:
             return
         if fails_alone(self._samples.report(event.key, told)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from agenteval.cli.way_out import print_out
+from agenteval.cli.safe_output import print_out
 
 WIDEST = 110
 """Columns: longer lines are hard to read."""

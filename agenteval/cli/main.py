@@ -12,38 +12,38 @@ from typing import Annotated, Any
 
 import typer
 
-from agenteval.cli.command_names import Commands
+from agenteval.cli.command_group import CommandGroup
 from agenteval.cli.help_pages import WIDEST, GroupedCommand
 from agenteval.cli.options import (
-    HELD,
     RUN_HELP,
+    RUN_PANEL,
     AgentOption,
     ConfigOption,
     EpochsOption,
     JsonOption,
-    Judging,
+    JudgeOptions,
     MetricOption,
     ModelOption,
     QuietOption,
-    Reporting,
+    ReportingOptions,
     ScenarioOption,
-    Selecting,
+    SelectionOptions,
     VerboseOption,
     detail_of,
-    given_keys,
+    drop_unset_keys,
+    expand_option_groups,
     given_options,
-    grouped,
-    proposing,
-    request_of,
+    make_completer,
+    request_from_options,
 )
-from agenteval.cli.way_out import UnwritableError, print_out, say, say_mistake
+from agenteval.cli.safe_output import UnwritableError, print_author_error, print_err, print_out
 from agenteval.conversation import exits
 
 RUNNING, LOOKING, CHECKING = "Run", "Look at what was run", "Check the set-up"
 
 app = typer.Typer(
     name="agenteval",
-    cls=Commands,
+    cls=CommandGroup,
     help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -95,26 +95,31 @@ def _init(
 
 
 @app.command("run", cls=GroupedCommand, rich_help_panel=RUNNING)
-@grouped
+@expand_option_groups
 def _run(
     *,
     context: typer.Context,
-    selecting: Selecting,
-    judging: Judging,
+    selecting: SelectionOptions,
+    judging: JudgeOptions,
     epochs: EpochsOption = None,
     concurrency: Annotated[
         int | None,
         typer.Option(
-            "--concurrency", "-n", metavar="N", min=1, rich_help_panel=HELD, help="Model calls in flight."
+            "--concurrency",
+            "-n",
+            metavar="N",
+            min=1,
+            rich_help_panel=RUN_PANEL,
+            help="Model calls in flight.",
         ),
     ] = None,
-    reporting: Reporting,
+    reporting: ReportingOptions,
     fail_fast: Annotated[
         bool,
         typer.Option(
             "--fail-fast",
             "-x",
-            rich_help_panel=HELD,
+            rich_help_panel=RUN_PANEL,
             help="Start nothing more after the first failed sample.",
         ),
     ] = False,
@@ -123,15 +128,15 @@ def _run(
         typer.Option(
             "--baseline",
             metavar="RUN",
-            autocompletion=proposing("runs"),
-            rich_help_panel=HELD,
+            autocompletion=make_completer("runs"),
+            rich_help_panel=RUN_PANEL,
             help=f"Compare with it, or with merge-base. {RUN_HELP}",
         ),
     ] = None,
     keep_baseline: Annotated[
         bool,
         typer.Option(
-            "--keep-baseline", rich_help_panel=HELD, help="Keep this run as the baseline of its commit."
+            "--keep-baseline", rich_help_panel=RUN_PANEL, help="Keep this run as the baseline of its commit."
         ),
     ] = False,
     resume: Annotated[
@@ -139,62 +144,67 @@ def _run(
         typer.Option(
             "--resume",
             metavar="RUN",
-            autocompletion=proposing("runs"),
-            rich_help_panel=HELD,
+            autocompletion=make_completer("runs"),
+            rich_help_panel=RUN_PANEL,
             help="Resume a run: only what is missing.",
         ),
     ] = None,
     cache: Annotated[
         bool | None,
         typer.Option(
-            "--cache/--no-cache", rich_help_panel=HELD, help="Cache replies of models, and use cached ones."
+            "--cache/--no-cache",
+            rich_help_panel=RUN_PANEL,
+            help="Cache replies of models, and use cached ones.",
         ),
     ] = None,
     record: Annotated[
         str | None,
         typer.Option(
-            "--record", metavar="FILE", rich_help_panel=HELD, help="Write all traffic to a new file."
+            "--record", metavar="FILE", rich_help_panel=RUN_PANEL, help="Write all traffic to a new file."
         ),
     ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
-            "--replay", metavar="FILE", rich_help_panel=HELD, help="Call nothing: answer from a recording."
+            "--replay",
+            metavar="FILE",
+            rich_help_panel=RUN_PANEL,
+            help="Call nothing: answer from a recording.",
         ),
     ] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
-    from agenteval.adapters.traffic.middleware import recording_of
+    from agenteval.adapters.traffic.middleware import parse_recording_options
     from agenteval.cli.commands.run import run
 
     request = replace(
-        request_of(selecting, judging, given_keys(concurrency=concurrency, cache=cache)),
+        request_from_options(selecting, judging, drop_unset_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
         fail_fast=fail_fast,
         baseline=baseline,
         keep_baseline=keep_baseline,
-        recording=recording_of(record, replay),
+        recording=parse_recording_options(record, replay),
         resume=resume,
-        given=given_options(context),
+        options_given=given_options(context),
     )
     raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail))
 
 
 @app.command("validate", cls=GroupedCommand, rich_help_panel=RUNNING)
-@grouped
-def _validate(*, selecting: Selecting) -> None:
+@expand_option_groups
+def _validate(*, selecting: SelectionOptions) -> None:
     """Load and check everything; call nothing."""
     from agenteval.cli.commands.validate import validate
 
-    raise typer.Exit(validate(request_of(selecting)))
+    raise typer.Exit(validate(request_from_options(selecting)))
 
 
 @app.command("plan", cls=GroupedCommand, rich_help_panel=RUNNING)
-@grouped
+@expand_option_groups
 def _plan(
     *,
-    selecting: Selecting,
-    judging: Judging,
+    selecting: SelectionOptions,
+    judging: JudgeOptions,
     epochs: EpochsOption = None,
     report: Annotated[
         list[str] | None,
@@ -204,19 +214,19 @@ def _plan(
     """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
     from agenteval.cli.commands.plan import plan
 
-    request = replace(request_of(selecting, judging), epochs=epochs)
+    request = replace(request_from_options(selecting, judging), epochs=epochs)
     raise typer.Exit(plan(request, reports=report or ()))
 
 
 @app.command("report", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _report(
-    run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=proposing("runs"), help=RUN_HELP)],
+    run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=make_completer("runs"), help=RUN_HELP)],
     report: Annotated[
         list[str] | None,
         typer.Option(
             "--report",
             metavar="NAME[=PATH]",
-            autocompletion=proposing("reports"),
+            autocompletion=make_completer("reports"),
             help="This report, not the terminal's; repeatable.",
         ),
     ] = None,
@@ -237,14 +247,14 @@ def _report(
     metric: MetricOption = None,
 ) -> None:
     """Make the reports of a run again, whole or broken; the exit code is the run's."""
-    from agenteval.cli.commands.output import chosen_reporters
+    from agenteval.cli.commands.output import parse_reporters
 
-    reports = chosen_reporters(report or ())
+    reports = parse_reporters(report or ())
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
-        from agenteval.planning.recorded import ScoreRequest
+        from agenteval.planning.score_preparation import ScoreRequest
 
-        request = ScoreRequest(config=config, judging=Judging(model=model, metric=metric).choice)
+        request = ScoreRequest(config=config, judging=JudgeOptions(model=model, metric=metric).choice)
         detail = detail_of(verbose=verbose, quiet=quiet)
         raise typer.Exit(judge_anew(run, request, dry=dry_run, reports=reports, detail=detail))
     from agenteval.cli.commands.report import report as again
@@ -263,12 +273,12 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
 
 
 @app.command("list", cls=GroupedCommand, rich_help_panel=RUNNING)
-@grouped
-def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
+@expand_option_groups
+def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
     """The scenarios, as FILE::ID that run takes back; call nothing."""
     from agenteval.cli.commands.list_scenarios import list_scenarios
 
-    raise typer.Exit(list_scenarios(request_of(selecting), as_json=as_json))
+    raise typer.Exit(list_scenarios(request_from_options(selecting), as_json=as_json))
 
 
 @app.command("runs", cls=GroupedCommand, rich_help_panel=LOOKING)
@@ -288,13 +298,15 @@ def _show(
         list[str] | None,
         typer.Argument(
             metavar="[RUN] ID[@EPOCH]",
-            autocompletion=proposing("conversations"),
+            autocompletion=make_completer("conversations"),
             help="Default: the latest run, and the first conversation that did not pass.",
         ),
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option("--agent", metavar="NAME", autocompletion=proposing("agents"), help="Of this agent."),
+        typer.Option(
+            "--agent", metavar="NAME", autocompletion=make_completer("agents"), help="Of this agent."
+        ),
     ] = None,
     following: Annotated[
         bool, typer.Option("--next", help="The next one after ID that did not pass.")
@@ -306,7 +318,7 @@ def _show(
         typer.Option(
             "--metric",
             metavar="NAME",
-            autocompletion=proposing("metrics"),
+            autocompletion=make_completer("metrics"),
             help="The judge of this one, every word.",
         ),
     ] = "",
@@ -340,12 +352,13 @@ def _comment(
 @app.command("diff", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _diff(
     before: Annotated[
-        str, typer.Argument(metavar="A", autocompletion=proposing("runs"), help=f"The baseline. {RUN_HELP}")
+        str,
+        typer.Argument(metavar="A", autocompletion=make_completer("runs"), help=f"The baseline. {RUN_HELP}"),
     ],
     after: Annotated[
         str,
         typer.Argument(
-            metavar="B", autocompletion=proposing("runs"), help="The run that is compared with it."
+            metavar="B", autocompletion=make_completer("runs"), help="The run that is compared with it."
         ),
     ],
     margin: Annotated[
@@ -360,7 +373,7 @@ def _diff(
         typer.Option(
             "--report",
             metavar="NAME[=PATH]",
-            autocompletion=proposing("reports"),
+            autocompletion=make_completer("reports"),
             help="json or markdown, not the terminal's.",
         ),
     ] = None,
@@ -373,7 +386,7 @@ def _diff(
 
 
 @app.command("score", cls=GroupedCommand, rich_help_panel=RUNNING)
-@grouped
+@expand_option_groups
 def _score(
     *,
     files: Annotated[
@@ -408,20 +421,20 @@ def _score(
             help="high=1%: more conversations with such a finding fail; repeatable.",
         ),
     ] = None,
-    judging: Judging,
-    reporting: Reporting,
+    judging: JudgeOptions,
+    reporting: ReportingOptions,
 ) -> None:
     """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
     from agenteval.cli.commands.score import score
     from agenteval.cli.max_rates import max_rates_of
-    from agenteval.importers.logs import Paths
-    from agenteval.planning.recorded import ScoreRequest
+    from agenteval.importers.logs import FieldPaths
+    from agenteval.planning.score_preparation import ScoreRequest
 
     request = ScoreRequest(
         files=tuple(files),
         config=config,
         judging=judging.choice,
-        paths=Paths(scenario_from, epoch_from, outcome_from),
+        paths=FieldPaths(scenario_from, epoch_from, outcome_from),
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
         no_calls_in=tuple(no_calls_in or ()),
@@ -433,7 +446,7 @@ def _score(
 BRIDGE = "For agents that start their servers themselves"
 tools_app = typer.Typer(
     name="tools",
-    cls=Commands,
+    cls=CommandGroup,
     help="Serve a scenario's tools as an MCP server; print those of a real one.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -442,10 +455,10 @@ app.add_typer(tools_app, rich_help_panel=CHECKING)
 
 
 @tools_app.command("serve", cls=GroupedCommand)
-@grouped
+@expand_option_groups
 def _serve(
     *,
-    selecting: Selecting,
+    selecting: SelectionOptions,
     http: Annotated[
         str | None,
         typer.Option("--http", metavar="[HOST:]PORT", help="Streamable HTTP; without it, standard input."),
@@ -476,11 +489,11 @@ def _serve(
         from agenteval.cli.commands.bridge import bridge
 
         command = tuple(selecting.paths or ())
-        others = replace(selecting, paths=None) != Selecting() or http is not None
+        others = replace(selecting, paths=None) != SelectionOptions() or http is not None
         raise typer.Exit(bridge(command, is_bridge=stdio_bridge, only=only, has_real=real, has_others=others))
     from agenteval.cli.commands.tools import serve
 
-    raise typer.Exit(serve(request_of(selecting), http=http))
+    raise typer.Exit(serve(request_from_options(selecting), http=http))
 
 
 @tools_app.command("schemas", context_settings={"ignore_unknown_options": True})
@@ -518,7 +531,7 @@ def _doctor(
             DoctorRequest(
                 config,
                 agent,
-                Judging(model=model).choice.flags,
+                JudgeOptions(model=model).choice.flags,
                 asks_agents=not no_agent,
                 fetches_vocabulary=fetch_vocabulary,
             )
@@ -553,15 +566,15 @@ def _show_prompts(
 def main() -> None:
     """The console script. Every error that is not a defect of ours becomes its message and exit code."""
     _open_closed_streams()
-    exit = exits.Exit()
+    exit = exits.ExitGuard()
     exit.guard()
-    exits.end_on_interrupt()
-    code = exit.decide(_guarded(lambda: app(standalone_mode=False)))
-    exits.leave_on_interrupt(code)
+    exits.install_interrupt_handler()
+    code = exit.set_exit_code(_guarded(lambda: app(standalone_mode=False)))
+    exits.exit_on_late_interrupt(code)
     user_code = sys.modules.get("agenteval.conversation.user_code")
-    if user_code and user_code.is_left_behind():
-        exits.leave_without_waiting(code)
-    exits.flush()
+    if user_code and user_code.has_running_user_code():
+        exits.exit_without_waiting(code)
+    exits.flush_output()
     sys.exit(code)
 
 
@@ -583,33 +596,33 @@ def _guarded(command: Callable[[], Any]) -> int:
     except KeyboardInterrupt:
         return 130
     except UnwritableError as error:
-        say(f"agenteval: cannot write to stdout: {error}")
-        return exits.UNDECIDED
+        print_err(f"agenteval: cannot write to stdout: {error}")
+        return exits.EXIT_UNDECIDED
     except Exception as error:
-        return _tell(error)
+        return _report_error(error)
     return code if isinstance(code, int) else 0
 
 
-def _tell(error: BaseException) -> int:
+def _report_error(error: BaseException) -> int:
     from agenteval.core.errors import AgentevalError
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AgentevalError):
         for line in str(error).split("\n"):
-            say_mistake(line if line.startswith(" ") else f"agenteval: {line}")
+            print_author_error(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
     if hasattr(error, "show") and isinstance(code := getattr(error, "exit_code", None), int):
         # A mistake in the options, in typer's words. The classes of such errors are not public.
         words = StringIO()
         error.show(file=words)
-        say_mistake(words.getvalue().rstrip("\n"))
+        print_author_error(words.getvalue().rstrip("\n"))
         return code
     import traceback
 
-    say(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
+    print_err(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
-        say("".join(traceback.format_exception(error)).rstrip())
+        print_err("".join(traceback.format_exception(error)).rstrip())
     else:
-        say("  (-v shows where; please report it)")
-    return exits.UNDECIDED
+        print_err("  (-v shows where; please report it)")
+    return exits.EXIT_UNDECIDED

@@ -38,13 +38,13 @@ ProposedKind: TypeAlias = Literal[
 """``conversations``: what ``show`` takes first, a scenario of the latest run or a run."""
 
 
-def proposing(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
+def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
     """What a shell proposes at TAB."""
 
     def proposed(context: typer.Context, incomplete: str) -> list[str]:
-        from agenteval.core.registry import loaded
+        from agenteval.core.registry import load_target
 
-        propose = loaded("agenteval.cli.completion:proposed_names")  # imported when it is asked
+        propose = load_target("agenteval.cli.completion:proposed_names")  # imported when it is asked
         found: list[str] = propose(kind, context.params, incomplete)
         return found
 
@@ -53,7 +53,7 @@ def proposing(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
 
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
-WHICH, HELD, JUDGED, SHOWN = "Which", "How it is run", "Judges", "What is shown"
+SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Which", "How it is run", "Judges", "What is shown"
 """Groups of options in ``--help``."""
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
@@ -62,8 +62,8 @@ PathsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="PATHS",
-        autocompletion=proposing("files"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("files"),
+        rich_help_panel=SELECTION_PANEL,
         help="Scenario files, folders or FILE::ID; default: what the configuration includes.",
     ),
 ]
@@ -73,7 +73,7 @@ ConfigOption = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        rich_help_panel=WHICH,
+        rich_help_panel=SELECTION_PANEL,
         help="Default: agenteval.yaml, searched upward.",
     ),
 ]
@@ -82,8 +82,8 @@ ProfileOption = Annotated[
     typer.Option(
         "--profile",
         metavar="NAME",
-        autocompletion=proposing("profiles"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("profiles"),
+        rich_help_panel=SELECTION_PANEL,
         help="A profile of the configuration.",
     ),
 ]
@@ -93,8 +93,8 @@ ScenarioOption = Annotated[
         "--scenario",
         "-s",
         metavar="TEXT",
-        autocompletion=proposing("scenarios"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("scenarios"),
+        rich_help_panel=SELECTION_PANEL,
         help="An id or FILE::ID, else part of an id or name; repeatable.",
     ),
 ]
@@ -103,8 +103,8 @@ TagOption = Annotated[
     typer.Option(
         "--tag",
         metavar="TAG",
-        autocompletion=proposing("tags"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("tags"),
+        rich_help_panel=SELECTION_PANEL,
         help="Scenarios with this tag.",
     ),
 ]
@@ -113,8 +113,8 @@ CategoryOption = Annotated[
     typer.Option(
         "--category",
         metavar="NAME",
-        autocompletion=proposing("categories"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("categories"),
+        rich_help_panel=SELECTION_PANEL,
         help="capability, efficiency or robustness.",
     ),
 ]
@@ -123,14 +123,18 @@ KeywordOption = Annotated[
     typer.Option(
         "-k",
         metavar="EXPR",
-        rich_help_panel=WHICH,
+        rich_help_panel=SELECTION_PANEL,
         help="Words of id, name, tags or file, with and, or, not and ().",
     ),
 ]
 FirstOption = Annotated[
     int | None,
     typer.Option(
-        "--first", metavar="N", min=1, rich_help_panel=WHICH, help="Of what is selected, the first N."
+        "--first",
+        metavar="N",
+        min=1,
+        rich_help_panel=SELECTION_PANEL,
+        help="Of what is selected, the first N.",
     ),
 ]
 SampleOption = Annotated[
@@ -139,14 +143,17 @@ SampleOption = Annotated[
         "--sample",
         metavar="N",
         min=1,
-        rich_help_panel=WHICH,
+        rich_help_panel=SELECTION_PANEL,
         help="Of what is selected, N drawn by the seed.",
     ),
 ]
 LastFailedOption = Annotated[
     bool,
     typer.Option(
-        "--last-failed", "--lf", rich_help_panel=WHICH, help="Only what did not pass in the latest run."
+        "--last-failed",
+        "--lf",
+        rich_help_panel=SELECTION_PANEL,
+        help="Only what did not pass in the latest run.",
     ),
 ]
 FailedInOption = Annotated[
@@ -154,47 +161,56 @@ FailedInOption = Annotated[
     typer.Option(
         "--failed-in",
         metavar="RUN",
-        autocompletion=proposing("runs"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("runs"),
+        rich_help_panel=SELECTION_PANEL,
         help="Only what did not pass in this run.",
     ),
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", min=0, rich_help_panel=HELD, help="Seed of the run; default 0."),
+    typer.Option("--seed", metavar="N", min=0, rich_help_panel=RUN_PANEL, help="Seed of the run; default 0."),
 ]
 AgentOption = Annotated[
     str | None,
     typer.Option(
         "--agent",
         metavar="NAME",
-        autocompletion=proposing("agents"),
-        rich_help_panel=WHICH,
+        autocompletion=make_completer("agents"),
+        rich_help_panel=SELECTION_PANEL,
         help="Run with this named agent.",
     ),
 ]
 EpochsOption = Annotated[
     int | None,
     typer.Option(
-        "--epochs", metavar="N", min=1, max=10_000, rich_help_panel=HELD, help="Conversations per scenario."
+        "--epochs",
+        metavar="N",
+        min=1,
+        max=10_000,
+        rich_help_panel=RUN_PANEL,
+        help="Conversations per scenario.",
     ),
 ]
 ModelOption = Annotated[
     str | None,
     typer.Option(
-        "--model", "-m", metavar="PROVIDER/MODEL", rich_help_panel=JUDGED, help="Instead of models.default."
+        "--model",
+        "-m",
+        metavar="PROVIDER/MODEL",
+        rich_help_panel=JUDGE_PANEL,
+        help="Instead of models.default.",
     ),
 ]
 NoJudgeOption = Annotated[
-    bool, typer.Option("--no-judge", rich_help_panel=JUDGED, help="Code checks only; ask no judge.")
+    bool, typer.Option("--no-judge", rich_help_panel=JUDGE_PANEL, help="Code checks only; ask no judge.")
 ]
 MetricOption = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
         metavar="NAME",
-        autocompletion=proposing("metrics"),
-        rich_help_panel=JUDGED,
+        autocompletion=make_completer("metrics"),
+        rich_help_panel=JUDGE_PANEL,
         help="Judge only this; repeatable.",
     ),
 ]
@@ -203,19 +219,23 @@ ReportOption = Annotated[
     typer.Option(
         "--report",
         metavar="NAME[=PATH]",
-        autocompletion=proposing("reports"),
-        rich_help_panel=SHOWN,
+        autocompletion=make_completer("reports"),
+        rich_help_panel=OUTPUT_PANEL,
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=SHOWN, help="As JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="As JSON.")]
 VerboseOption = Annotated[
     bool,
-    typer.Option("--verbose", "-v", rich_help_panel=SHOWN, help="Every table, score, gate and conversation."),
+    typer.Option(
+        "--verbose", "-v", rich_help_panel=OUTPUT_PANEL, help="Every table, score, gate and conversation."
+    ),
 ]
 QuietOption = Annotated[
     bool,
-    typer.Option("--quiet", "-q", rich_help_panel=SHOWN, help="Only what did not pass, and the verdict."),
+    typer.Option(
+        "--quiet", "-q", rich_help_panel=OUTPUT_PANEL, help="Only what did not pass, and the verdict."
+    ),
 ]
 
 
@@ -223,7 +243,7 @@ QuietOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Selecting:
+class SelectionOptions:
     """Which configuration, scenarios and agent."""
 
     paths: PathsArgument = None
@@ -258,7 +278,7 @@ class Selecting:
 
 
 @dataclass(frozen=True)
-class Judging:
+class JudgeOptions:
     """Who judges, and what."""
 
     model: ModelOption = None
@@ -273,7 +293,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Reporting:
+class ReportingOptions:
     """What is shown."""
 
     report: ReportOption = None
@@ -282,9 +302,9 @@ class Reporting:
 
     @property
     def choices(self) -> tuple[ReporterChoice, ...]:
-        from agenteval.cli.commands.output import chosen_reporters
+        from agenteval.cli.commands.output import parse_reporters
 
-        return chosen_reporters(self.report or ())
+        return parse_reporters(self.report or ())
 
     @property
     def detail(self) -> Detail:
@@ -300,8 +320,8 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
     return "verbose" if verbose else "quiet" if quiet else "usual"
 
 
-def request_of(
-    selecting: Selecting, judging: Judging | None = None, flags: Mapping[str, Any] | None = None
+def request_from_options(
+    selecting: SelectionOptions, judging: JudgeOptions | None = None, flags: Mapping[str, Any] | None = None
 ) -> Request:
     """What every command that loads scenarios asks for. ``flags``: keys of the configuration that options of
     the command set. Raises ``AuthorError``."""
@@ -312,14 +332,14 @@ def request_of(
         config=selecting.config,
         profile=selecting.profile,
         filters=selecting.filters,
-        judging=(judging or Judging()).choice,
-        flags={**(flags or {}), **given_keys(seed=selecting.seed)},
+        judging=(judging or JudgeOptions()).choice,
+        flags={**(flags or {}), **drop_unset_keys(seed=selecting.seed)},
         last_failed=selecting.last_failed,
         failed_in=selecting.failed_in,
     )
 
 
-def given_keys(**keys: Any) -> dict[str, Any]:
+def drop_unset_keys(**keys: Any) -> dict[str, Any]:
     """Keys of the configuration, but for those that no option set."""
     return {key: value for key, value in keys.items() if value is not None}
 
@@ -327,7 +347,7 @@ def given_keys(**keys: Any) -> dict[str, Any]:
 # ── groups as typer sees them ────────────────────────────────────────────────────────────────────
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """``command`` with the options of its groups in place of each group."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

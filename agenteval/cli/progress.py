@@ -15,13 +15,13 @@ from threading import Event as Flag
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, assert_never, cast
 
-from agenteval.cli.standing import STALL_S, Pending, Standing
-from agenteval.cli.way_out import a_message, masked
+from agenteval.cli.run_status import STALL_S, PendingLookup, RunStatus
+from agenteval.cli.safe_output import clean_message, strip_secrets
 from agenteval.core.event import (
-    Asked,
     CallsSeen,
     Event,
     IssuesFound,
+    ModelAsked,
     Notice,
     Reconsidered,
     RunFinished,
@@ -53,7 +53,7 @@ CLOSE_WAIT_S = 2.0
 
 
 def progress_for(
-    stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: Pending = lambda _: ""
+    stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: PendingLookup = lambda _: ""
 ) -> Progress:
     """Live where ``stream`` is a terminal that can move its cursor and whose output nobody keeps, else plain
     lines. ``past``: the events so far, of a run that goes on."""
@@ -66,10 +66,10 @@ def progress_for(
 class Screen(Protocol):
     """Where the progress of a run is shown. All but its making happens in the sink's thread."""
 
-    def say(self, line: str, verdict: Verdict | None = None) -> None:
+    def write_line(self, line: str, verdict: Verdict | None = None) -> None:
         """Write a line that stays."""
 
-    def see(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         """Show what ``event``, which is counted, changes."""
 
     def tick(self) -> None:
@@ -89,14 +89,14 @@ class Progress:
         total: int,
         *,
         past: Iterable[Event] = (),
-        pending: Pending = lambda _: "",
+        pending: PendingLookup = lambda _: "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._out = GuardedStream(stream)
         self._make_screen = screen
-        self._standing = Standing(total, clock, pending)
+        self._standing = RunStatus(total, clock, pending)
         for event in past:
-            self._standing.see(event)
+            self._standing.count_event(event)
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._writer: Thread | None = None
         self._closing = Flag()
@@ -129,14 +129,14 @@ class Progress:
     def _show_events(self, screen: Screen) -> None:
         while not self._events.empty():
             event = self._events.get()
-            ended = self._standing.see(event)
+            ended = self._standing.count_event(event)
             if ended:
                 self._failures += 1
                 if self._failures <= SHOWN_FAILURES:
-                    screen.say(ended.line, ended.verdict)
+                    screen.write_line(ended.line, ended.verdict)
                 elif self._failures == SHOWN_FAILURES + 1:
-                    screen.say("further failures are in the report")
-            screen.see(event)
+                    screen.write_line("further failures are in the report")
+            screen.show_event(event)
 
     def close(self) -> None:
         """Show what is queued, and end. A reader of the stream that has stopped reading must not keep the run
@@ -158,7 +158,7 @@ class GuardedStream:
         self._shut = False
 
     def write(self, text: str) -> int:
-        self._try(lambda: self.stream.write(for_encoding(masked(text), self.encoding)))
+        self._try(lambda: self.stream.write(for_encoding(strip_secrets(text), self.encoding)))
         return len(text)
 
     def flush(self) -> None:
@@ -178,13 +178,13 @@ class GuardedStream:
         return getattr(self.stream, name)
 
 
-ScreenMaker: TypeAlias = Callable[[GuardedStream, Standing], Screen]
+ScreenMaker: TypeAlias = Callable[[GuardedStream, RunStatus], Screen]
 
 
 class Log:
     """Lines: each sample that did not pass, at once, and now and then where the run stands."""
 
-    def __init__(self, out: GuardedStream, standing: Standing) -> None:
+    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
         self._out = out
         self._standing = standing
         self._warnings = 0
@@ -192,20 +192,20 @@ class Log:
         self._last_finished = 0
         self._stalls = 0
 
-    def say(self, line: str, verdict: Verdict | None = None) -> None:
-        self._out.write(a_message(line) + "\n")
+    def write_line(self, line: str, verdict: Verdict | None = None) -> None:
+        self._out.write(clean_message(line) + "\n")
         self._out.flush()
 
-    def see(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self.say(f"running {plural(self._standing.total, 'conversation')}")
+                self.write_line(f"running {plural(self._standing.total, 'conversation')}")
             case Notice(level="warning" | "error"):
                 self._warn(event)
             case SampleFinished():
                 self.tick()
             case (
-                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | Reconsidered()
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | Reconsidered()
                 | Notice() | CallsSeen() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
@@ -215,33 +215,33 @@ class Log:
     def _warn(self, notice: Notice) -> None:
         self._warnings += 1
         if self._warnings <= SHOWN_WARNINGS:
-            self.say(f"{notice.level}: {brief(notice.text, 300)}")
+            self.write_line(f"{notice.level}: {brief(notice.text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
-            self.say("further warnings are in the report")
+            self.write_line("further warnings are in the report")
 
     def tick(self) -> None:
         """Say that nothing moves, once each ``STALL_S``; or where the run stands, when that is due."""
         at = self._standing
-        before, self._stalls = self._stalls, int(at.still_s // STALL_S)
+        before, self._stalls = self._stalls, int(at.idle_s // STALL_S)
         step = max(1, round(at.total * LINE_SHARE))
         is_long = at.elapsed_s - self._last_line_s >= LINE_S
         if self._stalls > before:
             self._last_line_s = at.elapsed_s
             for line in at.stalled_lines():
-                self.say(line)
+                self.write_line(line)
         elif at.finished < at.total and (is_long or at.finished // step > self._last_finished // step):
             self._last_line_s, self._last_finished = at.elapsed_s, at.finished
-            self.say(at.with_longest())
+            self.write_line(at.with_longest())
 
     def end(self) -> None:
-        self.say(self._standing.last_line())
+        self.write_line(self._standing.last_line())
 
 
 class Display:
     """A display on a terminal that repaints itself and is gone at the end; above it, each sample that did not
     pass."""
 
-    def __init__(self, out: GuardedStream, standing: Standing) -> None:
+    def __init__(self, out: GuardedStream, standing: RunStatus) -> None:
         from rich.console import Console
         from rich.live import Live
 
@@ -259,7 +259,7 @@ class Display:
         )
         self._live.start()
 
-    def say(self, line: str, verdict: Verdict | None = None) -> None:
+    def write_line(self, line: str, verdict: Verdict | None = None) -> None:
         from rich.text import Text
 
         text = Text(clean(line), no_wrap=True, overflow="ellipsis")
@@ -267,7 +267,7 @@ class Display:
         self._live.refresh()  # what stands below the line counts it, too
         self._console.print(text, no_wrap=True, overflow="ellipsis")
 
-    def see(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         """The next painting shows it."""
 
     def tick(self) -> None:
@@ -285,7 +285,7 @@ class Display:
         width = min(_BAR, self._console.width // 3)
         done = width * at.finished // max(1, at.total)
         picture = Text(no_wrap=True, overflow="ellipsis")
-        picture.append("━" * done, "red" if at.ends[Verdict.FAILED] else "green")
+        picture.append("━" * done, "red" if at.verdict_counts[Verdict.FAILED] else "green")
         picture.append("━" * (width - done), "dim")
         picture.append(f"  {at.brief_counts()}")
         for label, doing in at.longest(SHOWN_RUNNING):

@@ -13,11 +13,11 @@ from agenteval.core.scenario import SampleKey
 _CURRENT: ContextVar[SampleKey | None] = ContextVar("agenteval_current_sample", default=None)
 
 
-def enter(key: SampleKey) -> None:
+def enter_sample(key: SampleKey) -> None:
     """From here on this task, and all that it starts, belongs to the sample."""
     _CURRENT.set(key)
 
 
-def current() -> SampleKey | None:
+def current_sample_key() -> SampleKey | None:
     """``None`` outside all samples: de-duplication is about the whole run."""
     return _CURRENT.get()

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 
 import anyio
 
-from agenteval.conversation.shared_loop import Share
+from agenteval.conversation.shared_loop import ConversationClock
 from agenteval.core.errors import AgentevalError, InfrastructureError
 from agenteval.core.scenario import SampleKey
 
@@ -28,7 +28,7 @@ def is_in_sample() -> bool:
     return _CURRENT.get() is not None
 
 
-class HeldUpError(InfrastructureError):
+class BlockedLoopError(InfrastructureError):
     """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Deadlines:
         self._running: dict[SampleKey, Stopwatch] = {}
 
     @contextmanager
-    def sample(self, key: SampleKey) -> Iterator[Stopwatch]:
+    def time_sample(self, key: SampleKey) -> Iterator[Stopwatch]:
         """The sample runs: this task and all that it starts belong to its stopwatch."""
         watch = self._running[key] = Stopwatch(self._turn_s, self._sample_s)
         token = _CURRENT.set(watch)
@@ -69,7 +69,7 @@ class Stopwatch:
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
         self._left = dict(self._limits)
-        self.share = Share()
+        self.conversation_clock = ConversationClock()
         self._scope: anyio.CancelScope | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = math.inf
@@ -83,24 +83,24 @@ class Stopwatch:
         self._left["turn"] = self._limits["turn"]
 
     @contextmanager
-    def working(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
+    def enforce_deadlines(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
         """``who`` is at work. When a deadline passes it is cancelled, and what ``fault`` makes of a sentence
         is raised."""
         name = min(self._left, key=lambda each: self._left[each])
         if self._left[name] == math.inf:
-            with self.doing(who):
+            with self.track_activity(who):
                 yield
             return
         self._broken_off = None
         with anyio.CancelScope() as scope:
             self._start(scope, self._left[name])
             try:
-                with self.doing(who):
+                with self.track_activity(who):
                     yield
             finally:
                 self._stop()
         if scope.cancelled_caught and self._is_stuck:
-            raise HeldUpError
+            raise BlockedLoopError
         if scope.cancelled_caught:
             limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
             raise fault(f"the {name} took longer than {limit} ({self._broken_off or who} was at work)")
@@ -113,7 +113,7 @@ class Stopwatch:
         self._set()
 
     def _now(self) -> float:
-        return anyio.current_time() - self.share.held_s()
+        return anyio.current_time() - self.conversation_clock.blocked_s()
 
     def _stop(self) -> None:
         now = self._now()
@@ -129,13 +129,13 @@ class Stopwatch:
         if self._scope and not self._waits:
             left_s = self._deadline - self._now()
             if left_s <= 0:
-                self._is_stuck = self.share.is_stuck
+                self._is_stuck = self.conversation_clock.is_stuck
                 self._scope.cancel()
             else:  # then the clock may show less than it is now, and is looked at again
                 self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._set)
 
     @contextmanager
-    def doing(self, what: str) -> Iterator[None]:
+    def track_activity(self, what: str) -> Iterator[None]:
         """``what`` is under way, as a person would call it."""
         self._doing.append(what)
         try:
@@ -148,7 +148,7 @@ class Stopwatch:
             self._doing.remove(what)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause_clock(self) -> Iterator[None]:
         """Nobody is at work: what this takes counts for no deadline."""
         if not self._waits:
             self._waiting_since = self._now()
@@ -170,28 +170,28 @@ class Stopwatch:
         return f"{names}, held up by a limit or a retry" if self._waits else names
 
 
-def current() -> Stopwatch:
+def current_stopwatch() -> Stopwatch:
     """That of the running task; one without limits outside all samples."""
     return _CURRENT.get() or Stopwatch()
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
+def pause_deadlines() -> Iterator[None]:
     """What is inside waits for a slot, a rate or a retry."""
     watch = _CURRENT.get()
     if watch is None:
         yield
         return
-    with watch.paused():
+    with watch.pause_clock():
         yield
 
 
 @contextmanager
-def apart(watch: Stopwatch, what: str) -> Iterator[None]:
+def exempt_from_deadlines(watch: Stopwatch, what: str) -> Iterator[None]:
     """``what`` works beside the conversation: no deadline of it holds, and its waits stop nothing."""
     token = _CURRENT.set(None)
     try:
-        with watch.doing(what):
+        with watch.track_activity(what):
             yield
     finally:
         _CURRENT.reset(token)

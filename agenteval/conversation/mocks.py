@@ -7,13 +7,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval.agentside.targets.context import blocks_its_loop
-from agenteval.agentside.targets.faults import contained, describe
-from agenteval.agentside.targets.signatures import is_async, misfit, takes_context
-from agenteval.conversation.deadlines import HeldUpError
+from agenteval.agentside.targets.context import is_loop_blocked
+from agenteval.agentside.targets.faults import contain_exits, describe_error
+from agenteval.agentside.targets.signatures import find_signature_mismatch, is_async, takes_context
+from agenteval.conversation.deadlines import BlockedLoopError
 from agenteval.conversation.tools import FunctionCall, error_result
-from agenteval.conversation.user_code import DeadlineError, call, load
-from agenteval.core.errors import AuthorError, Place, Problem, ToolError, place_of
+from agenteval.conversation.user_code import DeadlineError, call_user_code, import_target
+from agenteval.core.errors import AuthorError, Place, Problem, ToolError, parse_place
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import ToolResult
 from agenteval.messages.chat import jsonable
@@ -40,36 +40,36 @@ class MockFunctions:
         """Load every function of a scenario, so that a wrong name shows before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
-                self._function(tool.python, tool.base, place_of(scenario.where(f"tools.{name}")), name)
+                self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
 
     def _function(self, target: str, base: str, place: Place, name: str) -> Any:
-        function = load(target, base, what=f"tool '{name}'", place=place)
+        function = import_target(target, base, what=f"tool '{name}'", place=place)
         if not callable(function):
             raise AuthorError(Problem(f"tool '{name}': {target} is not a function", "", place))
-        if shape := misfit(function, 1 + takes_context(function)):
+        if shape := find_signature_mismatch(function, 1 + takes_context(function)):
             what = f"tool '{name}': {target} cannot be called with the arguments and a context: {shape}"
             raise AuthorError(Problem(what, "write def NAME(args) or def NAME(args, ctx)", place))
         return function
 
     async def __call__(self, wanted: FunctionCall, sample: Sample, turn: int) -> ToolResult:
-        place = place_of(sample.scenario.where(f"tools.{wanted.tool}"))
+        place = parse_place(sample.scenario.where(f"tools.{wanted.tool}"))
         function = self._function(wanted.target, wanted.base, place, wanted.tool)
-        if blocks_its_loop() and is_async(function):
+        if is_loop_blocked() and is_async(function):
             what = f"the agent called '{wanted.tool}' without await within its event loop; its mock is async"
             raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
         context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
         args = deepcopy(wanted.args)  # it may do to them what it likes; the record stays as it was
         arguments = (args, context) if takes_context(function) else (args,)
         try:
-            value = await call(function, *arguments, timeout_s=self._timeout_s)
-            with contained():
+            value = await call_user_code(function, *arguments, timeout_s=self._timeout_s)
+            with contain_exits():
                 return _result(value, wanted.tool, place)
         except ToolError as error:
             return error_result(str(error))
-        except (asyncio.CancelledError, AuthorError, HeldUpError):
+        except (asyncio.CancelledError, AuthorError, BlockedLoopError):
             raise
         except Exception as error:
-            what = f"the mock of '{wanted.tool}' raised {describe(error)}"
+            what = f"the mock of '{wanted.tool}' raised {describe_error(error)}"
             if isinstance(error, DeadlineError):
                 what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
             remedy = "to give the agent an error result, raise agenteval.ToolError"

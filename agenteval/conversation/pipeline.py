@@ -11,9 +11,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.deadlines import Deadlines
-from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
-from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
+from agenteval.conversation.simulation import CallFunction, ToolWorld, run_conversation, with_late_calls
+from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
 from agenteval.core.protocols import (
@@ -40,7 +40,7 @@ class Runtime:
     run beside the conversation: both by agent. ``review``: who looks at conversations that are over.
     ``fail_fast``: nothing is started before it is known how the samples before it ended. ``visibility``: by
     agent, what is known before the run of how its calls are seen; ``evidence``: what an earlier part of it
-    has shown. ``warned``: warnings that a run gives once."""
+    has shown. ``emitted_warnings``: warnings that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -48,30 +48,30 @@ class Runtime:
     call_function: CallFunction
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
-    review: Reviewer | None = None
+    reviewer: Reviewer | None = None
     agent_concurrency: int = 20
-    unmocked: str = "error"
+    unmocked_tools: str = "error"
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     evidence: Mapping[str, Collection[CallEvidence]] = field(default_factory=dict)
     fail_fast: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
-    warned: set[str] = field(default_factory=set)
+    emitted_warnings: set[str] = field(default_factory=set)
 
 
-class Control:
+class RunControl:
     """How a run is told to end early. ``interrupt``: start no further conversation, which leaves a run
     complete that had none left; ``stop``: start nothing more; ``cancel``: end what runs, too."""
 
     def __init__(self) -> None:
         self.outcome: RunOutcome = "complete"
-        self.why = "the run was interrupted"
-        self.playing = 0
+        self.stop_reason = "the run was interrupted"
+        self.active_conversations = 0
         """Conversations under way; those that are only judged yet are not among them."""
         self._is_interrupted = False
         self._scope: anyio.CancelScope | None = None
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self.outcome != "complete"
 
     def interrupt(self) -> None:
@@ -82,17 +82,17 @@ class Control:
         complete."""
         if what is not None and self._is_interrupted:
             self.stop("interrupted")
-        return what is not None and not self.stopping
+        return what is not None and not self.is_stopping
 
     @property
     def is_cut(self) -> bool:
         """Whether the interruption leaves something out, as far as is known."""
-        return self.stopping or self.playing > 0
+        return self.is_stopping or self.active_conversations > 0
 
     def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
         """``why``: what samples that are cut off are told."""
-        if not self.stopping:
-            self.outcome, self.why = outcome, why or self.why
+        if not self.is_stopping:
+            self.outcome, self.stop_reason = outcome, why or self.stop_reason
 
     def cancel(self, outcome: RunOutcome, why: str | None = None) -> None:
         self.stop(outcome, why)
@@ -103,15 +103,15 @@ class Control:
         self._scope = scope
 
 
-async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
+async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None:
     """Run every sample of its queue, at most ``agent_concurrency`` conversations at a time. A fault of
     one sample never ends another."""
-    running = _Running(runtime, emit, control)
+    running = _RunState(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
             await running.slots.acquire()
-            sample = None if control.stopping else runtime.queue.next()
+            sample = None if control.is_stopping else runtime.queue.next()
             if not control.may_begin(sample):
                 sample = None
             # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
@@ -122,16 +122,16 @@ async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
                 continue
             running.none_follows.set()
             running.slots.release()
-            if control.stopping or not running.count:
+            if control.is_stopping or not running.count:
                 break
             await running.wait_for_one()
 
 
-def _telling_of_usage(emit: Emit) -> Emit:
+def _warn_unreadable_usage(emit: Emit) -> Emit:
     """``emit``, which also tells once of each agent whose usage could not be read."""
     told: set[str] = set()
 
-    def emit_and_tell(event: Event) -> None:
+    def emit_and_warn(event: Event) -> None:
         emit(event)
         if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
             return
@@ -140,36 +140,36 @@ def _telling_of_usage(emit: Emit) -> Emit:
         why = "its tokens are estimated, and so is everything based on them"
         emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
 
-    return emit_and_tell
+    return emit_and_warn
 
 
-class _Running:
+class _RunState:
     """What the samples of a run share; how many of them run, and a way to wait until one has finished.
     ``none_follows``: none is begun for now."""
 
-    def __init__(self, runtime: Runtime, emit: Emit, control: Control) -> None:
+    def __init__(self, runtime: Runtime, emit: Emit, control: RunControl) -> None:
         self.runtime = runtime
         self.control = control
         self.slots = anyio.Semaphore(runtime.agent_concurrency)
-        self.found = FoundVisibility(
-            runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
+        self.found = VisibilityTracker(
+            runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked_tools == "passthrough"
         )
-        self.emit = self.found.emitting(_telling_of_usage(emit))
+        self.emit = self.found.wrap_emit(_warn_unreadable_usage(emit))
         self.count = 0
         self._one_finished = anyio.Event()
         self.none_follows = anyio.Event()
 
     def begin(self) -> None:
         self.count += 1
-        self.control.playing += 1
-        self.found.begin()
+        self.control.active_conversations += 1
+        self.found.note_conversation_start()
         if self.none_follows.is_set():
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
         """A conversation shows nothing further of how its calls are seen."""
-        self.found.end()
-        self.control.playing -= 1
+        self.found.note_conversation_end()
+        self.control.active_conversations -= 1
 
     def finish(self) -> None:
         self.count -= 1
@@ -180,7 +180,7 @@ class _Running:
         await self._one_finished.wait()
 
 
-def _lost_to(error: Exception) -> Stop:
+def _stop_for_error(error: Exception) -> Stop:
     """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
     others are not."""
     causes = list(leaf_errors(error))
@@ -191,12 +191,12 @@ def _lost_to(error: Exception) -> Stop:
 
 
 class _RunningSample:
-    def __init__(self, sample: Sample, running: _Running) -> None:
+    def __init__(self, sample: Sample, running: _RunState) -> None:
         agent, runtime, found = sample.key.agent, running.runtime, running.found
         self._sample = sample
         self._running = running
         self._runtime = runtime
-        self._shown = partial(found.shown_by, agent)
+        self._shown = partial(found.evidence_events, agent)
         self._scored = ScoredSample(
             sample,
             running.emit,
@@ -214,35 +214,35 @@ class _RunningSample:
         began_s = anyio.current_time()
         stop: Stop | None = None
         try:
-            with self._runtime.deadlines.sample(key) as scored.watch:
+            with self._runtime.deadlines.time_sample(key) as scored.watch:
                 async with anyio.create_task_group() as judging:
                     await self._converse(judging)
-                stop = await scored.review(self._runtime.review, self._end(), self._shown)
+                stop = await scored.review_user(self._runtime.reviewer, self._end(), self._shown)
         except Exception as error:
-            stop = _lost_to(error)
+            stop = _stop_for_error(error)
             if stop.fault != "author":  # whose mistakes the report tells by themselves
                 self._running.emit(Notice(level="error", text=stop.detail, key=key))
         finally:
-            stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
-            await scored.prove(stop)
-            unfinished = self._unfinished(control.why)
+            stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.stop_reason)
+            await scored.check_interrupted(stop)
+            unfinished = self._unfinished(control.stop_reason)
             took_s = round(anyio.current_time() - began_s, 3)
             end = SampleFinished(
                 key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
             )
-            if not control.stopping and self._is_played_again(end):
+            if not control.is_stopping and self._is_played_again(end):
                 text = f"the conversation was lost, and is played once more: {stop.detail}"
                 self._running.emit(Notice(text=text, key=key))
                 end = end.model_copy(update={"again": True})
             self._running.emit(end)
-            self._leave()
+            self._stop_accepting_calls()
             self._end_playing()
             self._running.finish()
             self._free_slot()
 
     def _unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
-        last = self._scored.last
+        last = self._scored.last_trajectory
         if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
         return last.unfinished
@@ -250,8 +250,8 @@ class _RunningSample:
     def _end(self) -> Stop | None:
         """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
         if self._world:
-            self._scored.last = with_late_calls(self._scored.last, self._world)
-        return self._scored.last.stop
+            self._scored.last_trajectory = with_late_calls(self._scored.last_trajectory, self._world)
+        return self._scored.last_trajectory.stop
 
     def _is_played_again(self, end: SampleFinished) -> bool:
         """Whether it is lost as a whole, to a fault that another try may not meet."""
@@ -260,23 +260,23 @@ class _RunningSample:
         events = [*self._scored.events, *self._shown(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
-    def _leave(self) -> None:
+    def _stop_accepting_calls(self) -> None:
         """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
         if self._world is None:
             return
-        if self._scored.last.stop and self._world.rounds:
-            self._world.tell_late = self._tell_late
+        if self._scored.last_trajectory.stop and self._world.rounds:
+            self._world.on_late_call = self._warn_late_call
         self._world.rounds = None
 
-    def _tell_late(self, name: str) -> None:
+    def _warn_late_call(self, name: str) -> None:
         assert self._world
-        self._world.tell_late = lambda name: None
+        self._world.on_late_call = lambda name: None
         text = f"the agent called '{name}' after its conversation was over; the call is not judged"
         self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
-    def _tell_unread(self, text: str) -> None:
-        if text not in self._runtime.warned:
-            self._runtime.warned.add(text)
+    def _warn_unread_message(self, text: str) -> None:
+        if text not in self._runtime.emitted_warnings:
+            self._runtime.emitted_warnings.add(text)
             self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
     def _end_playing(self) -> None:
@@ -301,10 +301,10 @@ class _RunningSample:
         world = self._world = ToolWorld(
             sample,
             runtime.call_function,
-            unmocked=runtime.unmocked,
-            reads_all=_reads_all(runtime, sample),
+            unmocked_tools=runtime.unmocked_tools,
+            sees_all_calls=_reads_all(runtime, sample),
         )
-        world.tell_unread = self._tell_unread
+        world.on_unread_message = self._warn_unread_message
         agent: Agent | None = None
 
         def make_agent() -> Agent:
@@ -312,7 +312,7 @@ class _RunningSample:
             agent = runtime.agents[sample.key.agent].make(sample)
             return agent
 
-        async def leave(left: Agent | None) -> None:
+        async def detach(left: Agent | None) -> None:
             nonlocal agent
             agent = None
             close(left)
@@ -324,7 +324,7 @@ class _RunningSample:
             await settle(left, self._running.none_follows)
 
         user = runtime.make_user(sample)
-        trajectories = converse(sample, user=user, make_agent=make_agent, world=world, leave=leave)
+        trajectories = run_conversation(sample, user=user, make_agent=make_agent, world=world, detach=detach)
         try:
             async for trajectory in trajectories:
                 if trajectory.stop is not None:
@@ -332,7 +332,7 @@ class _RunningSample:
                     agent = None
                     if not runtime.fail_fast:
                         self._free_slot()
-                await self._scored.follow(trajectory, judging)
+                await self._scored.score_progress(trajectory, judging)
                 if trajectory.stop is not None:
                     self._end_playing()
         finally:

@@ -10,14 +10,14 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.current_sample import enter
-from agenteval.conversation.found_visibility import FoundVisibility
-from agenteval.conversation.pipeline import Control
+from agenteval.conversation.current_sample import enter_sample
+from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.scored_sample import ScoredSample
+from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.event import SampleFinished, SampleStarted, Scored
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.protocols import Emit, Reviewer, Scorer
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
@@ -32,23 +32,23 @@ class Rescoring:
     at a time. ``rules_for``: what applies to a scenario with an agent, where that is not what the suite
     says of all. ``visibility``: by agent, what is known of how its calls are seen."""
 
-    checks_of: Callable[[Recorded], Sequence[Scorer]]
+    checks_of: Callable[[RecordedConversation], Sequence[Scorer]]
     judges: Sequence[Scorer] = ()
     rules_for: Callable[[Scenario, str], ScenarioRules | None] = lambda _scenario, _agent: None
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
-    in_flight: int = 20
-    review: Reviewer | None = None
+    max_concurrent: int = 20
+    reviewer: Reviewer | None = None
     """Who looks at the users of conversations that were judged."""
 
 
 async def rescore(
-    conversations: Iterable[Recorded], rescoring: Rescoring, emit: Emit, control: Control
+    conversations: Iterable[RecordedConversation], rescoring: Rescoring, emit: Emit, control: RunControl
 ) -> None:
     """Score each conversation, and keep none. Without judges one after the other; with them, up to
     ``in_flight`` at a time. ``control`` ends it early."""
-    slots = anyio.Semaphore(rescoring.in_flight)
-    found = FoundVisibility(rescoring.visibility)
-    emit = found.emitting(emit)
+    slots = anyio.Semaphore(rescoring.max_concurrent)
+    found = VisibilityTracker(rescoring.visibility)
+    emit = found.wrap_emit(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
@@ -65,8 +65,8 @@ async def rescore(
             group.start_soon(_judge, one, slots, found)
 
 
-async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: FoundVisibility) -> None:
-    enter(one.key)
+async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: VisibilityTracker) -> None:
+    enter_sample(one.key)
     try:
         async with anyio.create_task_group() as judging:
             await one.score(judging)
@@ -80,7 +80,7 @@ async def _judge(one: _RecordedSample, slots: anyio.Semaphore, found: FoundVisib
 
 
 class _RecordedSample:
-    def __init__(self, recorded: Recorded, rescoring: Rescoring, emit: Emit) -> None:
+    def __init__(self, recorded: RecordedConversation, rescoring: Rescoring, emit: Emit) -> None:
         self.key = recorded.key
         self._recorded = recorded
         self._rescoring = rescoring
@@ -93,7 +93,7 @@ class _RecordedSample:
             checks=rescoring.checks_of(recorded),
             judges=() if is_lost else rescoring.judges,
             # How much of its calls is seen is known as far as this record alone tells.
-            visibility=FoundVisibility(rescoring.visibility, evidence=shown, may_start=False),
+            visibility=VisibilityTracker(rescoring.visibility, evidence=shown, may_start=False),
         )
 
     async def score(self, judging: TaskGroup | None) -> None:
@@ -102,7 +102,7 @@ class _RecordedSample:
         rules = self._rescoring.rules_for(scenario, key.agent)
         self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
         for trajectory in self._trajectories():
-            await self._scored.follow(trajectory, judging)
+            await self._scored.score_progress(trajectory, judging)
         self._emit_known_checks()
 
     def _trajectories(self) -> Iterator[Trajectory]:
@@ -120,13 +120,13 @@ class _RecordedSample:
         if self._recorded.checks:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
-    async def review(self, found: FoundVisibility) -> Stop | None:
+    async def review(self, found: VisibilityTracker) -> Stop | None:
         """Why it ended, once its user was looked at. Of a run of ours that was done then."""
         stop = self._recorded.trajectory.stop
         if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop
-        after = await self._scored.review(
-            self._rescoring.review, stop, lambda: found.shown_by(self.key.agent)
+        after = await self._scored.review_user(
+            self._rescoring.reviewer, stop, lambda: found.evidence_events(self.key.agent)
         )
         if after is not stop:
             self._emit_known_checks()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.deadlines import Stopwatch, apart
-from agenteval.conversation.found_visibility import FoundVisibility
+from agenteval.conversation.deadlines import Stopwatch, exempt_from_deadlines
+from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, SampleFinished, Scored, TurnFinished
 from agenteval.core.protocols import Emit, Reviewer, Scorer
@@ -28,10 +28,10 @@ class ScoredSample:
         *,
         checks: Sequence[Scorer],
         judges: Sequence[Scorer],
-        visibility: FoundVisibility,
+        visibility: VisibilityTracker,
     ) -> None:
         self.sample = sample
-        self.last = Trajectory()
+        self.last_trajectory = Trajectory()
         self.watch = Stopwatch()
         self.events: list[Event] = []
         self.is_refused = False
@@ -46,10 +46,10 @@ class ScoredSample:
         self.events.append(event)
         self._emit_all(event)
 
-    async def follow(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
+    async def score_progress(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
         """Report what the conversation has come to, a turn more or its end, and ask everybody about that.
         ``judging``: where judges are at work, if any are."""
-        self.last = trajectory
+        self.last_trajectory = trajectory
         turns = trajectory.turns
         if trajectory.stop is None:
             index = len(turns) - 1
@@ -64,13 +64,15 @@ class ScoredSample:
         await self._check("conversation", trajectory, None)
         self._judge("conversation", trajectory, None, judging)
 
-    async def prove(self, stop: Stop) -> None:
+    async def check_interrupted(self, stop: Stop) -> None:
         """Ask the checks what the turns until then prove of a conversation that was cut off."""
-        if self.last.turns and not self._is_whole:
+        if self.last_trajectory.turns and not self._is_whole:
             with anyio.CancelScope(shield=True):
-                await self._check("conversation", self.last.model_copy(update={"stop": stop}), None)
+                await self._check(
+                    "conversation", self.last_trajectory.model_copy(update={"stop": stop}), None
+                )
 
-    async def review(
+    async def review_user(
         self, reviewer_of: Reviewer | None, stop: Stop | None, shown: Callable[[], Sequence[Event]]
     ) -> Stop | None:
         """Return why it ended, once the simulated user was looked at: where its fault explains the outcome,
@@ -78,27 +80,29 @@ class ScoredSample:
         ``shown``: how calls of the agent were seen by now."""
         if reviewer_of is None or stop is None or stop.fault is not None:
             return stop
-        self.last = await self._visibility.settled(self.sample, self.last)
+        self.last_trajectory = await self._visibility.with_final_visibility(self.sample, self.last_trajectory)
         key = self.sample.key
-        end = SampleFinished(key=key, stop=stop, unfinished=self.last.unfinished)
+        end = SampleFinished(key=key, stop=stop, unfinished=self.last_trajectory.unfinished)
         reviewer = reviewer_of(self.sample, [*self.events, *shown(), end])
         if reviewer is None:
             return stop
-        with apart(self.watch, "the review of the simulated user"):
-            items = await self._run(reviewer, self.last)
+        with exempt_from_deadlines(self.watch, "the review of the simulated user"):
+            items = await self._run(reviewer, self.last_trajectory)
         self.emit(Scored(key=key, turn=None, items=tuple(items)))
         fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
         if fault is None:
             return stop
         stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
-        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
-        self.last = self.last.model_copy(update={"stop": stop})
+        await self._check(
+            "conversation", Trajectory(turns=self.last_trajectory.turns[: fault.turn], stop=stop), None
+        )
+        self.last_trajectory = self.last_trajectory.model_copy(update={"stop": stop})
         return stop
 
     async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
         """Ask the checks in code, which do not wait."""
         self._is_whole |= trajectory.stop is not None
-        trajectory = self._visibility.so_far(self.sample, trajectory)
+        trajectory = self._visibility.with_current_visibility(self.sample, trajectory)
         for check in self._checks:
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
@@ -111,12 +115,12 @@ class ScoredSample:
                 judging.start_soon(self._ask_judge, judge, trajectory, turn)
 
     async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, "what other conversations show of the agent's calls"):
-            trajectory = await self._visibility.settled(self.sample, trajectory)
+        with exempt_from_deadlines(self.watch, "what other conversations show of the agent's calls"):
+            trajectory = await self._visibility.with_final_visibility(self.sample, trajectory)
         await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, f"the judge of {_metric(scorer)}"):
+        with exempt_from_deadlines(self.watch, f"the judge of {_metric(scorer)}"):
             items = await self._run(scorer, trajectory)
         if items:
             self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))

@@ -23,26 +23,26 @@ _ROUNDS = 3
 conversation's own: so many rounds may pass in which it is held up, and not at rest."""
 _BLOCKED_S = 0.2
 """Code that does not let go of the loop for so long blocks it."""
-_PATIENCE_S = 5.0
+_GRACE_PERIOD_S = 5.0
 """So long the others are excused by code that no deadline ends any more: it may come to its end."""
 _lock = threading.Lock()
 
 
-class Share:
+class ConversationClock:
     """What a conversation has of the loop."""
 
     def __init__(self) -> None:
         self._held_s = 0.0
         self.calls = 0
         self.loop: SharedLoop | None = None
-        self.rests_since = 0.0
+        self.idle_since = 0.0
         """How long its loop had been busy when its own code ran last."""
 
     def now(self) -> float:
         """The conversation's clock, in seconds: it stands still while others hold the conversation up."""
-        return now() - self.held_s()
+        return now() - self.blocked_s()
 
-    def held_s(self) -> float:
+    def blocked_s(self) -> float:
         """How long the conversation has been held up in all."""
         with _lock:
             return self._held_s + (self.loop.waited_s(self) if self.loop else 0.0)
@@ -53,46 +53,46 @@ class Share:
         with _lock:
             return self.loop is not None and self.loop.is_blocked_by_another(self)
 
-    def goes_on(self, loop: SharedLoop) -> None:
+    def resume_clock(self, loop: SharedLoop) -> None:
         if self.loop is loop:
             self._held_s += loop.waited_s(self)
 
 
-class Seat:
+class LoopSlot:
     """A call's place on the loop: while it has one, its conversation may be held up."""
 
-    def __init__(self, loop: SharedLoop, share: Share) -> None:
+    def __init__(self, loop: SharedLoop, share: ConversationClock) -> None:
         self._loop, self._share = loop, share
         self._is_taken = False
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """From within the call's own code."""
         with _lock:
             self._is_taken = True
-            self._loop.count()
+            self._loop.accumulate_busy_time()
             self._share.calls += 1
             self._share.loop = self._loop
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """When it is over, or given up."""
         with _lock:
             if not self._is_taken:
                 return
             self._is_taken = False
-            self._loop.count()
+            self._loop.accumulate_busy_time()
             self._share.calls -= 1
             if not self._share.calls:
                 self._share.loop = None
-                self._loop.bears_with(self._share)
+                self._loop.start_grace_period(self._share)
 
 
-_NOBODY = Share()
-_share: ContextVar[Share] = ContextVar("agenteval_share", default=_NOBODY)
+_NOBODY = ConversationClock()
+_current_clock: ContextVar[ConversationClock] = ContextVar("agenteval_share", default=_NOBODY)
 
 
-def owned_by(share: Share) -> None:
+def set_conversation_clock(share: ConversationClock) -> None:
     """What runs in this context, and all that it starts, is the conversation's."""
-    _share.set(share)
+    _current_clock.set(share)
 
 
 def now() -> float:
@@ -108,33 +108,33 @@ class SharedLoop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._at_work: Share | None = None
+        self._at_work: ConversationClock | None = None
         self._since = self._counted_at = self._patient_until = self._busy_s = 0.0
         self._rounds: deque[float] = deque(maxlen=_ROUNDS)
         self._watch()
         threading.Thread(target=self._keep_running, daemon=True, name="agenteval-user-loop").start()
 
-    def waited_s(self, share: Share) -> float:
+    def waited_s(self, share: ConversationClock) -> float:
         """How long others were busy since it may have been ready to go on. With the lock held."""
         if self._at_work is share:
             return 0.0
-        ready = max(share.rests_since, self._rounds[0] if self._rounds else 0.0)
+        ready = max(share.idle_since, self._rounds[0] if self._rounds else 0.0)
         return max(0.0, self._busy() - ready)
 
-    def is_blocked_by_another(self, share: Share) -> bool:
+    def is_blocked_by_another(self, share: ConversationClock) -> bool:
         """By one that has no call here any more, or by a background task. With the lock held."""
         blocker = self._at_work
         is_other = blocker is not None and blocker is not share and not blocker.calls
         return is_other and now() - self._since >= _BLOCKED_S
 
-    def count(self) -> None:
+    def accumulate_busy_time(self) -> None:
         """Counts what was done until now, before it changes who is busy. With the lock held."""
         self._busy_s, self._counted_at = self._busy(), now()
 
-    def bears_with(self, share: Share) -> None:
+    def start_grace_period(self, share: ConversationClock) -> None:
         """The conversation has no call any more, and may be at work all the same. With the lock held."""
         if self._at_work is share:
-            self._patient_until = now() + _PATIENCE_S
+            self._patient_until = now() + _GRACE_PERIOD_S
 
     def _busy(self) -> float:
         if self._at_work is None:
@@ -169,22 +169,22 @@ class SharedLoop:
         cls._run_once(self.loop)
 
     def _step(self, callback: Callable[..., Any], *args: Any) -> Any:
-        before = self._hand_over(_share.get())
+        before = self._hand_over(_current_clock.get())
         try:
             return callback(*args)
         finally:
             self._hand_over(before)
 
-    def _hand_over(self, to: Share | None) -> Share | None:
+    def _hand_over(self, to: ConversationClock | None) -> ConversationClock | None:
         with _lock:
-            self.count()
+            self.accumulate_busy_time()
             before, self._at_work = self._at_work, None
             if before and before.loop is self:
-                before.rests_since = self._busy_s
+                before.idle_since = self._busy_s
             if to:
-                to.goes_on(self)
+                to.resume_clock(self)
             self._at_work, self._since = to, now()
-            self._patient_until = self._since + _PATIENCE_S
+            self._patient_until = self._since + _GRACE_PERIOD_S
             return before
 
     def _keep_running(self) -> None:

@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 
-from agenteval.conversation.user_faults import MAY_RECUR, fault_in, untold_fact
-from agenteval.conversation.user_noise import says_nothing
-from agenteval.core.errors import SimulatorError, UnreadableReplyError, UntoldError
+from agenteval.conversation.user_faults import REPEATABLE_ANSWERS, find_missing_fact, find_user_fault
+from agenteval.conversation.user_noise import is_empty_message
+from agenteval.core.errors import MissingFactError, SimulatorError, UnreadableReplyError
 from agenteval.core.folding import fold
-from agenteval.core.needles import mentions
 from agenteval.core.protocols import ChatModel, ModelRequest, Subject, UserMove
+from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Sample, Scenario
-from agenteval.core.speech import spoken
+from agenteval.core.text_matching import mentions
 from agenteval.core.trajectory import Step, StopReason, Trajectory, Usage
-from agenteval.files.prompt_templates import Rendered, fence
-from agenteval.files.prompts import SHIPPED, Prompt
+from agenteval.files.prompt_templates import RenderedPrompt, fence
+from agenteval.files.prompts import SHIPPED_PROMPTS, Prompt
 
 ENOUGH_BYTES = 8
 """Of the words that let a user make things up, so that they say something."""
@@ -48,14 +48,13 @@ class UserReply(BaseModel):
 
 
 class SimulatedUser:
-    """Plays the user of one sample. It is given a flat transcript, never chat roles: it is the user,
-    and a model that finds itself in the role "assistant" speaks as one.
+    """Plays the user of one sample. It is given a flat transcript, never chat roles: it is the user, and a
+    model that finds itself in the role "assistant" speaks as one.
 
-    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no
-    user's twice, or the model's answer holds none; ``UntoldError`` when the agent asks for what the checks
-    need and nobody can know; and what else the model raises. ``policy``: the agent's; ``agent_has_tools``: it
-    may have tools that the scenario does not declare.
-    """
+    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no user's
+    twice, or the model's answer holds none; ``MissingFactError`` when the agent asks for what the checks need
+    and nobody can know; and what else the model raises. ``policy``: the agent's; ``agent_has_tools``: it may
+    have tools that the scenario does not declare."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class SimulatedUser:
         self._sample = sample
         self._model = model
         self._now = now
-        self._prompt = prompt or SHIPPED.prompt("simulated_user")
+        self._prompt = prompt or SHIPPED_PROMPTS.prompt("simulated_user")
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         usage, fault, said = Usage(), "", ""
@@ -81,15 +80,17 @@ class SimulatedUser:
                 reply = await self._model.complete(self._request(trajectory, fault))
             except UnreadableReplyError as error:
                 spent = usage + (error.usage or Usage())
-                raise SimulatorError(f"the simulated user: {error}", said=error.raw, usage=spent) from error
+                raise SimulatorError(
+                    f"the simulated user: {error}", rejected_text=error.raw, usage=spent
+                ) from error
             usage = usage + reply.usage
             move = UserReply.model_validate(reply.value.model_dump())
             last = trajectory.turns[-1].answer if trajectory.turns else ""
             said = move.message.strip()
-            if says_nothing(said, answer=last, done=move.done, may_be_marked=MAY_RECUR):
+            if is_empty_message(said, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
                 said = ""
             before = fault
-            fault = fault_in(
+            fault = find_user_fault(
                 said,
                 self._sample.scenario,
                 trajectory,
@@ -99,24 +100,24 @@ class SimulatedUser:
                 invented=invented_by(move, self._sample.scenario),
             )
             if not fault:
-                self._require_told(move.unknown, trajectory, usage)
+                self._require_known_fact(move.unknown, trajectory, usage)
                 if move.done and trajectory.turns and is_farewell(said, last):
                     said = ""
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
-        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", said=said, usage=usage)
+        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=said, usage=usage)
 
-    def _require_told(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
+    def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
         """What the user was not told is the author's mistake where a check needs it; else it does not know
         it, and goes on."""
         if not unknown.strip() or self._agent_has_tools:
             return
-        if needed := untold_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
-            raise UntoldError(needed, usage=usage)
+        if needed := find_missing_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
+            raise MissingFactError(needed, usage=usage)
 
     def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
         scenario = self._sample.scenario
-        rendered = render(scenario, trajectory, self._prompt, now=self._now, fault=fault)
+        rendered = render_user_prompt(scenario, trajectory, self._prompt, now=self._now, fault=fault)
         last = trajectory.turns[-1].answer if trajectory.turns else ""
         subject = Subject(
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
@@ -134,18 +135,18 @@ def invented_by(move: UserReply, scenario: Scenario) -> str:
     return move.invented if is_allowed else ""
 
 
-def render(
+def render_user_prompt(
     scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
-) -> Rendered:
+) -> RenderedPrompt:
     """The prompt for the user's next message; ``fault`` is what was wrong with the attempt before."""
-    transcript = transcript_of(trajectory)
+    transcript = format_transcript(trajectory)
     if fault:
         transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
     return prompt.render(
         profile=scenario.profile or "Nothing particular.",
         goal=scenario.goal,
-        knowledge=listed(scenario.knowledge),
-        beliefs=listed(beliefs_of(scenario)),
+        knowledge=format_list(scenario.knowledge),
+        beliefs=format_list(format_beliefs(scenario)),
         now=now or "Not given.",
         transcript=transcript,
     )
@@ -158,21 +159,21 @@ _HELD = {
 }
 
 
-def beliefs_of(scenario: Scenario) -> Iterable[str]:
+def format_beliefs(scenario: Scenario) -> Iterable[str]:
     """Each with what it takes to give it up."""
     return (f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs)
 
 
-def listed(items: Iterable[str]) -> str:
+def format_list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "Nothing beyond this."
 
 
-def transcript_of(trajectory: Trajectory) -> str:
+def format_transcript(trajectory: Trajectory) -> str:
     """What both have said, as text: the user sees no tool calls, only what the agent told."""
     if not trajectory.turns:
         return "(Nothing has been said yet: you begin.)"
     return "\n\n".join(
-        f"You said:\n{fence(turn.user)}\n\nThe agent said:\n{fence(_told(turn.steps))}"
+        f"You said:\n{fence(turn.user)}\n\nThe agent said:\n{fence(_agent_text(turn.steps))}"
         for turn in trajectory.turns
     )
 
@@ -181,7 +182,7 @@ _THANKS = frozenset((
     *("thanks", "thank", "thx", "cheers", "bye", "goodbye"),
     *("danke", "dank", "tschüss", "merci", "gracias", "grazie", "ciao"),
 ))  # fmt: skip
-_BESIDE = frozenset((
+_COURTESY_FILLERS = frozenset((
     *("you", "so", "very", "much", "many", "a", "lot", "again", "for", "your", "the", "help", "and", "now"),
     "then",
     *("that", "thats", "is", "s", "all", "everything", "vielen", "beaucoup", "muchas", "mille"),
@@ -198,9 +199,9 @@ def is_farewell(text: str, answer: str) -> bool:
     words = re.findall(r"\w+", text.casefold())
     if "?" in text or not _THANKS.intersection(words):
         return False
-    return _THANKS.union(_BESIDE, () if "?" in answer else _PLEASED).issuperset(words)
+    return _THANKS.union(_COURTESY_FILLERS, () if "?" in answer else _PLEASED).issuperset(words)
 
 
-def _told(steps: Iterable[Step]) -> str:
-    texts = (spoken(step.text or "").strip() for step in steps)
+def _agent_text(steps: Iterable[Step]) -> str:
+    texts = (blank_reasoning(step.text or "").strip() for step in steps)
     return "\n".join(filter(None, texts)) or "(nothing)"

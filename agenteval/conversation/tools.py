@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.json_schema import breaks
+from agenteval.core.json_schema import schema_violations
 from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool, ToolStep
 from agenteval.core.trajectory import ToolResult
@@ -38,7 +38,7 @@ def error_result(message: str) -> ToolResult:
     return ToolResult(value={"error": message}, is_error=True)
 
 
-def refusal(message: str) -> ToolResult:
+def refused_result(message: str) -> ToolResult:
     """The result of a call that was not carried out."""
     return ToolResult(value={"error": message}, is_error=True, refused=True)
 
@@ -59,18 +59,18 @@ def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def is_unknown(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
+def is_unknown_tool(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
     """Whether the agent called a tool that does not exist in a world that declares tools."""
     return unmocked == "error" and bool(tools) and name not in tools
 
 
-def resolve(
+def resolve_tool_call(
     tools: Mapping[str, Tool],
     state: ToolState,
     name: str,
     args: dict[str, Any] | None,
     *,
-    unmocked: str = "error",
+    unmocked_tools: str = "error",
     known: bool = False,
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
     """Answer one call. ``args`` is ``None`` when they could not be read.
@@ -79,15 +79,19 @@ def resolve(
     step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none, and
     for one that the agent is ``known`` to have.
     """
-    if not known and is_unknown(tools, name, unmocked):
-        return state, refusal(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
+    if not known and is_unknown_tool(tools, name, unmocked_tools):
+        return state, refused_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
-    if (tool is None or not tool.is_mocked) and unmocked == "error":
+    if (tool is None or not tool.is_mocked) and unmocked_tools == "error":
         raise _unmocked(name, declared=tool is not None)
     if args is None:
-        return state, refusal("the arguments are not a JSON object")
-    if tool and tool.parameters is not None and (broken := breaks(tool.parameters, args, nullable=False)):
-        return state, refusal(f"wrong arguments: {broken}")
+        return state, refused_result("the arguments are not a JSON object")
+    if (
+        tool
+        and tool.parameters is not None
+        and (broken := schema_violations(tool.parameters, args, nullable=False))
+    ):
+        return state, refused_result(f"wrong arguments: {broken}")
     if tool is None or not tool.is_mocked:
         return state, ToolResult(value={})
     index = state.calls.get(name, 0)
@@ -97,7 +101,7 @@ def resolve(
     try:
         return after, _answer(tool, args, index)
     except KeyError as missing:
-        return state, refusal(f"wrong arguments: '{missing.args[0]}' is missing")
+        return state, refused_result(f"wrong arguments: '{missing.args[0]}' is missing")
 
 
 def _unmocked(name: str, *, declared: bool) -> AuthorError:
@@ -114,14 +118,14 @@ def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
     if tool.sequence is not None:
         step = tool.sequence[min(index, len(tool.sequence) - 1)]
     if step.error is not None:
-        return error_result(str(fill(step.error, args)))
-    return ToolResult(value=fill(step.returns, args))
+        return error_result(str(fill_tool_template(step.error, args)))
+    return ToolResult(value=fill_tool_template(step.returns, args))
 
 
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
-def fill(template: Any, args: Mapping[str, Any]) -> Any:
+def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
     """``template`` with each ``${args.path}`` replaced, in one pass: what is put in is not read again.
 
     A text that is one reference becomes the value itself, of its own type. ``$${`` writes ``${``.
@@ -130,9 +134,9 @@ def fill(template: Any, args: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
         return _fill_text(template, args)
     if isinstance(template, Mapping):
-        return {key: fill(value, args) for key, value in template.items()}
+        return {key: fill_tool_template(value, args) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill(value, args) for value in template]
+        return [fill_tool_template(value, args) for value in template]
     return template
 
 

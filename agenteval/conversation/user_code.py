@@ -16,33 +16,38 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from agenteval.agentside.targets.faults import CancelledUserCodeError, QuitError
-from agenteval.agentside.targets.finding import TargetError, find
+from agenteval.agentside.targets.loading import TargetError, load_object
 from agenteval.agentside.targets.signatures import is_async
-from agenteval.conversation.deadlines import HeldUpError, current, waiting
-from agenteval.conversation.exits import leave_now
-from agenteval.conversation.shared_loop import Seat, Share, owned_by, shared_loop
+from agenteval.conversation.deadlines import BlockedLoopError, current_stopwatch, pause_deadlines
+from agenteval.conversation.exits import exit_now
+from agenteval.conversation.shared_loop import (
+    ConversationClock,
+    LoopSlot,
+    set_conversation_clock,
+    shared_loop,
+)
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 
 IMPORT_S = 120.0
 """How long importing a target may take: frameworks take 2 to 18 seconds."""
 
 
-def load(
+def import_target(
     target: str,
     base: str,
     *,
     what: str,
     place: Place | None = None,
-    by: Callable[[str, str], Any] = find,
-    within_s: float = IMPORT_S,
+    finder: Callable[[str, str], Any] = load_object,
+    timeout_s: float = IMPORT_S,
 ) -> Any:
     """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
     importable. ``what`` names its use in messages; ``by`` finds it. Raises ``AuthorError``."""
     try:
-        with _ending_after(within_s), _reading_nothing():
-            return by(target, base)
+        with _ending_after(timeout_s), _reading_nothing():
+            return finder(target, base)
     except TargetError as error:
-        remedy = error.remedy or did_you_mean(error.asked, error.known)
+        remedy = error.remedy or did_you_mean(error.missing_name, error.attribute_names)
         raise AuthorError(Problem(what + error.what, remedy, place)) from error
 
 
@@ -87,31 +92,31 @@ class DeadlineError(TimeoutError):
     """The author's code took longer than it may. Told apart from a ``TimeoutError`` of its own."""
 
 
-class Timed(NamedTuple):
+class TimedResult(NamedTuple):
     """What a call returned, and how long the author's code ran (waiting for its turn excluded)."""
 
     value: Any
     elapsed_s: float
 
 
-async def call(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:
-    """``timed_call``, without the time."""
-    return (await timed_call(function, *args, timeout_s=timeout_s)).value
+async def call_user_code(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:
+    """``time_user_code``, without the time."""
+    return (await time_user_code(function, *args, timeout_s=timeout_s)).value
 
 
-async def timed_call(
+async def time_user_code(
     function: Callable[..., Any],
     *args: Any,
     timeout_s: float = math.inf,
     excused_s: Callable[[], float] = lambda: 0.0,
-) -> Timed:
+) -> TimedResult:
     """Call ``function`` away from agenteval's own event loop, so that no code of the author's can hold
     it up: async code on a loop of its own in a daemon thread, all other in a daemon thread each.
 
     The deadline runs from the moment when the code does, by the conversation's clock (see ``shared_loop``);
     ``excused_s``: what others took meanwhile. After it (or when the caller is cancelled) async code is
     cancelled; nobody waits for it, nor for a thread: neither can be forced to end. Raises ``DeadlineError``,
-    ``HeldUpError``, and what ``function`` raises.
+    ``BlockedLoopError``, and what ``function`` raises.
     """
     first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s, excused_s)
     if not inspect.isawaitable(first.value):
@@ -121,13 +126,13 @@ async def timed_call(
         return await first.value
 
     second = await _on_loop(wait, (), timeout_s - first.elapsed_s, excused_s)
-    return Timed(second.value, first.elapsed_s + second.elapsed_s)
+    return TimedResult(second.value, first.elapsed_s + second.elapsed_s)
 
 
-class _Outcome:
+class _PendingResult:
     """A result on its way from a thread to the event loop that waits for it."""
 
-    def __init__(self, share: Share) -> None:
+    def __init__(self, share: ConversationClock) -> None:
         self._share = share
         self._process = os.getpid()
         self._loop = asyncio.get_running_loop()
@@ -139,22 +144,22 @@ class _Outcome:
 
     def begin(self) -> None:
         self._began = self._share.now()
-        self._tell(self.has_begun)
+        self._set_event(self.has_begun)
 
     def put(self, value: Any, error: BaseException | None = None) -> None:
         if os.getpid() != self._process:
-            leave_now(0)  # the author's code forked: the copy of the run has nobody to answer
+            exit_now(0)  # the author's code forked: the copy of the run has nobody to answer
         self._ended = self._share.now()
         self._value, self._error = value, error
-        self._tell(self._done)
+        self._set_event(self._done)
 
-    def _tell(self, event: asyncio.Event) -> None:
+    def _set_event(self, event: asyncio.Event) -> None:
         try:
             self._loop.call_soon_threadsafe(event.set)
         except RuntimeError:  # the run has ended meanwhile and nobody waits
             return
 
-    async def get(self, left_s: Callable[[float], float]) -> Timed:
+    async def get(self, left_s: Callable[[float], float]) -> TimedResult:
         """``left_s``: how much time the call has that began at a moment, and has not ended yet."""
         global _left_behind
         try:
@@ -172,7 +177,7 @@ class _Outcome:
         elapsed = self._ended - self._began
         if left_s(elapsed) < 0:
             raise DeadlineError
-        return Timed(self._value, elapsed)
+        return TimedResult(self._value, elapsed)
 
     async def _done_within(self, seconds: float) -> None:
         """Waits for it, or until it is worth while to look at the clock again."""
@@ -185,8 +190,8 @@ class _Outcome:
 
 async def _in_thread(
     function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float, excused_s: Callable[[], float]
-) -> Timed:
-    outcome = _Outcome(current().share)
+) -> TimedResult:
+    outcome = _PendingResult(current_stopwatch().conversation_clock)
     context = contextvars.copy_context()
 
     def work() -> None:
@@ -202,51 +207,51 @@ async def _in_thread(
 
 async def _on_loop(
     function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float, excused_s: Callable[[], float]
-) -> Timed:
+) -> TimedResult:
     while True:
-        running = _Running(function, args)
+        running = _LoopCall(function, args)
         if await running.has_begun():
             return await running.result(timeout_s, excused_s)
 
 
-class _Running:
+class _LoopCall:
     """One async call on the author's loop."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._share = current().share
-        self._outcome = _Outcome(self._share)
+        self._share = current_stopwatch().conversation_clock
+        self._outcome = _PendingResult(self._share)
         self._shared = shared_loop()
-        self._seat = Seat(self._shared, self._share)
+        self._seat = LoopSlot(self._shared, self._share)
         self._task: asyncio.Task[None] | None = None
         self._is_unwanted = False
         context = contextvars.copy_context()
-        context.run(owned_by, self._share)
+        context.run(set_conversation_clock, self._share)
         self._shared.loop.call_soon_threadsafe(self._start, function, args, context=context)
 
     def _start(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         if not self._is_unwanted:
             self._task = self._shared.loop.create_task(self._work(function, args))
-            self._task.add_done_callback(self._told_in_any_case)
+            self._task.add_done_callback(self._report_cancellation)
 
-    def _told_in_any_case(self, task: asyncio.Task[None]) -> None:
+    def _report_cancellation(self, task: asyncio.Task[None]) -> None:
         """The author's code may cancel every task of the loop, also those that have not taken a step yet."""
         if task.cancelled():
             self._outcome.begin()
             self._outcome.put(None, asyncio.CancelledError())
 
     async def _work(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._seat.take()
+        self._seat.acquire()
         self._outcome.begin()
         try:
             self._outcome.put(await function(*args))
         except BaseException as error:
             self._outcome.put(None, error)
-        self._seat.leave()
+        self._seat.release()
 
     async def has_begun(self) -> bool:
         """Waits for the call's turn. False: its loop was given up before; try another."""
         try:
-            with waiting():
+            with pause_deadlines():
                 while not self._outcome.has_begun.is_set():
                     if self._shared is not shared_loop():
                         self._is_unwanted = True
@@ -258,7 +263,7 @@ class _Running:
             raise
         return True
 
-    async def result(self, timeout_s: float, excused_s: Callable[[], float]) -> Timed:
+    async def result(self, timeout_s: float, excused_s: Callable[[], float]) -> TimedResult:
         try:
             return await self._outcome.get(lambda elapsed: timeout_s - elapsed + excused_s())
         except asyncio.CancelledError:
@@ -272,12 +277,12 @@ class _Running:
             self._cancel()
             await self._shared.give_up_if_blocked()
             if is_stuck:
-                raise HeldUpError from None
+                raise BlockedLoopError from None
             raise
 
     def _cancel(self) -> None:
         self._is_unwanted = True
-        self._seat.leave()
+        self._seat.release()
         self._shared.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
 
@@ -287,7 +292,7 @@ _checks: set[asyncio.Future[None]] = set()
 _left_behind = False
 
 
-def is_left_behind() -> bool:
+def has_running_user_code() -> bool:
     """Whether code of the author's may still be running: ending the process must not wait for it."""
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
     return _left_behind or bool(others)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from agenteval.conversation.user_noise import thought_in
-from agenteval.core.errors import Problem, place_of
-from agenteval.core.needles import contains
+from agenteval.conversation.user_noise import find_thought
+from agenteval.core.errors import Problem, parse_place
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ScriptedTurn
+from agenteval.core.text_matching import contains
 from agenteval.core.trajectory import Trajectory
 
 _THINKING = re.compile(
@@ -38,7 +38,7 @@ _ASSISTANT = re.compile(
     r"|\bhere is a summary of your\b|\byour (?:order|booking|request) has been (?:booked|placed|processed)\b",
     re.IGNORECASE,
 )
-MAY_RECUR = frozenset(
+REPEATABLE_ANSWERS = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
 """Answers that different questions may get; found in conversations that people wrote."""
@@ -50,7 +50,7 @@ _IDENTIFIER = re.compile(
 )
 
 
-def fault_in(
+def find_user_fault(
     message: str,
     scenario: Scenario,
     trajectory: Trajectory,
@@ -72,7 +72,7 @@ def fault_in(
 
 
 class _Attempt(NamedTuple):
-    """A message that a simulated user may send; the fields are those of ``fault_in``."""
+    """A message that a simulated user may send; the fields are those of ``find_user_fault``."""
 
     text: str
     scenario: Scenario
@@ -83,7 +83,7 @@ class _Attempt(NamedTuple):
 
 
 def _repetition(attempt: _Attempt) -> str:
-    may_recur = _words(attempt.text) in MAY_RECUR
+    may_recur = _words(attempt.text) in REPEATABLE_ANSWERS
     is_repeated = not may_recur and any(_same(attempt.text, turn.user) for turn in attempt.trajectory.turns)
     return "repeated its message" if is_repeated else ""
 
@@ -94,8 +94,8 @@ def _role_words(attempt: _Attempt) -> str:
 
 
 def _thought(attempt: _Attempt) -> str:
-    known = (*_told(attempt.scenario, attempt.trajectory), attempt.now)
-    thought = thought_in(attempt.text, reason=attempt.reason, known=known)
+    known = (*_visible_texts(attempt.scenario, attempt.trajectory), attempt.now)
+    thought = find_thought(attempt.text, reason=attempt.reason, known=known)
     return f"thought aloud or gave directions ({one_line(thought, 40)!r})" if thought else ""
 
 
@@ -117,7 +117,7 @@ def _unknown_identifier(attempt: _Attempt) -> str:
 
 
 def _leak(attempt: _Attempt) -> str:
-    leaked = leaked_needle(attempt.text, attempt.scenario, attempt.trajectory, now=attempt.now)
+    leaked = find_leaked_text(attempt.text, attempt.scenario, attempt.trajectory, now=attempt.now)
     return f"gave away what the checks look for, before anyone had said it ({leaked!r})" if leaked else ""
 
 
@@ -139,7 +139,7 @@ _CODE = re.compile(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 
 _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 
-def leaked_needle(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
+def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
     """The first text with a digit that ``message`` has, that the scenario's checks look for, and that nobody
     had told the user: neither the scenario, nor anyone in the conversation so far. Empty if there is none.
 
@@ -148,11 +148,11 @@ def leaked_needle(message: str, scenario: Scenario, trajectory: Trajectory, *, n
     sought = [needle for needle in dict.fromkeys(_needles(scenario)) if contains(message, needle)]
     if not sought:
         return ""
-    told = "\n".join((*_told(scenario, trajectory), now))
-    return next((needle for needle in sought if not _is_told(needle, told)), "")
+    told = "\n".join((*_visible_texts(scenario, trajectory), now))
+    return next((needle for needle in sought if not _is_mentioned(needle, told)), "")
 
 
-def _is_told(needle: str, told: str) -> bool:
+def _is_mentioned(needle: str, told: str) -> bool:
     # "ORD-42" was told as "order ORD 42", too.
     return contains(told, needle) or (
         _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(told)
@@ -172,7 +172,7 @@ def _needles(scenario: Scenario) -> Iterator[str]:
     yield from (text for text in texts if any(map(str.isdigit, text)))
 
 
-def untold_fact(
+def find_missing_fact(
     unknown: str, scenario: Scenario, trajectory: Trajectory, *, policy: str = ""
 ) -> Problem | None:
     """The author's mistake, if ``unknown``, for which the agent asked and which the user was not told, is
@@ -191,7 +191,7 @@ def untold_fact(
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
                 what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
                 remedy = "add it to knowledge:, or expect the call without it"
-                return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
+                return Problem(what, remedy, parse_place(scenario.where(f"{path}.tool_calls")))
     return None
 
 
@@ -251,7 +251,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _told(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
+def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     """All that a simulated user is shown."""
     yield from (scenario.profile, scenario.goal, *scenario.knowledge)
     yield from (held.belief for held in scenario.beliefs)
@@ -295,4 +295,4 @@ def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
     for entry in scenario.turns or ():
         if isinstance(entry, ScriptedTurn):
             yield entry.user
-    yield from _told(scenario, trajectory)
+    yield from _visible_texts(scenario, trajectory)

@@ -18,15 +18,15 @@ ENOUGH_WORDS = 8
 
 # ── an answer of nothing ─────────────────────────────────────────────────────────────────────────
 
-_NEVER_SAID = frozenset(("null", "undefined", "nil", "nan", "void", "eos", "eof", "eot"))
+_NULL_WORDS = frozenset(("null", "undefined", "nil", "nan", "void", "eos", "eof", "eot"))
 """Words of programs: alone they are no message."""
-_SAID_TO_A_QUESTION = frozenset((
+_NULL_REPLIES = frozenset((
     *("empty", "blank", "silence", "no message", "no reply", "no response", "no further messages"),
     *("empty message", "empty string", "blank message", "end of conversation", "conversation ended"),
     *("end conversation", "conversation over"),
 ))  # fmt: skip
 """Alone they are no message, unless the agent has asked something."""
-_SAID_AT_THE_END = frozenset((
+_NULL_ENDINGS = frozenset((
     *("none", "nothing", "n a", "na", "end", "the end", "done", "stop", "exit", "quit", "finished"),
     *("terminate", "true", "false"),
 ))  # fmt: skip
@@ -39,20 +39,20 @@ _ESCAPES = re.compile(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
-def says_nothing(message: str, *, answer: str, done: bool, may_be_marked: Iterable[str] = ()) -> bool:
+def is_empty_message(message: str, *, answer: str, done: bool, short_answers: Iterable[str] = ()) -> bool:
     """Whether a message is empty, or stands for an empty one. ``answer``: what the agent said before it;
-    ``may_be_marked``: short answers that are a message whatever stands around them."""
+    ``short_answers``: short answers that are a message whatever stands around them."""
     text = html.unescape(_ESCAPES.sub(" ", message))
     if not any(map(_is_seen, text)):
         return True
     words = " ".join(_words(fold(text)))
     if not words:
         return not any(char in "?!¿¡؟？！" or unicodedata.category(char) == "So" for char in text)
-    if words in may_be_marked:
+    if words in short_answers:
         return False
-    if words in _NEVER_SAID or (_is_wrapped(text.strip()) and words.count(" ") < _MOST_WRAPPED):
+    if words in _NULL_WORDS or (_is_wrapped(text.strip()) and words.count(" ") < _MOST_WRAPPED):
         return True
-    stands_for_nothing = words in _SAID_TO_A_QUESTION or (done and words in _SAID_AT_THE_END)
+    stands_for_nothing = words in _NULL_REPLIES or (done and words in _NULL_ENDINGS)
     is_marked = text.strip()[0] in "(*_~"
     return stands_for_nothing and (is_marked or "?" not in answer)
 
@@ -95,7 +95,7 @@ _DIRECTION = re.compile(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\
 """What stands before all else, or is all, in marks of its own; and what an actor does at the end."""
 
 
-def thought_in(message: str, *, reason: str, known: Iterable[str]) -> str:
+def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
     """What of a message no user says aloud, as it stands there; empty if there is nothing. ``reason``: what
     the model itself gave as its reason; ``known``: what the scenario and the agent wrote."""
     for form in (_FENCE, _HEAD, _DIRECTION):

@@ -9,29 +9,29 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
-from agenteval.core.json_text import object_of, parsed, text_of
+from agenteval.core.json_text import parse_object_literal, parse_or, to_json_or_repr
 from agenteval.core.trajectory import ToolCall, ToolResult
 
 
-def key_of(value: Any) -> Any:
+def json_key(value: Any) -> Any:
     """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, Mapping):
-        return ("object", frozenset((name, key_of(item)) for name, item in value.items()))
+        return ("object", frozenset((name, json_key(item)) for name, item in value.items()))
     if isinstance(value, list | tuple):
-        return ("list", *map(key_of, value))
+        return ("list", *map(json_key, value))
     return value
 
 
-def is_same(one: ToolCall, other: ToolCall) -> bool:
+def is_same_call(one: ToolCall, other: ToolCall) -> bool:
     """The same tool with the same arguments, both readable."""
     if one.name != other.name or one.args is None or other.args is None:
         return False
     # What Python calls equal is the same JSON but for true, which is 1.
-    return one.args == other.args and key_of(one.args) == key_of(other.args)
+    return one.args == other.args and json_key(one.args) == json_key(other.args)
 
 
 def without_arguments(call: ToolCall) -> str:
@@ -42,7 +42,7 @@ def without_arguments(call: ToolCall) -> str:
 ARGUMENTS_NOT_KNOWN = "arguments not known"
 
 
-def written(call: ToolCall) -> str:
+def format_call(call: ToolCall) -> str:
     """``cancel_order(id="A-7")``, the same for calls that are the same."""
     if call.args is None:
         return f"{call.name}({without_arguments(call)})"
@@ -66,10 +66,10 @@ def _plain(value: Any) -> Any:
 def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     if one is None or other is None:
         return one is other
-    return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
+    return one.is_error == other.is_error and json_key(one.value) == json_key(other.value)
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """What became of a call. ``OPEN``: its result does not tell whether it was carried out."""
 
     SUCCEEDED = "succeeded"
@@ -77,36 +77,36 @@ class Outcome(StrEnum):
     OPEN = "open"
 
 
-def outcome_of(call: ToolCall) -> Outcome:
+def outcome_of(call: ToolCall) -> CallOutcome:
     """Open without a result, and after an error that may have come later than the act: a timeout, a broken
     connection, a status of 500 or above."""
     if call.result is None:
-        return Outcome.OPEN
+        return CallOutcome.OPEN
     if call.result.refused:
-        return Outcome.FAILED
+        return CallOutcome.FAILED
     if error_of(call.result) is None:
-        return Outcome.SUCCEEDED
-    return Outcome.OPEN if _may_have_been_done(call.result) else Outcome.FAILED
+        return CallOutcome.SUCCEEDED
+    return CallOutcome.OPEN if _may_have_been_done(call.result) else CallOutcome.FAILED
 
 
-def did_nothing(call: ToolCall) -> bool:
+def had_no_effect(call: ToolCall) -> bool:
     """Whether the result of a call shows that it did not do what it was made for: an error of any kind, or an
     object in which all is empty, false or nought (``{"changed": 0}``)."""
     if call.result is None:
         return False
     if call.result.refused or error_of(call.result) is not None:
         return True
-    value = decoded(call.result)
-    return isinstance(value, Mapping) and bool(value) and is_nothing(value)
+    value = decode_result(call.result)
+    return isinstance(value, Mapping) and bool(value) and is_empty_result(value)
 
 
-def plainly_succeeded(call: ToolCall) -> bool:
+def is_clear_success(call: ToolCall) -> bool:
     """Whether a result says by its form that the call did what it was made for: an object, no error, with a
     mark of success and nothing that is false or absent beside it. A refusal may stand in words of which code
     knows nothing (``{"status": "denied"}``, "it has shipped"), or be no answer at all."""
-    if call.result is None or did_nothing(call):
+    if call.result is None or had_no_effect(call):
         return False
-    value = decoded(call.result)
+    value = decode_result(call.result)
     if not isinstance(value, Mapping):
         return False
     if any(item is False or item is None for name, item in value.items() if name not in _ERROR_KEYS):
@@ -119,20 +119,20 @@ _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "ex
 """Keys whose absent or false value says that all went well."""
 
 
-def decoded(result: ToolResult) -> Any:
+def decode_result(result: ToolResult) -> Any:
     """The value of a result; of a text that is JSON, what it stands for."""
-    return parsed(result.value, result.value) if isinstance(result.value, str) else result.value
+    return parse_or(result.value, result.value) if isinstance(result.value, str) else result.value
 
 
-def is_nothing(value: Any) -> bool:
+def is_empty_result(value: Any) -> bool:
     """Whether all of a value is empty, false or nought: ``{"slots": [], "total": 0}``."""
     if isinstance(value, dict | list):
-        return all(map(is_nothing, value.values() if isinstance(value, dict) else value))
+        return all(map(is_empty_result, value.values() if isinstance(value, dict) else value))
     return value in (None, "", False, 0)
 
 
 def _may_have_been_done(result: ToolResult) -> bool:
-    value = decoded(result)
+    value = decode_result(result)
     if any(_is_failure_of_server(status) for status in _statuses(value)):
         return True
     return _BROKE_OFF.search(result.text[:_HEAD]) is not None
@@ -182,7 +182,7 @@ def error_of(result: ToolResult | None) -> str | None:
         return _error_or_inner(value) if isinstance(value, Mapping) else None
     text = value.lstrip()
     if text[:1] == "{":
-        return _error_or_inner(object_of(text))
+        return _error_or_inner(parse_object_literal(text))
     return text.strip() if begins_as_error(text) else None
 
 
@@ -213,7 +213,7 @@ def _inner_error(inner: Any) -> str | None:
     """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
-        inner = object_of(text) if text[:1] == "{" else inner
+        inner = parse_object_literal(text) if text[:1] == "{" else inner
         if isinstance(inner, str):
             return text.strip() if begins_as_error(text) else None
     if not isinstance(inner, Mapping):
@@ -342,8 +342,8 @@ def _message(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def shown(call: ToolCall, limit: int = 300) -> str:
+def abbreviate_call(call: ToolCall, limit: int = 300) -> str:
     """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
-    arguments = (call.raw_args or "") if call.args is None else text_of(call.args)
+    arguments = (call.raw_args or "") if call.args is None else to_json_or_repr(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -13,7 +13,7 @@ from agenteval.core.marked_secrets import UnknownSecret, mistake_in
 from agenteval.core.providers import PROVIDERS, Provider
 from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
-from agenteval.core.value import Count, Number, OrWritten, Text, Texts, Value
+from agenteval.core.value import AlternativeSchema, Count, Number, Text, Texts, Value
 
 
 def _secrets(value: Any) -> Any:
@@ -64,34 +64,34 @@ class AgentConfig(Value):
     policy: str | None = None
     """System prompt or policy of the agent, as text or file, for judges and leak checks."""
     secrets: Annotated[
-        tuple[Annotated[str, BeforeValidator(_secret), OrWritten(type="number")], ...],
+        tuple[Annotated[str, BeforeValidator(_secret), AlternativeSchema(type="number")], ...],
         BeforeValidator(_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
     """Texts of at least 4 characters that the agent must never say; masked in all that is written."""
     mcp: bool = False
     """Whether the agent finds the scenario's tools at an MCP server of agenteval's."""
-    options: Annotated[dict[str, Any], OrWritten(type="null")] = {}
+    options: Annotated[dict[str, Any], AlternativeSchema(type="null")] = {}
     """Options of another package's adapter."""
 
     @property
-    def own(self) -> dict[str, Any]:
+    def adapter_options(self) -> dict[str, Any]:
         """The options of its adapter, as they were written."""
         return {**(self.model_extra or {}), **self.options}
 
     @property
     def kind(self) -> str:
         """The adapter's name; empty when nothing says which."""
-        own = self.own
+        own = self.adapter_options
         return self.type or next((kind for key, kind in KIND_BY_KEY.items() if own.get(key)), "")
 
 
-CONTEXT = 80_000
+DEFAULT_CONTEXT_TOKENS = 80_000
 """Tokens that a model is taken to read, unless ``context`` says otherwise."""
-LOCAL_CONTEXT = 8192
+LOCAL_CONTEXT_TOKENS = 8192
 """Of a model in this process, unless ``extra: {n_ctx: …}`` does; its own maximum may need more memory
 than the machine has."""
-BESIDE_RECORD = 5_000
+PROMPT_OVERHEAD_TOKENS = 5_000
 """Tokens kept free for the rules, a criterion, what others answered, and the answer."""
 
 
@@ -145,9 +145,13 @@ class ModelConfig(Value):
     @property
     def record_tokens(self) -> int:
         """How long the record of a conversation may be that it judges: what its context leaves."""
-        n_ctx = self.extra.get("n_ctx", LOCAL_CONTEXT) if self.provider == "local" else CONTEXT
-        context = self.context or (n_ctx if isinstance(n_ctx, int) else LOCAL_CONTEXT)
-        return max(context - BESIDE_RECORD, context // 2)
+        n_ctx = (
+            self.extra.get("n_ctx", LOCAL_CONTEXT_TOKENS)
+            if self.provider == "local"
+            else DEFAULT_CONTEXT_TOKENS
+        )
+        context = self.context or (n_ctx if isinstance(n_ctx, int) else LOCAL_CONTEXT_TOKENS)
+        return max(context - PROMPT_OVERHEAD_TOKENS, context // 2)
 
     @property
     def name(self) -> str:
@@ -198,7 +202,7 @@ class ModelsConfig(Value):
     dedup: ModelEntry | None = None
     """Model that groups findings into issues."""
 
-    def of(self, role: Literal["user", "judge", "dedup"]) -> ModelConfig | None:
+    def model_for(self, role: Literal["user", "judge", "dedup"]) -> ModelConfig | None:
         chosen: ModelConfig | None = getattr(self, role)
         return chosen or self.default
 
@@ -262,7 +266,7 @@ class BudgetConfig(Allowance):
     by_role: RolesBudgetConfig = RolesBudgetConfig()
     """Limits of single roles, at which the calls of that role stop."""
 
-    def of(self, role: str) -> Allowance:
+    def allowance_for(self, role: str) -> Allowance:
         """What a role may spend by itself."""
         own = getattr(self.by_role, role, None)
         return own if isinstance(own, Allowance) else Allowance()
@@ -270,7 +274,7 @@ class BudgetConfig(Allowance):
     @property
     def roles(self) -> dict[str, Allowance]:
         """The roles that have limits of their own."""
-        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.of(role))}
+        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.allowance_for(role))}
 
     def __bool__(self) -> bool:
         return bool(self.limits or self.roles)
@@ -313,7 +317,7 @@ class GatesConfig(Value):
     model_config = ConfigDict(extra="allow")
 
     @property
-    def written(self) -> dict[str, Any]:
+    def configured_gates(self) -> dict[str, Any]:
         """Those that are asked for."""
         return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
@@ -322,7 +326,7 @@ class GatesConfig(Value):
         return self.model_copy(update=dict.fromkeys(names))
 
     def __bool__(self) -> bool:
-        return bool(self.written)
+        return bool(self.configured_gates)
 
 
 class JudgeConfig(Value):
@@ -389,7 +393,7 @@ class ProfileSelection(Value):
 _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
-USUAL_TURNS = 8
+DEFAULT_MAX_TURNS = 8
 """Of a conversation with a simulated user."""
 
 
@@ -406,7 +410,7 @@ class Config(Value):
     """agenteval's own models by role, never the agent's."""
     epochs: Epochs | None = None
     """Conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
-    max_turns: Annotated[Count, Field(ge=1)] = USUAL_TURNS
+    max_turns: Annotated[Count, Field(ge=1)] = DEFAULT_MAX_TURNS
     """Most turns of a simulated user in a conversation."""
     concurrency: Annotated[Count, Field(ge=1)] = 20
     """Calls of agenteval's own models at the same time."""
@@ -460,7 +464,7 @@ class Config(Value):
     """Exit code of an undecided run: fail ends with 3, neutral with 0."""
     code_only: bool = False
     """Whether only checks in code run, so that no model is needed."""
-    profiles: Annotated[dict[str, dict[str, Any]], OrWritten(type="null")] = {}
+    profiles: Annotated[dict[str, dict[str, Any]], AlternativeSchema(type="null")] = {}
     """Named overrides of this file, chosen by --profile; null removes a key."""
 
     # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.

@@ -10,9 +10,9 @@ from agenteval.core.config import AcceptedFailure
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 
-RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
+RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """What decides a gate that lacks conversations which were not held, or were lost."""
-MENDED = f"agenteval doctor says what is wrong; once that is mended, {AGAIN}"
+RERUN_AFTER_FIX = f"agenteval doctor says what is wrong; once that is mended, {RERUN_FAILED}"
 """The same where to play them again would bring the same: no access, no such host, a judge that fails."""
 REPORTED = "reported"
 """The verdict of a log of which nothing is expected, and that no gate held against anything."""
@@ -117,7 +117,7 @@ class Decision:
     is_reported: bool = False
 
     @property
-    def word(self) -> str:
+    def verdict_label(self) -> str:
         """The verdict for a reader: ``reported`` where nothing was to pass."""
         return REPORTED if self.is_reported and self.verdict is Verdict.PASSED else self.verdict.value
 

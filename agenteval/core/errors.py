@@ -40,7 +40,7 @@ class Place(NamedTuple):
         return ":".join(parts)
 
 
-def place_of(where: str) -> Place:
+def parse_place(where: str) -> Place:
     """``file:line`` read back into a ``Place``."""
     path, _, line = where.rpartition(":")
     return Place(path, int(line)) if line.isdigit() else Place(where)
@@ -112,7 +112,7 @@ class AuthorError(AgentevalError):
 
 
 @contextmanager
-def placed_at(place: Place) -> Iterator[None]:
+def locate_errors(place: Place) -> Iterator[None]:
     """Gives the author's mistakes that are raised within the place, those that have none of their own."""
     try:
         yield
@@ -127,7 +127,7 @@ class NothingSelectedError(AuthorError):
     exit_code = 5
 
 
-class UntoldError(AuthorError):
+class MissingFactError(AuthorError):
     """The agent asked the simulated user for what a check needs, and nothing tells it: its sample is
     inconclusive, by the author. ``usage``: what the question cost (a ``trajectory.Usage``)."""
 
@@ -174,17 +174,17 @@ class SimulatorError(InfrastructureError):
     its sample is inconclusive. ``said`` is what was refused, ``usage`` what it cost (a
     ``trajectory.Usage``)."""
 
-    def __init__(self, message: str, *, said: str = "", usage: Any = None) -> None:
-        self.said = said
+    def __init__(self, message: str, *, rejected_text: str = "", usage: Any = None) -> None:
+        self.rejected_text = rejected_text
         self.usage = usage
         super().__init__(message)
 
 
-class NotAskedError(InfrastructureError):
+class RequestSkippedError(InfrastructureError):
     """A judge had failed on every call before this one, which was not made."""
 
 
-class BudgetError(NotAskedError):
+class BudgetError(RequestSkippedError):
     """The budget is used up: the call was not made, and its sample is inconclusive."""
 
 

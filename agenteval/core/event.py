@@ -13,7 +13,7 @@ from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
@@ -125,7 +125,7 @@ class Scored(Value):
     items: tuple[ScoreItem, ...]
 
 
-class Asked(Value):
+class ModelAsked(Value):
     """A judge, or the grouping (``key`` is ``None``), was asked by a model call, and answered, or failed to
     (``error``). No report is made of it. ``turn`` counts from 0, ``None``: the whole. ``model``: who answers.
     ``record``: with how many characters of the ``prompt`` other requests begin, too.
@@ -149,7 +149,7 @@ class Asked(Value):
     error: Annotated[str, Field(exclude_if=_is_empty)] = ""
 
     @property
-    def for_journal(self) -> Asked | None:
+    def for_journal(self) -> ModelAsked | None:
         """Without the texts; ``None``: an answer that nobody may take again."""
         if self.answer is None or not self.hash:
             return None
@@ -246,7 +246,7 @@ Event: TypeAlias = Annotated[
     | SampleStarted
     | TurnFinished
     | Scored
-    | Asked
+    | ModelAsked
     | SampleFinished
     | Reconsidered
     | Notice

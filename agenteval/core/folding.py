@@ -61,10 +61,10 @@ def nfc(text: str) -> str:
 
 
 BLANK, FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
-KEPT = 16  # texts that the next needle is looked for in, too
+FOLD_CACHE_SIZE = 16  # texts that the next needle is looked for in, too
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
     """Return the folded text with its white space: some of it joins the groups of a number."""
     text = _unadorned(text)
@@ -215,7 +215,7 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
     return found
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _letters(text: str) -> tuple[str, list[int]]:
     """The letters and digits of a text without case, width, font and marks; and where each stands."""
     letters: list[str] = []

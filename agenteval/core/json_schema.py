@@ -11,11 +11,13 @@ from functools import lru_cache
 from threading import local
 from typing import Any
 
-from agenteval.core.patterns import EndlessSearchError, is_in
-from agenteval.core.schema_words import describe, describe_one
+from agenteval.core.patterns import SearchTimeoutError, pattern_matches
+from agenteval.core.schema_messages import describe_schema_error, describe_schema_errors
 
 
-def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True) -> str:
+def schema_violations(
+    parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
+) -> str:
     """Return the first things in ``args`` that the schema forbids; empty if there are none, or if the schema
     is not JSON Schema. What it refers to and does not hold forbids nothing, and the rest does. ``nullable``:
     ``null`` is allowed where the schema says ``nullable`` (OpenAPI)."""
@@ -40,9 +42,9 @@ def _checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
 
 
 @lru_cache(maxsize=1024)
-def misfit_of(schema_text: str) -> Callable[[Any], str]:
+def build_schema_checker(schema_text: str) -> Callable[[Any], str]:
     """Return what finds the first things in a value that an author's JSON Schema forbids; empty if there are
-    none. Nothing that cannot be decided passes: it raises ``EndlessSearchError`` or ``RecursionError``."""
+    none. Nothing that cannot be decided passes: it raises ``SearchTimeoutError`` or ``RecursionError``."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend, validator_for
 
@@ -59,7 +61,7 @@ def _reader_of(rules: Any, schema: Any) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         _READING.begin(value)
-        return describe(validator.iter_errors(value))
+        return describe_schema_errors(validator.iter_errors(value))
 
     return read
 
@@ -82,7 +84,7 @@ class _EndlessReferenceError(RecursionError):
     """A reference leads in a circle, or deeper than any value is."""
 
 
-class _Reading(local):
+class _ValidationState(local):
     """What the reading of one value has met so far. ``unknown``: rules that could not be applied. ``left``:
     references that may yet be followed; ``within``: those being followed, each with its value."""
 
@@ -92,7 +94,7 @@ class _Reading(local):
         self.within: list[tuple[int, int]] = []
 
 
-_READING = _Reading()
+_READING = _ValidationState()
 
 
 def _values_in(value: Any) -> int:
@@ -133,14 +135,14 @@ def _reference(rule: _Rule) -> _Rule:
 def _pattern(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if isinstance(value, str) and not is_in(wanted, value):
+    if isinstance(value, str) and not pattern_matches(wanted, value):
         yield ValidationError("")
 
 
 def _pattern_properties(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator[Any]:
     for key, item in value.items() if isinstance(value, dict) else ():
         for pattern in wanted:
-            if is_in(pattern, key):
+            if pattern_matches(pattern, key):
                 yield from validator.descend(item, wanted[pattern], path=key, schema_path=pattern)
 
 
@@ -150,7 +152,9 @@ def _further(rule: _Rule) -> _Rule:
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         patterns = schema.get("patternProperties", ())
         if patterns and isinstance(value, dict):
-            value = {key: value[key] for key in value if not any(is_in(each, key) for each in patterns)}
+            value = {
+                key: value[key] for key in value if not any(pattern_matches(each, key) for each in patterns)
+            }
             schema = {"properties": schema.get("properties", {})}
         return rule(validator, wanted, value, schema)
 
@@ -183,7 +187,7 @@ def _undecidable() -> tuple[type[Exception], ...]:
     from referencing.exceptions import Unresolvable
 
     faults = (re.error, ValueError, TypeError, AttributeError)
-    return (Unresolvable, EndlessSearchError, _EndlessReferenceError, *faults)
+    return (Unresolvable, SearchTimeoutError, _EndlessReferenceError, *faults)
 
 
 @lru_cache(maxsize=2)
@@ -230,7 +234,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
-        return ((f"not a JSON Schema: {describe_one(error)}", tuple(error.absolute_path)),)
+        return ((f"not a JSON Schema: {describe_schema_error(error)}", tuple(error.absolute_path)),)
     nowhere = "leads nowhere: only parts of the schema can be referenced"
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
 

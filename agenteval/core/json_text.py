@@ -13,7 +13,7 @@ from typing import Any
 _encoder = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
-def text_of(value: Any) -> str:
+def to_json_or_repr(value: Any) -> str:
     """``value`` as JSON, or as Python shows what JSON cannot hold."""
     try:
         return _encoder.encode(value)
@@ -31,7 +31,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
-def leaves(value: Any) -> Iterator[tuple[str, Any]]:
+def iter_leaves(value: Any) -> Iterator[tuple[str, Any]]:
     """The single values that JSON holds, in their order, each with its path by keys (``customer.name``)."""
     pending: list[tuple[str, Any]] = [("", value)]
     while pending:
@@ -57,7 +57,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-class KeyTwiceError(ValueError):
+class DuplicateKeyError(ValueError):
     """An object of JSON in which a key occurs twice."""
 
     def __init__(self, key: str) -> None:
@@ -68,7 +68,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         counts = Counter(key for key, _ in pairs)
-        raise KeyTwiceError(next(key for key, count in counts.items() if count > 1))
+        raise DuplicateKeyError(next(key for key, count in counts.items() if count > 1))
     return made
 
 
@@ -86,7 +86,9 @@ def _written_number(digits: str) -> WrittenNumber:
     return number
 
 
-STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once)
+STRICT_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_once
+)
 """A reader of JSON and nothing else: no NaN, no number beyond all bounds, no key twice. Raises
 ``ValueError``."""
 STRICT_AS_WRITTEN = json.JSONDecoder(
@@ -95,7 +97,7 @@ STRICT_AS_WRITTEN = json.JSONDecoder(
 """The same; a number with a point or an exponent is a ``WrittenNumber``."""
 
 
-def parsed(text: str | bytes, otherwise: Any = None) -> Any:
+def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
     """What a text is the JSON of; ``otherwise`` where it is none."""
     try:
         return json.loads(text)
@@ -103,7 +105,7 @@ def parsed(text: str | bytes, otherwise: Any = None) -> Any:
         return otherwise
 
 
-def json_of(text: str) -> Any:
+def extract_json(text: str) -> Any:
     """The JSON in ``text`` (one value, or one a line), or ``None``."""
     stripped = text.strip()
     if stripped[:1] not in {"[", "{"}:
@@ -118,7 +120,7 @@ def json_of(text: str) -> Any:
         return None
 
 
-def object_of(text: str) -> Mapping[str, Any]:
+def parse_object_literal(text: str) -> Mapping[str, Any]:
     """The object that ``text`` is as JSON, or as Python shows one (``{'error': None}``); else an empty
     one."""
     try:

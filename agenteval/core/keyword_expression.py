@@ -21,17 +21,17 @@ class _Token(NamedTuple):
     column: int  # from 1
 
 
-def compiled(text: str) -> Matches:
+def compile_expression(text: str) -> Matches:
     """A word holds where one of the names has it as a part, whatever its case. ``not`` binds closest, then
     ``and``, then ``or``. Raises ``AuthorError`` with the column of what cannot be read."""
-    reader = _Reader(text)
+    reader = _ExpressionParser(text)
     matches = reader.any_of()
     if reader.token.text:
         reader.fail()
     return matches
 
 
-class _Reader:
+class _ExpressionParser:
     """Reads an expression from left to right; ``token`` is the next one, empty at the end."""
 
     def __init__(self, text: str) -> None:

@@ -16,8 +16,8 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
 from agenteval.core.folding import fold, letters_of
-from agenteval.core.needles import places
-from agenteval.core.speech import spoken
+from agenteval.core.reasoning import blank_reasoning
+from agenteval.core.text_matching import find_mentions
 
 SHORTEST = 4
 """Characters of a secret, after folding."""
@@ -34,7 +34,7 @@ def mistake_in(secret: str) -> str:
     return ""
 
 
-class Place(NamedTuple):
+class SecretSpan(NamedTuple):
     """Where a secret stands in a text, from its first letter or digit to its last. ``depth``: how often it
     is escaped there, as in JSON (within JSON)."""
 
@@ -44,10 +44,10 @@ class Place(NamedTuple):
     depth: int = 0
 
 
-def places_of(text: str, secrets: Iterable[str]) -> list[Place]:
+def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
     """Where each of the secrets stands, in the text or in what it says as JSON, none within another: the
     longest goes first."""
-    found: list[Place] = []
+    found: list[SecretSpan] = []
     taken = bytearray(len(text))
     sought = _sought(tuple(secrets))
     for depth, reading in _readings(text):
@@ -55,13 +55,13 @@ def places_of(text: str, secrets: Iterable[str]) -> list[Place]:
         held = [secret for secret, own in sought if own in letters]
         at = _origins(text, depth) if held else ()  # mostly there is none, which is soon known
         for secret in held:
-            for begin, stop in places(reading, secret):
+            for begin, stop in find_mentions(reading, secret):
                 start, end = at[begin], at[stop]
                 if depth and text[start:end] == reading[begin:stop]:
                     continue  # nothing in it is escaped
                 if not any(taken[start:end]):
                     taken[start:end] = b"\1" * (end - start)
-                    found.append(Place(start, end, secret, depth))
+                    found.append(SecretSpan(start, end, secret, depth))
     return sorted(found)
 
 
@@ -107,13 +107,13 @@ _ESCAPE = re.compile(
 )
 
 
-def replaced(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
+def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
     """``text`` with something else in the place of each secret, which holds as much as its letters and
     digits do. ``cased``: small and capital where the secret is not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0
-    for start, end, secret, depth in places_of(text, by):
+    for start, end, secret, depth in find_secrets(text, by):
         other = _core(by[secret])
         if cased:
             other = _cased(other, _core(secret), text[start:end])
@@ -131,14 +131,14 @@ def _cased(other: str, secret: str, written: str) -> str:
     return "".join(each if one == two else each.swapcase() for each, one, two in letters)
 
 
-def replaced_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
+def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
     """What an agent said in a turn, piece by piece, without the secrets that begin in one piece and end in
     another: there the last of them has what is written instead."""
     left = list(pieces)
     if sum(map(bool, pieces)) < 2:
         return left
     starts = [0, *accumulate(len(piece) + len(_BETWEEN) for piece in pieces)]
-    for start, end, secret, _ in reversed(places_of(_BETWEEN.join(map(spoken, pieces)), by)):
+    for start, end, secret, _ in reversed(find_secrets(_BETWEEN.join(map(blank_reasoning, pieces)), by)):
         *before, last = (
             n for n, piece in enumerate(pieces) if starts[n] < end and starts[n] + len(piece) > start
         )
@@ -170,7 +170,7 @@ def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
         shape = "".join(map(_kind, secret))
         random = drawing.setdefault(shape, Random(shape))  # no secret is made of it
         for _ in range(_TRIES):
-            drawn = alike(secret, random)
+            drawn = randomize_characters(secret, random)
             if not any(fold(drawn) in other or other in fold(drawn) for other in taken):
                 break
         taken.add(fold(drawn))
@@ -188,7 +188,7 @@ _LIKE = {
 }
 
 
-def alike(text: str, random: Random) -> str:
+def randomize_characters(text: str, random: Random) -> str:
     """Other letters and digits in the place of those of the text."""
     return "".join(random.choice(_LIKE.get(kind, kind)) for kind in map(_kind, text))
 
@@ -225,7 +225,7 @@ class MarkedSecrets(NamedTuple):
         """The secrets that are known, by what stands for them."""
         return {other: secret for secret, other in self.all.items() if secret != other}
 
-    def of(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
+    def for_agent(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
         """Those of an agent, with the placeholders of what was ``recorded`` of it. Under ``""`` are those of
         an agent whose name is not known."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))

@@ -31,7 +31,7 @@ _TURN = Lock()
 """One long search at a time: processor time is that of the process."""
 
 
-class EndlessSearchError(Exception):
+class SearchTimeoutError(Exception):
     """A search took more than ``LIMIT_S``."""
 
     def __init__(self, pattern: str) -> None:
@@ -39,13 +39,13 @@ class EndlessSearchError(Exception):
         super().__init__(f"/{pattern}/ took longer than {LIMIT_S:g} s")
 
 
-def is_in(pattern: str, text: str, flags: int = 0) -> bool:
-    """Whether the expression is found in the text, both composed (NFC). Raises ``EndlessSearchError``."""
+def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
+    """Whether the expression is found in the text, both composed (NFC). Raises ``SearchTimeoutError``."""
     pattern, text = nfc(pattern), nfc(text)
     try:
         search = _compiled(pattern, int(flags)).search
     except (OverflowError, RecursionError):
-        raise EndlessSearchError(pattern) from None
+        raise SearchTimeoutError(pattern) from None
     try:
         return search(text, timeout=min(_SHORT_S, LIMIT_S)) is not None
     except TimeoutError:
@@ -55,10 +55,10 @@ def is_in(pattern: str, text: str, flags: int = 0) -> bool:
         with _TURN:
             return search(text, timeout=LIMIT_S, concurrent=True) is not None
     except TimeoutError:
-        raise EndlessSearchError(pattern) from None
+        raise SearchTimeoutError(pattern) from None
 
 
-async def without_waiting(function: Callable[..., T], *args: Any) -> T:
+async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
     """What ``function`` returns; in a thread if a search in it takes long, so that nobody else waits."""
     token = _IS_HURRIED.set(True)
     try:
@@ -142,7 +142,7 @@ def _unrolled(parsed: Any) -> int:
 # ── expressions that check nothing ───────────────────────────────────────────────────────────────
 
 
-def misuse(pattern: str) -> str:
+def pattern_mistake(pattern: str) -> str:
     """What is wrong with an expression that an author wrote, as the rest of a sentence about it, and a remedy
     behind a semicolon; empty if nothing is."""
     try:
@@ -155,10 +155,10 @@ def misuse(pattern: str) -> str:
     return ""
 
 
-def misuse_for_answers(pattern: str) -> str:
+def answer_pattern_mistake(pattern: str) -> str:
     """``misuse`` of what is searched in answers: an empty one fails anyway, so asking for a letter, whichever
     it is, checks nothing either."""
-    if (wrong := misuse(pattern)) or not _takes_any(_parsed(pattern) or ()):
+    if (wrong := pattern_mistake(pattern)) or not _takes_any(_parsed(pattern) or ()):
         return wrong
     return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
 

@@ -1,8 +1,9 @@
-"""What applies in a run, decided before any of it: data. ``planning.resolve`` makes it of the configuration,
-the scenarios and the command line; whatever comes after reads it and asks none of the three again.
+"""What applies in a run, decided before any of it: data. ``planning.plan_resolution`` makes it of the
+configuration, the scenarios and the command line; whatever comes after reads it and asks none of the three
+again.
 
 What the suite says stands once (``SuitePolicy``); to each scenario × agent one of a few ``rule_sets`` applies
-(``ScenarioRules``), and ``Plan.of`` is the only question about it."""
+(``ScenarioRules``), and ``Plan.rules_for_pairing`` is the only question about it."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from agenteval.core.config import (
-    USUAL_TURNS,
+    DEFAULT_MAX_TURNS,
     AcceptedFailure,
     BudgetConfig,
     DeadlinesConfig,
@@ -20,7 +21,7 @@ from agenteval.core.config import (
     ModelConfig,
     Price,
 )
-from agenteval.core.scenario import EpochRange, Epochs, SampleKey, ThresholdRule, short_form
+from agenteval.core.scenario import EpochRange, Epochs, SampleKey, ThresholdRule, compact_threshold
 from agenteval.core.score import MetricSpec, Severity
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.value import Value
@@ -44,7 +45,7 @@ def _is_one(value: object) -> bool:
 
 
 def _is_usual(max_turns: int) -> bool:
-    return max_turns == USUAL_TURNS
+    return max_turns == DEFAULT_MAX_TURNS
 
 
 def _is_empty(value: Sized) -> bool:
@@ -56,7 +57,7 @@ class Threshold(Value):
     nothing was judged there, since the metric is sure to be, or the scenario itself asks for it; any other
     one holds where something was judged."""
 
-    rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(short_form)]
+    rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
     is_sure: Annotated[bool, Field(exclude_if=bool)] = True
 
@@ -70,7 +71,7 @@ class ScenarioRules(Value):
     """What applies to one scenario with one agent."""
 
     epochs: Annotated[Epochs, Field(exclude_if=_is_one)] = 1
-    max_turns: Annotated[int, Field(exclude_if=_is_usual)] = USUAL_TURNS
+    max_turns: Annotated[int, Field(exclude_if=_is_usual)] = DEFAULT_MAX_TURNS
     unjudged: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
     """Metrics that are asked for, and not sure to be judged there."""
     thresholds: Annotated[dict[str, Threshold], Field(exclude_if=_is_empty)] = {}
@@ -135,7 +136,7 @@ class SuitePolicy(Value):
     """``None``: all of them."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: str | None = None
-    max_turns: int = USUAL_TURNS
+    max_turns: int = DEFAULT_MAX_TURNS
     prompts: dict[str, str] = {}
     """The author's own, in the place of those that are shipped: by name, the file."""
     policies: tuple[str, ...] = ()
@@ -187,7 +188,7 @@ class Plan(Value):
         """The plan with other values of its suite."""
         return self.model_copy(update={"suite": self.suite.model_copy(update=changes)})
 
-    def of(self, scenario: str, agent: str) -> ScenarioRules:
+    def rules_for_pairing(self, scenario: str, agent: str) -> ScenarioRules:
         """What applies to a scenario with an agent."""
         number = self.scenarios.get(scenario, {}).get(agent)
         return self.default if number is None else self.rule_sets[number]
@@ -207,9 +208,9 @@ class Plan(Value):
             for epoch in range(self.rule_sets[number].least)
         )
 
-    def alone(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
+    def restrict_to_pairing(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
         """The plan of one scenario × agent; ``epochs``: so many of it are planned, whatever else is run."""
-        rules = self.of(scenario, agent).model_copy(update={"epochs": epochs})
+        rules = self.rules_for_pairing(scenario, agent).model_copy(update={"epochs": epochs})
         return self.model_copy(update={"rule_sets": (rules,), "scenarios": {scenario: {agent: 0}}})
 
     @property

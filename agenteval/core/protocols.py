@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from pydantic import BaseModel
 
-from agenteval.agentside.world import AskedCall
+from agenteval.agentside.world import RequestedCall
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import Mistake
 from agenteval.core.event import Event
@@ -68,18 +68,18 @@ class ReadReply(AgentReply):
     """The agent carries out its calls itself: one without a result is not for agenteval to answer."""
     apart: Collection[str] = ()
     """The ids of calls that were heard where the agent asks its models: it is not sent them as messages."""
-    made: Sequence[AskedCall] = ()
+    made: Sequence[RequestedCall] = ()
     """The calls for which the scenario was asked, with what the agent's framework knows of them."""
 
     @classmethod
-    def of(cls, reply: AgentReply) -> ReadReply:
+    def from_reply(cls, reply: AgentReply) -> ReadReply:
         """A reply of any agent: of one of another package, nothing more is known."""
         if isinstance(reply, cls):
             return reply
         return cls(reply.text, reply.tool_calls, reply.messages, reply.usage, reply.latency_ms, reply.agent)
 
 
-OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
+AgentExecutedCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
 """A call that the agent carries out itself, once it is told to."""
 
 
@@ -97,7 +97,7 @@ class TurnTools:
     answered: frozenset[str] | None = None
     """The tools that the scenario answers where all others are the agent's own to carry out; ``None``: none
     is."""
-    record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
+    record: Callable[[str, Any, int, AgentExecutedCall], Awaitable[ToolResult]] | None = None
     """``record(name, args, batch, own)`` records a call of the agent's own, whose result ``await own()``
     gives."""
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
@@ -147,7 +147,7 @@ async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
         await wait(none_follows)
 
 
-class AroundAgent:
+class AgentWrapper:
     """What stands before an agent: the conversation's end is handed on to it."""
 
     def __init__(self, agent: Agent) -> None:
@@ -224,9 +224,9 @@ class AgentAdapter:
     example: str = ""
     """An agent of this kind, as an author writes it."""
 
-    def of(self, agent: AgentConfig) -> Any:
+    def parse_options(self, agent: AgentConfig) -> Any:
         """The options of an agent."""
-        return self.options.model_validate(agent.own)
+        return self.options.model_validate(agent.adapter_options)
 
 
 class SampleQueue(Protocol):
@@ -295,7 +295,7 @@ def no_flaw(_value: Any, _scripted: bool) -> str:
     return ""
 
 
-def never(_value: Any, _scripted: bool) -> bool:
+def reject_flawed(_value: Any, _scripted: bool) -> bool:
     """Of an answer that is of no use with any flaw."""
     return False
 
@@ -321,7 +321,7 @@ class ModelRequest:
     """``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
     model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of each
     answer, and an answer with a flaw is as one that could not be read."""
-    accepts_flawed: Callable[[Any, bool], bool] = field(default=never, compare=False, repr=False)
+    accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
     """``accepts_flawed(value, scripted)``: unless this holds. Then a correction is asked for all the same,
     and what comes of that is the answer."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
@@ -354,7 +354,7 @@ class ExpectRule(Protocol):
     def name(self) -> str: ...
 
     @property
-    def mistakes(self) -> Callable[[Any], Iterator[Mistake]]: ...
+    def find_mistakes(self) -> Callable[[Any], Iterator[Mistake]]: ...
 
 
 class ChatModel(Protocol):

@@ -77,8 +77,8 @@ PROVIDERS: Registry[Provider] = Registry(
         ),
         "ollama": Provider("http://localhost:11434/v1"),
         "openai-compatible": Provider(needs_base_url=True),
-        "local": Provider(in_process=True, make="agenteval.adapters.models.local:make"),
-        "scripted": Provider(in_process=True, make="agenteval.adapters.models.scripted:make"),
+        "local": Provider(in_process=True, make="agenteval.adapters.models.local_model:make"),
+        "scripted": Provider(in_process=True, make="agenteval.adapters.models.scripted_model:make"),
     },
     _of_plugin,
 )

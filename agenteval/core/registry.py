@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.not_yet import KEYS as NOT_YET
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -56,7 +56,7 @@ class Registry(Generic[Named]):
         loaded."""
         if name in self.built_in:
             found = self.built_in[name]
-            return cast(Named, loaded(found)) if isinstance(found, str) else found
+            return cast(Named, load_target(found)) if isinstance(found, str) else found
         entry = self._entry(name)
         if entry is None:
             raise AuthorError(self.unknown(name))
@@ -80,7 +80,7 @@ class Registry(Generic[Named]):
         return [*self.built_in, *(entry.name for entry in entry_points(group=self.group))]
 
 
-def loaded(target: str) -> Any:
+def load_target(target: str) -> Any:
     """What ``module:attribute`` names."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

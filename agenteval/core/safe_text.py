@@ -54,17 +54,17 @@ _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
 )
-"""What ``clean`` takes away, but for the space without width, which ``markdown`` puts in."""
+"""What ``clean`` takes away, but for the space without width, which ``escape_markdown`` puts in."""
 
 
-def harmless(text: str, *, colors: bool = False) -> str:
+def sanitize_page(text: str, *, colors: bool = False) -> str:
     """``text``, a finished page, without what a terminal obeys and what reads other than it is; newline and
     tab stay. ``colors``: and so do sequences that colour."""
     if not _OBEYED.search(text):
         return text
     if colors:
         parts = _COLOR.split(text)
-        return "".join(part if place % 2 else harmless(part) for place, part in enumerate(parts))
+        return "".join(part if place % 2 else sanitize_page(part) for place, part in enumerate(parts))
     return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
 
 
@@ -87,7 +87,7 @@ _PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]
 """One of these is in whatever is not seen: a single search in the place of three."""
 
 
-def unseen(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
+def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
     """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
     ``sequences``: of single signs only, as in a file, where nothing obeys them."""
     if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
@@ -136,12 +136,12 @@ def at_most(count: int, texts: Iterable[str]) -> tuple[str, ...]:
     return (*known[:count], f"and {len(known) - count:,} more [{digest}]")
 
 
-def xml(text: str) -> str:
+def to_xml_text(text: str) -> str:
     """``text`` with the characters that XML 1.0 allows. Escaping ``<`` and ``&`` is the writer's part."""
     return _NOT_XML.sub("", clean(text))
 
 
-def no_commands(text: str) -> str:
+def neutralize_workflow_commands(text: str) -> str:
     """``text`` for the log of a CI job: no line of it is a workflow command.
 
     GitHub's runner obeys lines that begin with ``::`` (leading blanks do not help) and, as the older
@@ -153,7 +153,7 @@ def no_commands(text: str) -> str:
 
 def github_data(text: str) -> str:
     """``text`` as the message of a workflow command: one line that the runner decodes again."""
-    text = no_commands(text)
+    text = neutralize_workflow_commands(text)
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -170,7 +170,7 @@ _LINKED = re.compile(
 )
 
 
-def markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """``text`` as plain words within a line of Markdown, or a cell of a table.
 
     Nothing in it is markup, HTML, a link, an image, a mention or a reference to an issue.
@@ -184,7 +184,7 @@ def markdown(text: str) -> str:
 
 def fence(text: str, language: str = "text") -> str:
     """``text`` as a block of code, in a fence that is longer than any run of backticks within."""
-    body = no_commands(text).rstrip("\n")  # a report may be printed to a log
+    body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a log
     bar = "`" * max(3, _longest_backticks(body) + 1)
     return f"{bar}{language}\n{body}\n{bar}"
 

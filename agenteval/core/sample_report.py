@@ -54,7 +54,7 @@ class SampleReport:
     review: UserReview | None = None
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    lost: tuple[SampleReport, ...] = ()
+    lost_attempts: tuple[SampleReport, ...] = ()
 
     @property
     def record(self) -> str:
@@ -89,11 +89,11 @@ class SampleReport:
         )
 
     @property
-    def held(self) -> bool | None:
+    def all_checks_held(self) -> bool | None:
         """Whether the agent did not break and every check held; ``None``: that could not be decided. An
         outcome that nobody recorded is not a check."""
         told = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
-        return all_held([self.stop is not None and self.stop.fault is None, *told])
+        return combine_outcomes([self.stop is not None and self.stop.fault is None, *told])
 
     @property
     def right_calls(self) -> float | None:
@@ -102,7 +102,7 @@ class SampleReport:
         if self.tool_accuracy is not None and self.tool_accuracy < 1:
             return self.tool_accuracy
         checks = [check.passed for check in self.all_checks if check.name == "tool_calls"]
-        return all_held(checks) if checks else self.tool_accuracy
+        return combine_outcomes(checks) if checks else self.tool_accuracy
 
     @property
     def right_output(self) -> bool | None:
@@ -110,7 +110,7 @@ class SampleReport:
         if self.output_correct is False:
             return False
         checks = [check.passed for check in self.all_checks if check.name.startswith("output.")]
-        return all_held(checks) if checks else self.output_correct
+        return combine_outcomes(checks) if checks else self.output_correct
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
@@ -118,7 +118,7 @@ class SampleReport:
         return tuple(check for turn in self.turns for check in turn.checks) + self.checks
 
 
-def all_held(each: Iterable[bool | None]) -> bool | None:
+def combine_outcomes(each: Iterable[bool | None]) -> bool | None:
     """Of what held, did not, or could not be decided (``None``): one that did not hold decides, else one that
     is not known leaves all of it open."""
     known = list(each)
@@ -135,7 +135,7 @@ class Aggregate:
     n: int
     missing: int = 0
     of_samples: float | None = None
-    open: Mapping[str, int] = field(default_factory=dict)
+    undecided: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,18 @@ from pydantic import (
     model_validator,
 )
 
-from agenteval.core import needles, patterns
+from agenteval.core import patterns, text_matching
 from agenteval.core.trajectory import Turn
-from agenteval.core.value import Count, ListOf, Number, OrWritten, Text, Texts, Value, numbers_once
+from agenteval.core.value import (
+    AlternativeSchema,
+    Count,
+    ListOf,
+    Number,
+    Text,
+    Texts,
+    Value,
+    reject_duplicate_numbers,
+)
 
 MAX_EPOCHS = 10_000
 """Conversations per scenario: more is a slip of the finger."""
@@ -187,7 +196,7 @@ def _long_form(value: Any) -> Any:
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
 
-_OR_NONE = OrWritten(enum=[NO_CALL])
+_OR_NONE = AlternativeSchema(enum=[NO_CALL])
 
 
 def _not_none(value: Any) -> Any:
@@ -218,7 +227,7 @@ class CallsExpectation(Value):
         return self.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
 
     @model_validator(mode="after")
-    def _each_says_something(self) -> CallsExpectation:
+    def _require_content_in_each(self) -> CallsExpectation:
         for call in self.calls or () if self.match is MatchMode.CONTAINS else ():
             if call.times is not None and call.bounds(self.match) == (0, None):
                 what = f"'{call.name}' with times: {{at_least: 0}} checks nothing under match: contains"
@@ -242,7 +251,7 @@ class CallsAlternative(CallsExpectation):
     }
 
     @model_validator(mode="after")
-    def _says_something(self) -> CallsAlternative:
+    def _require_alternative_content(self) -> CallsAlternative:
         if self.calls is None:
             raise ValueError("'calls' is missing; each alternative says which calls it expects")
         self._refuse_no_calls()
@@ -273,7 +282,7 @@ class ToolCallsExpectation(CallsExpectation):
         return tuple(call for each in self.alternatives for call in each.calls or ())
 
     @model_validator(mode="after")
-    def _says_something(self) -> ToolCallsExpectation:
+    def _require_any_rule(self) -> ToolCallsExpectation:
         if self.any_of is not None:
             self._any_of_stands_alone()
         elif self.calls is None and not self.forbidden:
@@ -303,9 +312,11 @@ def _checked(misuse: Callable[[str], str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=True))]]
-PlainNeedles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=False))]]
-Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.misuse_for_answers)]]
+Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=True))]]
+PlainNeedles: TypeAlias = ListOf[
+    Annotated[str, _checked(partial(text_matching.needle_mistake, takes_stars=False))]
+]
+Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.answer_pattern_mistake)]]
 
 
 with warnings.catch_warnings():
@@ -360,13 +371,13 @@ class Expectation(Value):
     @property
     def is_vacuous(self) -> bool:
         """Whether nothing is checked: each of the fields is a check, but what ``allow_empty`` waives."""
-        return not any(says_something(value) for name, value in self if name != "allow_empty")
+        return not any(has_expectation(value) for name, value in self if name != "allow_empty")
 
 
-def says_something(asked: Any) -> bool:
+def has_expectation(asked: Any) -> bool:
     """Whether a field of ``expect`` asks for anything, or one of those within it."""
     if isinstance(asked, Value):
-        return any(says_something(value) for _, value in asked)
+        return any(has_expectation(value) for _, value in asked)
     return asked is not None and asked not in ((), {})
 
 
@@ -402,7 +413,7 @@ TurnEntry: TypeAlias = Annotated[
     Annotated[ScriptedTurn, Tag("scripted")] | Annotated[SimulatedTurns, Tag("simulated")],
     Discriminator(_turn_kind),
     BeforeValidator(_turn),
-    OrWritten(type=["string", "number", "boolean"]),
+    AlternativeSchema(type=["string", "number", "boolean"]),
 ]
 
 
@@ -498,11 +509,13 @@ class ThresholdRule(Value):
     """Lowest acceptable mean of the scores, or share."""
     min: Number | None = None
     """Lowest acceptable single score."""
-    share_below: Annotated[ShareBelow, BeforeValidator(numbers_once), Field(min_length=1)] | None = None
+    share_below: (
+        Annotated[ShareBelow, BeforeValidator(reject_duplicate_numbers), Field(min_length=1)] | None
+    ) = None
     """By score, the largest share of scores that may be lower: {2: 0.1}."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> ThresholdRule:
+    def _require_bound(self) -> ThresholdRule:
         if self.at_least is None and self.min is None and self.share_below is None:
             raise ValueError("is empty; write at_least, min or share_below")
         return self
@@ -525,12 +538,12 @@ ThresholdEntry: TypeAlias = Annotated[
 Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
 
 
-def long_form(entry: ThresholdEntry) -> ThresholdRule:
+def expand_threshold(entry: ThresholdEntry) -> ThresholdRule:
     """A threshold in its long form: a number is the least mean or rate."""
     return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
 
 
-def short_form(rule: ThresholdRule) -> ThresholdEntry:
+def compact_threshold(rule: ThresholdRule) -> ThresholdEntry:
     """The same as an author may write it."""
     given = rule.at_least
     return given if given is not None and rule.min is None and rule.share_below is None else rule
@@ -659,7 +672,7 @@ class ScenarioFields(Value):
     """Facts that the simulated user knows."""
     facts: Texts = ()
     """True statements for the judge alone."""
-    beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), OrWritten(type="string")]] = ()
+    beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
     """What the simulated user believes, true or not."""
     tools: dict[str, Tool] = {}
     """The tools of this scenario by name: what the agent sees of each, and how it answers."""

@@ -135,7 +135,7 @@ class Check(Value):
 
 OUTCOME = "outcome"
 """The check of a recorded conversation whose outcome is known: it decides what statistics count."""
-UNSAID = "turns"
+MISSING_TURNS = "turns"
 """The check of a recorded conversation in which not all was said that a scenario expects something of."""
 
 

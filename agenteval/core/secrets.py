@@ -30,7 +30,7 @@ _PERHAPS_KEY = re.compile(
 )
 
 
-def without_keys(text: str, mask: str) -> str:
+def mask_keys(text: str, mask: str) -> str:
     """``text`` with whatever looks like a key masked, placeholders and short ones too: for words of ours
     about what an author wrote, where one mask too many costs nothing."""
     return _PERHAPS_KEY.sub(mask, _KEY.sub(mask, text))
@@ -138,7 +138,7 @@ def _is_to_agent(sentence: str) -> bool:
     return orders and _TO_CUSTOMERS.search(sentence) is None
 
 
-def quoted(policy: str, answer: str, *, asked: bool = False) -> tuple[int, int] | None:
+def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -> tuple[int, int] | None:
     """Where ``answer`` quotes at least ``2 * GRAM`` words in a row (or a whole sentence of at least
     ``GRAM + 2``) of a policy: of an instruction, with the words that make it one, since what is to be asked
     for or told to a user may be quoted; of whatever else only where it is announced as the instructions.
@@ -174,7 +174,7 @@ _IDENTITY = re.compile(
 _OPENING, _IDENTITY_OPENING = 160, 50
 
 
-def opened(policy: str, answer: str) -> tuple[int, int] | None:
+def find_quoted_opening(policy: str, answer: str) -> tuple[int, int] | None:
     """Where ``answer`` has the opening of the policy, which nobody tells a user: "You are …" as far as its
     sentence or 50 characters, of any other 160. ``None`` if it does not."""
     opening = _opening_of(policy)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from agenteval.core import keyword_expression
 from agenteval.core.config import AgentConfig, Config
-from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, place_of
+from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, parse_place
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 
@@ -42,10 +42,10 @@ class Filters:
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
-    """The scenarios that the filters leave; ``fewer`` is asked when it is known which of them are run at all.
-    Raises ``NothingSelectedError`` when that is none, and for each filter that selects none by itself: a
-    scenario that was renamed must not drop out of a suite unseen; and ``AuthorError`` for an expression that
-    cannot be read."""
+    """The scenarios that the filters leave; ``draw_subset`` is asked when it is known which of them are run
+    at all. Raises ``NothingSelectedError`` when that is none, and for each filter that selects none by
+    itself: a scenario that was renamed must not drop out of a suite unseen; and ``AuthorError`` for an
+    expression that cannot be read."""
     single = [alone for alone in _each_alone(filters) if not any(map(_selects(alone, scenarios), scenarios))]
     if single:
         raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
@@ -80,7 +80,7 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
     if filters.categories:
         yield lambda scenario: scenario.category in filters.categories
     if filters.expression:
-        holds = keyword_expression.compiled(filters.expression)
+        holds = keyword_expression.compile_expression(filters.expression)
         yield lambda scenario: holds((scenario.id, scenario.name, *scenario.tags, file_of(scenario)))
 
 
@@ -101,7 +101,7 @@ def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
     if text in ids:
         return text
     file, name = split_id(text)
-    return name if file and name in ids and is_in(ids[name], file) else ""
+    return name if file and name in ids and is_in_file(ids[name], file) else ""
 
 
 def is_part(text: str, names: Iterable[str]) -> bool:
@@ -111,18 +111,18 @@ def is_part(text: str, names: Iterable[str]) -> bool:
 
 # ── FILE::ID ─────────────────────────────────────────────────────────────────────────────────────
 
-BETWEEN = "::"
+ID_SEPARATOR = "::"
 
 
 def split_id(text: str) -> tuple[str, str]:
     """``("a.yaml", "refund")`` from ``a.yaml::refund``; nothing of either where there are not both."""
-    file, _, name = text.partition(BETWEEN)
+    file, _, name = text.partition(ID_SEPARATOR)
     return (file, name) if file and name else ("", "")
 
 
 def full_id(scenario: Scenario) -> str:
     """``FILE::ID``, as ``split_id`` reads it."""
-    return f"{file_of(scenario)}{BETWEEN}{scenario.id}"
+    return f"{file_of(scenario)}{ID_SEPARATOR}{scenario.id}"
 
 
 def file_of(scenario: Scenario) -> str:
@@ -130,7 +130,7 @@ def file_of(scenario: Scenario) -> str:
     return scenario.source.rpartition(":")[0]
 
 
-def is_in(scenario: Scenario, file: str) -> bool:
+def is_in_file(scenario: Scenario, file: str) -> bool:
     """Whether ``file`` is the path of the scenario's file, or the end of it: ``orders.yaml`` as a report
     names it, whose folder is known anyway."""
     return ends_with(file_of(scenario), file)
@@ -173,17 +173,17 @@ def _what_is_known(scenarios: Sequence[Scenario], filters: Filters) -> str:
     wanted = next(iter(option.written(filters)), "")
     file, name = split_id(wanted) if filters.scenarios else ("", "")
     if name:
-        return _hint(name, _beside(name, file, scenarios))
+        return _hint(name, _suggest_similar(name, file, scenarios))
     return _hint(wanted, (known for scenario in scenarios for known in option.names_of(scenario)))
 
 
-def _beside(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
+def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
     """Where else a scenario of that name is, or what else is in the file."""
     elsewhere = [full_id(scenario) for scenario in scenarios if scenario.id == name]
-    return elsewhere or [scenario.id for scenario in scenarios if is_in(scenario, file)]
+    return elsewhere or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
 
 
-def nothing_of(file: str, name: str, known: Iterable[str]) -> Problem:
+def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:
     """``FILE::ID`` was asked for, and the file has no scenario of that id. ``known``: those that it has."""
     return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
 
@@ -203,7 +203,7 @@ _MOST_HINTED = 8
 # ── fewer of them ────────────────────────────────────────────────────────────────────────────────
 
 
-def fewer(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
+def draw_subset(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
     """Of the ids those that ``sample`` draws, and of these the ``first``; in their order. The draw is made of
     the seed and each id alone, so that a scenario more or less changes little of it."""
     if filters.sample is not None:
@@ -257,8 +257,8 @@ def ranges_of(
         return {}
     planned = ((scenario, _epochs(scenario, config)) for scenario in scenarios)
     ranges = [(scenario, epochs) for scenario, epochs in planned if isinstance(epochs, EpochRange)]
-    if ranges and "pass_rate" not in config.gates.written:
-        places = {place_of(s.where("epochs")) if s.epochs else config.place("epochs") for s, _ in ranges}
+    if ranges and "pass_rate" not in config.gates.configured_gates:
+        places = {parse_place(s.where("epochs")) if s.epochs else config.place("epochs") for s, _ in ranges}
         what = "`epochs` as {min, max} needs a gate that can end a scenario early"
         remedy = "add gates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}, or write one number"
         raise AuthorError(*(Problem(what, remedy, place) for place in sorted(places)))
@@ -279,7 +279,7 @@ def _agents_for(
 ) -> tuple[str, ...]:
     if filters.agent is not None:
         return (filters.agent,)
-    place = place_of(scenario.where("agent"))
+    place = parse_place(scenario.where("agent"))
     if config.compare:
         if scenario.agent:
             what = f"scenario '{scenario.id}' names its own agent, but `compare:` gives it others"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agenteval.core.call_outcomes import Outcome
+from agenteval.core.call_outcomes import CallOutcome
 from agenteval.core.score import RuleKind, Severity
 from agenteval.core.tool_effects import ToolEffect
 
@@ -66,11 +66,11 @@ class Act:
     """What a finding is about: a call of a tool or, without an ``outcome``, a call that was never made."""
 
     tool: ToolEffect
-    outcome: Outcome | None = None
+    outcome: CallOutcome | None = None
 
     @property
     def may_have_changed_something(self) -> bool:
-        return self.tool is ToolEffect.WRITES and self.outcome in (Outcome.SUCCEEDED, Outcome.OPEN)
+        return self.tool is ToolEffect.WRITES and self.outcome in (CallOutcome.SUCCEEDED, CallOutcome.OPEN)
 
 
 def severity_of(

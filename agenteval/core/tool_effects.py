@@ -29,7 +29,7 @@ def effect_of(name: str, tool: Tool | None) -> ToolEffect:
     return effect_of_name(name)
 
 
-def effect_hinted(hints: Mapping[str, Any]) -> ToolEffect:
+def effect_from_hints(hints: Mapping[str, Any]) -> ToolEffect:
     """By the hints of MCP (``annotations`` of a tool). That it destroys says something only of a tool that
     is not read-only."""
     is_read_only, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
@@ -38,9 +38,9 @@ def effect_hinted(hints: Mapping[str, Any]) -> ToolEffect:
     return ToolEffect.WRITES if is_read_only is False or destroys is True else ToolEffect.UNKNOWN
 
 
-def marks_hinted(hints: Mapping[str, Any]) -> dict[str, bool]:
+def marks_from_hints(hints: Mapping[str, Any]) -> dict[str, bool]:
     """The mark that says the same as hints; empty if they say nothing."""
-    effect = effect_hinted(hints)
+    effect = effect_from_hints(hints)
     return {} if effect is ToolEffect.UNKNOWN else {str(effect): True}
 
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar, assert_never
 
 from agenteval.core.score import Check, Finding, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Turn
-from agenteval.core.value import Value, changed
+from agenteval.core.value import Value, copy_with
 
 _Item = TypeVar("_Item", bound=ScoreItem)
 
@@ -70,7 +70,7 @@ def visibility_of(
     return known.calls if known else ToolVisibility.UNSEEN
 
 
-def own_visibility(
+def conversation_visibility(
     known: KnownVisibility | None, turns: Iterable[Turn], *, passthrough: bool = False
 ) -> ToolVisibility:
     """Decide it by one conversation alone, as far as it goes: whatever else is played, the answer
@@ -100,7 +100,7 @@ OWN_TOOLS = (
 )
 
 
-class WhyOpen(NamedTuple):
+class OpenReasons(NamedTuple):
     """Why a check of an agent's calls stays open, with the way out. ``unseen``: where calls are not all seen;
     ``unplaced``: what overrules an entry that was not placed."""
 
@@ -108,13 +108,13 @@ class WhyOpen(NamedTuple):
     unplaced: str = ""
 
 
-def why_open(
+def explain_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
-) -> WhyOpen:
+) -> OpenReasons:
     """Return why the absence of a call decides nothing for this agent, with the way out."""
     overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
     unplaced = f"{overrules} overrules it, if no call is there"
-    return WhyOpen(_why_unseen(visibility, known, recorded=recorded), unplaced)
+    return OpenReasons(_why_unseen(visibility, known, recorded=recorded), unplaced)
 
 
 def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool) -> str:
@@ -139,13 +139,13 @@ def unplaced_text(turns: Sequence[Turn]) -> str:
 # ── checks that rest on the absence of a call ────────────────────────────────────────────────────
 
 
-def resting_on_absence(check: Check) -> Check:
+def mark_absence_based(check: Check) -> Check:
     """Leave open a check that holds, or fails, only because no (further) call was seen."""
-    return check if check.passed is None else changed(check, {"passed": None, "if_all_seen": check.passed})
+    return check if check.passed is None else copy_with(check, {"passed": None, "if_all_seen": check.passed})
 
 
-def settled(
-    items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: WhyOpen
+def settle_absence_checks(
+    items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: OpenReasons
 ) -> Sequence[_Item]:
     """Decide what rests on the absence of a call in ``turns`` (one, or those of a whole conversation), once
     the ``visibility`` of the agent is known; all else stays as it is."""
@@ -177,9 +177,11 @@ def _decided(item: _Item) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, Finding):
-        return changed(item, {"if_all_seen": False})
+        return copy_with(item, {"if_all_seen": False})
     return (
-        changed(item, {"passed": item.if_all_seen, "if_all_seen": None}) if isinstance(item, Check) else item
+        copy_with(item, {"passed": item.if_all_seen, "if_all_seen": None})
+        if isinstance(item, Check)
+        else item
     )
 
 
@@ -187,10 +189,10 @@ def _left_open(item: _Item, reason: str) -> _Item:
     if not _is_open(item):
         return item
     if isinstance(item, ScoreFailure):
-        return changed(item, {"unless_all_seen": False})
+        return copy_with(item, {"unless_all_seen": False})
     if not isinstance(item, Check):
         return item
-    return changed(item, {"detail": reason, "parts": (), "if_all_seen": None})
+    return copy_with(item, {"detail": reason, "parts": (), "if_all_seen": None})
 
 
 # ── what a run found out ─────────────────────────────────────────────────────────────────────────

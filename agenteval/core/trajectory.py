@@ -78,7 +78,7 @@ class Usage(Value):
         )
 
 
-def total_of(usages: Iterable[Usage]) -> Usage:
+def sum_usage(usages: Iterable[Usage]) -> Usage:
     """The sum. Most parts of most conversations tell of none, and nothing is made of them."""
     total: Usage | None = None
     for usage in usages:
@@ -245,7 +245,7 @@ class Turn(Value):
 
     @property
     def usage(self) -> Usage:
-        return total_of(step.usage for step in self.steps)
+        return sum_usage(step.usage for step in self.steps)
 
     @property
     def unread_usage(self) -> str:
@@ -382,7 +382,7 @@ class Trajectory(Value):
 
     @property
     def usage(self) -> Usage:
-        return total_of(step.usage for turn in self.all_turns for step in turn.steps)
+        return sum_usage(step.usage for turn in self.all_turns for step in turn.steps)
 
     @property
     def steps(self) -> int:

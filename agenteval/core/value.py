@@ -13,7 +13,7 @@ class Value(BaseModel):
     """Models are built when they are first used: most commands use few of them."""
 
 
-class OrWritten:
+class AlternativeSchema:
     """What an author may write instead, as JSON Schema, where a validator takes more than the type says."""
 
     def __init__(self, **short: Any) -> None:
@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 _set = object.__setattr__
 
 
-def changed(blank: ValueT, fields: dict[str, Any]) -> ValueT:
+def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
     """``blank`` with other ``fields``, of types known to be right. As ``model_copy``, in half the time: what
     is not among them, the two share, and what counts as given is what ``blank`` was given."""
     made = object.__new__(type(blank))
@@ -40,7 +40,7 @@ def changed(blank: ValueT, fields: dict[str, Any]) -> ValueT:
     return made
 
 
-def numbers_once(value: Any) -> Any:
+def reject_duplicate_numbers(value: Any) -> Any:
     """Checks that no key of a mapping is the number of another one (``5`` and ``5.0``), of which one alone
     would be kept. Raises ``ValueError``; what is not a number at all is told of as such elsewhere."""
     first: dict[float, Any] = {}
@@ -81,8 +81,8 @@ def _number(value: Any) -> Any:
     return value
 
 
-_SCALAR = OrWritten(type=["number", "boolean"])
-_ONE = OrWritten(type=["string", "number", "boolean"])
+_SCALAR = AlternativeSchema(type=["number", "boolean"])
+_ONE = AlternativeSchema(type=["string", "number", "boolean"])
 Text: TypeAlias = Annotated[str, BeforeValidator(_text), _SCALAR]
 Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_texts), _ONE]
 ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_texts), _ONE]

@@ -8,11 +8,11 @@ from typing import Any
 
 from agenteval.core.config import AcceptedFailure
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.files.plain_files import read_file, readable
-from agenteval.files.scenario_files import shown_path
-from agenteval.files.validation import as_written, known_keys, unknown_key, validate
-from agenteval.files.yaml_scalars import shown
-from agenteval.files.yaml_source import MAX_BYTES, Mark, parse
+from agenteval.files.regular_files import read_file, wrap_read_errors
+from agenteval.files.scenario_files import display_path
+from agenteval.files.validation import keep_scalar_text, known_keys, unknown_key, validate
+from agenteval.files.yaml_scalars import display_value
+from agenteval.files.yaml_source import MAX_BYTES, Mark, parse_yaml
 
 _KEY = "accepted"
 _TEXTS = frozenset(known_keys(AcceptedFailure))
@@ -22,14 +22,14 @@ _EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
     """The entries of the file, in order. ``named_at``: where the configuration names it. Raises
     ``AuthorError`` with every mistake at its place."""
-    name = shown_path(path, cwd)
-    with readable(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
+    name = display_path(path, cwd)
+    with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
         data = read_file(path, MAX_BYTES + 1)
     if _is_empty(data):
         return ()
-    document = parse(data, name)
+    document = parse_yaml(data, name)
     mark = document.mark
-    value = as_written(document, texts=_TEXTS)
+    value = keep_scalar_text(document, texts=_TEXTS)
     problems: list[Problem] = []
     if isinstance(value, dict):
         problems += [unknown_key(key, [_KEY], mark.find((key,))) for key in value if key != _KEY]
@@ -38,7 +38,8 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
         return ()
     if not isinstance(value, list):
         raise AuthorError(
-            *problems, Problem(f"expected a list of failures, got {shown(value)}", _EXAMPLE, mark.place)
+            *problems,
+            Problem(f"expected a list of failures, got {display_value(value)}", _EXAMPLE, mark.place),
         )
     entries = list(_entries(value, mark, problems))
     problems += _twice(entries)

@@ -11,7 +11,7 @@ from agenteval.core.config import KIND_BY_KEY
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
-from agenteval.files.agent_entries import COMMON, OPTIONS, agents_in, kind_of
+from agenteval.files.agent_entries import COMMON_AGENT_KEYS, OPTIONS_KEY, adapter_type, iter_agents
 from agenteval.files.validation import known_keys, part_problems, unknown_key
 from agenteval.files.value_parts import Loc, mapping_at
 from agenteval.files.yaml_source import Mark
@@ -23,7 +23,7 @@ _A = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
 
 
 def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
-    for loc, agent in agents_in(value):
+    for loc, agent in iter_agents(value):
         yield from _problems_of(agent, mark, loc, adapters)
     yield from _twice(value, mark)
 
@@ -31,7 +31,7 @@ def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> 
 def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
     """One name for two agents. With ``compare`` the primary agent is in it and not counted again."""
     first: dict[str, Mark] = {}
-    for loc, agent in agents_in(value):
+    for loc, agent in iter_agents(value):
         if loc[0] == "agent" and value.get("compare"):
             continue
         name, where = str(agent.get("name", "agent")), mark.find((*loc, "name"))
@@ -42,7 +42,7 @@ def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
 
 
 def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Found:
-    kind, at_type = kind_of(agent), mark.find((*loc, "type")).place
+    kind, at_type = adapter_type(agent), mark.find((*loc, "type")).place
     if not kind:
         yield from _no_kind(agent, mark.find(loc), adapters)
     elif kind not in adapters:
@@ -53,7 +53,7 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
         except AuthorError as error:
             yield from (problem._replace(place=at_type) for problem in error.problems)
             return
-        at = loc if kind in adapters.built_in else (*loc, OPTIONS)
+        at = loc if kind in adapters.built_in else (*loc, OPTIONS_KEY)
         yield from _option_problems(_own(agent, kind, adapters), mark, at, adapter, _unfit(kind, adapters))
         return
     yield from _of_any_adapter(agent, mark, loc, adapters)
@@ -62,8 +62,8 @@ def _problems_of(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapt
 def _own(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
     """The options of its adapter, where ``normalize_options`` has put them."""
     if kind in adapters.built_in:
-        return {key: value for key, value in agent.items() if key not in COMMON}
-    return mapping_at(agent, OPTIONS)
+        return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
+    return mapping_at(agent, OPTIONS_KEY)
 
 
 def _unfit(kind: str, adapters: Adapters) -> dict[str, str]:
@@ -85,7 +85,7 @@ def _option_problems(
             yield Problem(unfit[key], "remove it, or change type", where.place)
         elif key not in unfit:
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
-            others = names | (COMMON if OPTIONS in at else COMMON - {OPTIONS})
+            others = names | (COMMON_AGENT_KEYS if OPTIONS_KEY in at else COMMON_AGENT_KEYS - {OPTIONS_KEY})
             yield _renamed(key, own[key], where) or unknown_key(key, others, where)
     places = set()
     for mistake in adapter.mistakes(own):
@@ -102,9 +102,11 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
-        if key not in names | COMMON:
+        if key not in names | COMMON_AGENT_KEYS:
             where = mark.find((*loc, key))
-            yield _renamed(key, agent[key], where) or unknown_key(key, (names | COMMON) - {OPTIONS}, where)
+            yield _renamed(key, agent[key], where) or unknown_key(
+                key, (names | COMMON_AGENT_KEYS) - {OPTIONS_KEY}, where
+            )
     for adapter in known:
         own = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
         yield from part_problems(adapter.options, own, mark, loc, is_whole=False)

@@ -10,16 +10,16 @@ from agenteval.core.config import KIND_BY_KEY, AgentConfig
 from agenteval.core.errors import Problem
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
-from agenteval.files.located import Located, nothing
+from agenteval.files.located_value import LocatedValue, empty_mapping
 from agenteval.files.validation import known_keys
 from agenteval.files.value_parts import Loc, list_at, mapping_at
 
-COMMON = frozenset(known_keys(AgentConfig))
+COMMON_AGENT_KEYS = frozenset(known_keys(AgentConfig))
 """The keys that every agent has, whatever its adapter."""
-OPTIONS = "options"
+OPTIONS_KEY = "options"
 
 
-def agents_in(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
+def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
     """Each agent that is written down as a mapping, and where."""
     found: list[tuple[Loc, Any]] = [(("agent",), value.get("agent"))]
     found += [(("agents", name), agent) for name, agent in mapping_at(value, "agents").items()]
@@ -27,14 +27,14 @@ def agents_in(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]
     yield from ((loc, agent) for loc, agent in found if isinstance(agent, Mapping))
 
 
-def with_each_agent(config: Located, change: Callable[[Loc, Located], Located]) -> Located:
+def map_agents(config: LocatedValue, change: Callable[[Loc, LocatedValue], LocatedValue]) -> LocatedValue:
     """The configuration with something else in the place of each of its agents."""
-    for loc, _ in tuple(agents_in(config.value)):
-        config = config.put(loc, change(loc, config.at(*loc)))
+    for loc, _ in tuple(iter_agents(config.value)):
+        config = config.replace_at(loc, change(loc, config.at(*loc)))
     return config
 
 
-def kind_of(agent: Mapping[str, Any]) -> str:
+def adapter_type(agent: Mapping[str, Any]) -> str:
     """The adapter's name; empty when nothing says which, or when two do."""
     if agent.get("type"):
         return str(agent["type"])
@@ -45,38 +45,40 @@ def kind_of(agent: Mapping[str, Any]) -> str:
 # ── where options stand ──────────────────────────────────────────────────────────────────────────
 
 
-def normalize_options(config: Located, adapters: Registry[AgentAdapter], problems: list[Problem]) -> Located:
+def normalize_options(
+    config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
+) -> LocatedValue:
     """Each agent with the options of its adapter in one place: of those that are built in beside the common
     keys, of other packages' under ``options``. An author may write them either way."""
-    inherited = kind_of(mapping_at(config.value, "agent"))
+    inherited = adapter_type(mapping_at(config.value, "agent"))
 
-    def normalized(loc: Loc, agent: Located) -> Located:
-        kind = kind_of(agent.value) or (inherited if loc[0] == "compare" else "")
+    def normalized(loc: Loc, agent: LocatedValue) -> LocatedValue:
+        kind = adapter_type(agent.value) or (inherited if loc[0] == "compare" else "")
         if not kind or kind not in adapters:
             return agent
-        return _normalized(agent, problems, are_beside=kind in adapters.built_in)
+        return _normalize_agent(agent, problems, are_inline=kind in adapters.built_in)
 
-    return with_each_agent(config, normalized)
+    return map_agents(config, normalized)
 
 
-def _normalized(agent: Located, problems: list[Problem], *, are_beside: bool) -> Located:
-    written = agent.value.get(OPTIONS)
+def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline: bool) -> LocatedValue:
+    written = agent.value.get(OPTIONS_KEY)
     if written is not None and not isinstance(written, Mapping):
         return agent  # the model says what is wrong with it
-    at_options = agent.mark.find((OPTIONS,))
-    under = Located(written, at_options) if written else Located({}, at_options.around({}))
-    own = agent.without(*COMMON)
-    common = agent.only(COMMON - {OPTIONS})
-    problems += _written_twice(under, own.value, COMMON if are_beside else ())
-    options = under.over(own)
-    if are_beside:
-        return common.over(options)
-    if not options.value and OPTIONS not in agent.value:
+    at_options = agent.mark.find((OPTIONS_KEY,))
+    under = LocatedValue(written, at_options) if written else LocatedValue({}, at_options.with_children({}))
+    own = agent.drop_keys(*COMMON_AGENT_KEYS)
+    common = agent.select_keys(COMMON_AGENT_KEYS - {OPTIONS_KEY})
+    problems += _written_twice(under, own.value, COMMON_AGENT_KEYS if are_inline else ())
+    options = under.merge_over(own)
+    if are_inline:
+        return common.merge_over(options)
+    if not options.value and OPTIONS_KEY not in agent.value:
         return common
-    return common.put((OPTIONS,), options)
+    return common.replace_at((OPTIONS_KEY,), options)
 
 
-def _written_twice(under: Located, own: Container[str], common: Container[str]) -> Iterator[Problem]:
+def _written_twice(under: LocatedValue, own: Container[str], common: Container[str]) -> Iterator[Problem]:
     """What stands under ``options`` and is also an option beside it, or belongs there."""
     for key in under.value:
         if key in own or key in common:
@@ -87,7 +89,7 @@ def _written_twice(under: Located, own: Container[str], common: Container[str]) 
 # ── agents, each whole ───────────────────────────────────────────────────────────────────────────
 
 
-def whole_agents(config: Located, problems: list[Problem]) -> Located:
+def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
     """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
     the right shape is left for the model to refuse."""
     config = _named_by_keys(config, problems)
@@ -98,37 +100,39 @@ def whole_agents(config: Located, problems: list[Problem]) -> Located:
     wholes = [_whole(config.at("compare", index), index, primary, problems) for index in range(len(entries))]
     if primary is not None:
         wholes.insert(0, primary)
-    return config.put(("compare",), Located.listed(wholes, config.mark.find(("compare",))))
+    return config.replace_at(("compare",), LocatedValue.from_list(wholes, config.mark.find(("compare",))))
 
 
-def _named_by_keys(config: Located, problems: list[Problem]) -> Located:
-    def named(loc: Loc, agent: Located) -> Located:
+def _named_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
+    def named(loc: Loc, agent: LocatedValue) -> LocatedValue:
         if loc[0] != "agents":
             return agent
         name, where = loc[1], agent.mark.find(("name",))
         if (own := agent.value.get("name", name)) != name:
             what = f"the agent is named '{name}' by its key and '{own}' by name:"
             problems.append(Problem(what, "remove name:", where.place))
-        return Located({**agent.value, "name": name}, agent.mark)
+        return LocatedValue({**agent.value, "name": name}, agent.mark)
 
-    return with_each_agent(config, named)
+    return map_agents(config, named)
 
 
-def _whole(entry: Located, index: int, primary: Located | None, problems: list[Problem]) -> Located:
-    whole = entry.over(_inherited(entry.value, primary))
+def _whole(
+    entry: LocatedValue, index: int, primary: LocatedValue | None, problems: list[Problem]
+) -> LocatedValue:
+    whole = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
         return whole
     problems.append(Problem("an agent in compare needs a name", "add name:", entry.mark.place))
-    return Located({**whole.value, "name": f"compare.{index}"}, whole.mark)
+    return LocatedValue({**whole.value, "name": f"compare.{index}"}, whole.mark)
 
 
-def _inherited(entry: Mapping[str, Any], primary: Located | None) -> Located:
+def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> LocatedValue:
     """What an entry of ``compare`` has of the primary agent: all, or, if it stands on its own, only what no
     agent is to say."""
     if primary is None:
-        return nothing()
+        return empty_mapping()
     if is_whole_agent(entry, primary.value):
-        return primary.only(("secrets",))
+        return primary.select_keys(("secrets",))
     return primary
 
 
@@ -137,7 +141,7 @@ def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
     its type and what that needs. Such an entry inherits nothing, credentials least of all, but what no agent
     is to say."""
     brought = [key for key in KIND_BY_KEY if entry.get(key)]
-    own = kind_of(agent)
+    own = adapter_type(agent)
     if any(KIND_BY_KEY[key] != own for key in brought):
         return True
     said = entry.get("type")

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from agenteval.core.config import parse_reporter
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.not_yet import KEYS as NOT_YET
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
 from agenteval.core.secrets import is_key
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.files.agent_checks import Adapters, agent_problems
 from agenteval.files.validation import part_problems, strict_problems, unknown_key
 from agenteval.files.value_parts import Loc, mapping_at, value_at
@@ -26,7 +26,7 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Found: TypeAlias = Iterator[Problem]
 
 
-class Known(NamedTuple):
+class Registries(NamedTuple):
     """What a configuration may name that is registered in rooms above this one; the command line hands it in.
     ``gates``: by name, what an author writes there."""
 
@@ -35,7 +35,7 @@ class Known(NamedTuple):
     reporters: Registry[Any]
 
 
-def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found:
+def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> Found:
     yield from agent_problems(value, mark, known.agents)
     for role, model in mapping_at(value, "models").items():
         yield from _model_problems(model, mark, ("models", role))

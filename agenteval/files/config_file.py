@@ -12,31 +12,31 @@ from pydantic import BaseModel, ValidationError
 
 from agenteval.core.config import AgentConfig, Config, ProfileSelection
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.marked_secrets import UnknownSecret, mistake_in, placeholders_of, replaced
+from agenteval.core.marked_secrets import UnknownSecret, mistake_in, placeholders_of, replace_secrets
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.agent_entries import agents_in, normalize_options, whole_agents, with_each_agent
-from agenteval.files.config_checks import Known, config_problems
+from agenteval.files.agent_entries import iter_agents, map_agents, normalize_options, resolve_agents
+from agenteval.files.config_checks import Registries, config_problems
 from agenteval.files.environment import (
-    expand,
-    from_variables,
-    is_unknown,
-    plain,
-    secrets_in,
-    variables_in,
-    written,
+    expand_variables,
+    find_config_secrets,
+    has_unset_variable,
+    mask_config,
+    read_variable_overrides,
+    referenced_variables,
+    unwrap_expanded,
 )
-from agenteval.files.located import Located, nothing
-from agenteval.files.plain_files import read_file, readable
-from agenteval.files.profiles import layered, profiles_in
-from agenteval.files.redact import MASK, Mask, know_marked, know_written, redactor
-from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
+from agenteval.files.located_value import LocatedValue, empty_mapping
+from agenteval.files.profiles import layer_profile, parse_profiles
+from agenteval.files.redaction import MASK, Mask, redactor, register_author_text, register_marked_secrets
+from agenteval.files.regular_files import read_file, wrap_read_errors
+from agenteval.files.scenario_files import CONFIG_NAMES, display_path
 from agenteval.files.toml_source import parse_toml
-from agenteval.files.validation import as_written, not_built_in, validate
+from agenteval.files.validation import find_unsupported_keys, keep_scalar_text, validate
 from agenteval.files.value_parts import Loc, value_at
-from agenteval.files.yaml_scalars import shown
-from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
+from agenteval.files.yaml_scalars import display_value
+from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml
 
 PYPROJECT = "pyproject.toml"
 Model = TypeVar("Model", bound=BaseModel)
@@ -79,7 +79,7 @@ def find_config(start: Path) -> Path | None:
 
 def profile_names(path: Path) -> list[str]:
     """The profiles of a configuration. Raises ``AuthorError`` for what cannot be read."""
-    return list(profiles_in(_read(path, Path.cwd())))
+    return list(parse_profiles(_read(path, Path.cwd())))
 
 
 def _has_section(path: Path) -> bool:
@@ -95,7 +95,7 @@ def _has_section(path: Path) -> bool:
 
 def load_config(
     path: Path | None,
-    known: Known,
+    known: Registries,
     *,
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
@@ -110,19 +110,19 @@ def load_config(
     """
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
-    file = _read(cwd / path, cwd) if path else nothing()
-    profiles = profiles_in(file)
-    own, selection = layered(file, profile, profiles)
-    merged = expand(own, environ, problems, skip=_not_built(own.value))
-    mentioned = set(variables_in(own.value))
-    for layer in (from_variables(environ, mentioned=mentioned, problems=problems), _by_flags(flags)):
+    file = _read(cwd / path, cwd) if path else empty_mapping()
+    profiles = parse_profiles(file)
+    own, selection = layer_profile(file, profile, profiles)
+    merged = expand_variables(own, environ, problems, skip=_not_built(own.value))
+    mentioned = set(referenced_variables(own.value))
+    for layer in (read_variable_overrides(environ, mentioned=mentioned, problems=problems), _by_flags(flags)):
         merged = _layer_over(layer, merged)
     assembled = _assemble(merged, problems, known, environ)
     others = {name: each for name, each in profiles.items() if name != profile}
     _require_sound(file, others, known, environ)
     facts = _where_written(path, cwd, assembled.whole.mark)
     # A path is no secret, though a variable such as CACHE_KEY may hold it.
-    know_written(lambda: str(facts["root"]))
+    register_author_text(lambda: str(facts["root"]))
     config = assembled.config.model_copy(update={**facts, "profile": profile or "", "selection": selection})
     if config.accepted:
         named_at = assembled.whole.mark.find(("accepted",)).place
@@ -137,7 +137,7 @@ def _where_written(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
     """Where a configuration stands, and each of its keys."""
     file = Path(os.path.abspath(cwd / path)) if path else None
     return {
-        "source": shown_path(cwd / path, cwd) if path else "",
+        "source": display_path(cwd / path, cwd) if path else "",
         "root": str(file.parent if file else Path(os.path.abspath(cwd))),
         "lines": {name: at.line for name, at in _written(mark, mark.path)},
         "columns": {name: at.column for name, at in _written(mark, mark.path)},
@@ -149,14 +149,14 @@ class _Assembled(NamedTuple):
     """A checked configuration; what it was made of, with variables put in and whole agents; its secrets."""
 
     config: Config
-    whole: Located
+    whole: LocatedValue
     secrets: tuple[str, ...]
 
 
 def _assemble(
-    merged: Located,
+    merged: LocatedValue,
     problems: list[Problem],
-    known: Known,
+    known: Registries,
     environ: Mapping[str, str],
     *,
     is_other: bool = False,
@@ -164,24 +164,27 @@ def _assemble(
     """``merged``: all layers, variables put in. ``problems``: those that are known. ``is_other``: it is not
     the configuration of this run. Raises ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
-    secrets = secrets_in(merged.value)
-    know_marked(_marked_in(merged.value), also=is_other)
-    whole = whole_agents(merged, problems)
-    value = plain(_with_unknown(whole, environ).value)
-    return _Assembled(_checked(Located(value, whole.mark), problems, known, secrets), whole, secrets)
+    secrets = find_config_secrets(merged.value)
+    register_marked_secrets(_marked_in(merged.value), also=is_other)
+    whole = resolve_agents(merged, problems)
+    value = unwrap_expanded(_with_unknown(whole, environ).value)
+    return _Assembled(_checked(LocatedValue(value, whole.mark), problems, known, secrets), whole, secrets)
 
 
 def _require_sound(
-    file: Located, profiles: Mapping[str, Mapping[str, Any]], known: Known, environ: Mapping[str, str]
+    file: LocatedValue,
+    profiles: Mapping[str, Mapping[str, Any]],
+    known: Registries,
+    environ: Mapping[str, str],
 ) -> None:
     """Raises ``AuthorError`` with what is wrong in profiles that are not taken now: a mistake in the nightly
     one is not to show at night. Where a variable of one is not set, that is a matter of another machine."""
     problems: list[Problem] = []
     for name in profiles:
         try:
-            written = layered(file, name, profiles).config
+            written = layer_profile(file, name, profiles).config
             unset: list[Problem] = []
-            expanded = expand(written, environ, unset, skip=_not_built(written.value))
+            expanded = expand_variables(written, environ, unset, skip=_not_built(written.value))
             if not unset:
                 _assemble(expanded, unset, known, environ, is_other=True)
         except AuthorError as error:
@@ -192,17 +195,17 @@ def _require_sound(
 
 def _not_built(value: Any) -> frozenset[Loc]:
     """Where a variable that is not set would be a second message."""
-    return frozenset(found.loc for found in not_built_in(value, "config"))
+    return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
 """Flags that are not called as the key that they set."""
 
 
-def _by_flags(flags: Mapping[str, Any]) -> Located:
+def _by_flags(flags: Mapping[str, Any]) -> LocatedValue:
     """What the command line sets, at the flag that does."""
     given = {key: flag for key, flag in flags.items() if flag is not None}
-    return Located(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
+    return LocatedValue(given, Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()}))
 
 
 def _flag_mark(key: str, value: Any) -> Mark:
@@ -211,17 +214,17 @@ def _flag_mark(key: str, value: Any) -> Mark:
     return Mark(name, children=children)
 
 
-def _layer_over(layer: Located, config: Located) -> Located:
+def _layer_over(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
     """Variables or flags over the configuration so far. They do not move its beginning, where whatever is
     missing is missed."""
-    merged = _with_model_in_place(layer, config).over(config)
-    return Located(merged.value, config.mark.around(merged.mark.children))
+    merged = _normalize_default_model(layer, config).merge_over(config)
+    return LocatedValue(merged.value, config.mark.with_children(merged.mark.children))
 
 
 _DEFAULT = ("models", "default")
 
 
-def _with_model_in_place(layer: Located, config: Located) -> Located:
+def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
     """A layer with its PROVIDER/MODEL in place of the model's name alone, where the file describes another
     model of that provider: its address, key and limits stay. They are nothing to another provider."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
@@ -229,72 +232,74 @@ def _with_model_in_place(layer: Located, config: Located) -> Located:
         return layer
     if chosen.partition("/")[0] != name.partition("/")[0]:
         return layer
-    by = layer.mark.find(_DEFAULT).alone
-    at = config.mark.find(_DEFAULT).around({"model": by})
-    models = config.mark.find(("models",)).around({"default": at})
-    return layer.put(("models",), Located({"default": {"model": chosen}}, models))
+    by = layer.mark.find(_DEFAULT).without_children
+    at = config.mark.find(_DEFAULT).with_children({"model": by})
+    models = config.mark.find(("models",)).with_children({"default": at})
+    return layer.replace_at(("models",), LocatedValue({"default": {"model": chosen}}, models))
 
 
 def _marked_in(value: Mapping[str, Any]) -> Iterator[str]:
     """What is marked as a secret, as far as it is text."""
-    for _, agent in agents_in(value):
+    for _, agent in iter_agents(value):
         listed = agent.get("secrets")
         for each in listed if isinstance(listed, list) else [listed]:
             if isinstance(each, str) and not mistake_in(each):
                 yield str(each)
 
 
-def _with_unknown(config: Located, environ: Mapping[str, str]) -> Located:
+def _with_unknown(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
     """With those secrets as such of which a variable is not known: a replay needs none."""
 
-    def seen(_loc: Loc, agent: Located) -> Located:
+    def seen(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
         if not isinstance(listed, list):
             return agent
-        secrets = [UnknownSecret(each) if is_unknown(each, environ) else each for each in listed]
-        return Located({**agent.value, "secrets": secrets}, agent.mark)
+        secrets = [UnknownSecret(each) if has_unset_variable(each, environ) else each for each in listed]
+        return LocatedValue({**agent.value, "secrets": secrets}, agent.mark)
 
-    return with_each_agent(config, seen)
+    return map_agents(config, seen)
 
 
-def _read(path: Path, cwd: Path) -> Located:
-    shown_as = shown_path(path, cwd)
-    with readable("the configuration", Place(shown_as)):
+def _read(path: Path, cwd: Path) -> LocatedValue:
+    shown_as = display_path(path, cwd)
+    with wrap_read_errors("the configuration", Place(shown_as)):
         data = read_file(path, MAX_BYTES + 1)
-    know_written(lambda: data.decode("utf-8", "replace"))
+    register_author_text(lambda: data.decode("utf-8", "replace"))
     document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
-    value = as_written(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
+    value = keep_scalar_text(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
     if isinstance(value, dict):
-        return Located(value, document.mark)
-    what = f"expected a mapping, got {shown(value)}"
+        return LocatedValue(value, document.mark)
+    what = f"expected a mapping, got {display_value(value)}"
     raise AuthorError(
         Problem(what, "write for example agent: {target: my_agent.py:agent}", document.mark.place)
     )
 
 
-def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> Document:
+def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocument:
     if not is_toml:
-        return parse(data, shown_as)
+        return parse_yaml(data, shown_as)
     document = parse_toml(data, shown_as)
     if document is None:
         raise AuthorError(Problem("there is no [tool.agenteval] table", "add it", Place(shown_as)))
     return document
 
 
-def _checked(config: Located, problems: list[Problem], known: Known, secrets: tuple[str, ...]) -> Config:
+def _checked(
+    config: LocatedValue, problems: list[Problem], known: Registries, secrets: tuple[str, ...]
+) -> Config:
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
     found = (problem for problem in config_problems(*config, known) if problem.place not in unset)
     problems = [*problems, *found]
     made, wrong = validate(Config, *config, kind="config", skip=ProfileSelection.model_fields, found=problems)
     problems += wrong
     if made is None or problems:
-        ordered = sorted(_told_once(problems), key=attrgetter("order"))
+        ordered = sorted(_deduplicate_problems(problems), key=attrgetter("order"))
         mask = redactor(secrets)
         raise AuthorError(*(_without(problem, mask) for problem in ordered))
     return made
 
 
-def _told_once(problems: list[Problem]) -> list[Problem]:
+def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
     """Without repetition; a mistake in ``agent`` is not a second one where ``compare`` inherits it."""
     kept = dict.fromkeys(problems)
     for problem in problems:
@@ -316,14 +321,14 @@ def _public(whole: Mapping[str, Any], config: Config, adapters: Registry[AgentAd
     """The configuration with variables unexpanded, and placeholders for the secrets that are written as
     they are. Gates are numbers and words to decide by, and no secrets: a variable there is shown with its
     value."""
-    public = _fitting(Config, written(whole), plain(whole)) or Config()
+    public = _fitting(Config, mask_config(whole), unwrap_expanded(whole)) or Config()
     facts = {name: getattr(config, name) for name in Config.INTERNAL}
     public = public.model_copy(update={**facts, "gates": config.gates})
     public = public.model_copy(update=_agents_read(public, config, adapters))
     marked = placeholders_of([s for agent in config.all_agents for s in agent.secrets if MASK not in s])
 
     def shown(agent: AgentConfig, _real: AgentConfig) -> AgentConfig:
-        return agent.model_copy(update={"secrets": tuple(replaced(s, marked) for s in agent.secrets)})
+        return agent.model_copy(update={"secrets": tuple(replace_secrets(s, marked) for s in agent.secrets)})
 
     return public.model_copy(update=_changed_agents(public, public, shown)) if marked else public
 
@@ -335,7 +340,7 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
     def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
         if like.kind not in adapters.built_in:
             return agent
-        options = _fitting(adapters.get(like.kind).options, agent.own, like.own)
+        options = _fitting(adapters.get(like.kind).options, agent.adapter_options, like.adapter_options)
         return agent.model_copy(update=options.model_dump()) if options else agent
 
     return _changed_agents(config, real, read)

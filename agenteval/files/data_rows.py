@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.json_text import STRICT_AS_WRITTEN, WrittenNumber
 from agenteval.core.plurals import plural
-from agenteval.files.located import Located
-from agenteval.files.yaml_scalars import shown
-from agenteval.files.yaml_source import Mark, decode, parse
+from agenteval.files.located_value import LocatedValue
+from agenteval.files.yaml_scalars import display_value
+from agenteval.files.yaml_source import Mark, decode, parse_yaml
 
 DELIMITERS = ",;\t"
 LARGEST_CELL = 1 << 26
@@ -26,7 +26,7 @@ class Table(NamedTuple):
     are texts, for want of types in the format."""
 
     columns: tuple[str, ...]
-    rows: tuple[Located, ...]
+    rows: tuple[LocatedValue, ...]
     mark: Mark
     is_text: bool = False
 
@@ -44,27 +44,29 @@ def read_table(data: bytes, path: str) -> Table:
     return table
 
 
-def listed(values: Sequence[Any], mark: Mark) -> Table:
+def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
     """Rows as they are written in a list. Raises ``AuthorError``."""
     wrong = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
-        Problem(f"expected a mapping, got {shown(value)}", "write {name: value}", mark.find((n,)).place)
+        Problem(
+            f"expected a mapping, got {display_value(value)}", "write {name: value}", mark.find((n,)).place
+        )
         for n, value in wrong
     ]
     if problems:
         raise AuthorError(*problems)
-    rows = tuple(Located(value, mark.find((n,))) for n, value in enumerate(values))
+    rows = tuple(LocatedValue(value, mark.find((n,))) for n, value in enumerate(values))
     return Table(_columns(rows), rows, mark)
 
 
-def _columns(rows: Sequence[Located]) -> tuple[str, ...]:
+def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in row.value))
 
 
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def why_not_csv(error: csv.Error, at: int, begins: int) -> str:
+def csv_problem(error: csv.Error, at: int, begins: int) -> str:
     """What is wrong with a row that begins at one line and was read up to another."""
     text = str(error)
     if "unexpected end of data" in text:
@@ -93,7 +95,9 @@ def _from_csv(data: bytes, path: str) -> Table:
             problems.append(Problem(*wrong, Place(path, line)))
             continue
         values = {name: cell for name, cell in zip(columns, cells, strict=True) if name}
-        rows.append(Located(values, Mark(path, line, children={name: Mark(path, line) for name in values})))
+        rows.append(
+            LocatedValue(values, Mark(path, line, children={name: Mark(path, line) for name in values}))
+        )
     if problems:
         raise AuthorError(*problems)
     return Table(tuple(filter(None, columns)), tuple(rows), Mark(path, number), is_text=True)
@@ -121,7 +125,7 @@ def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            what = f"not CSV: {why_not_csv(error, reader.line_num, begins)}"
+            what = f"not CSV: {csv_problem(error, reader.line_num, begins)}"
             remedy = 'close the quote; a quote within a quoted text is written twice ("")'
             raise AuthorError(Problem(what, remedy, Place(path, begins))) from None
         if cells is None:
@@ -133,7 +137,7 @@ def _cells(reader: Any, path: str) -> Iterator[tuple[int, list[str]]]:
 # ── JSON and YAML ────────────────────────────────────────────────────────────────────────────────
 
 
-def json_at(text: str, at: Mark) -> Located:
+def parse_json_at(text: str, at: Mark) -> LocatedValue:
     """The JSON of a line or a cell, all of it at one place; its numbers keep how they were written. Raises
     ``ValueError``."""
     try:
@@ -146,14 +150,16 @@ def json_at(text: str, at: Mark) -> Located:
     return _marked(value, at)
 
 
-def _marked(value: Any, at: Mark) -> Located:
+def _marked(value: Any, at: Mark) -> LocatedValue:
     if isinstance(value, WrittenNumber):
-        return Located(float(value), at.written_as(value.text))
+        return LocatedValue(float(value), at.with_text(value.text))
     if isinstance(value, dict):
-        return Located.keyed({key: _marked(item, at) for key, item in value.items()}, at.alone)
+        return LocatedValue.from_mapping(
+            {key: _marked(item, at) for key, item in value.items()}, at.without_children
+        )
     if isinstance(value, list):
-        return Located.listed([_marked(item, at) for item in value], at.alone)
-    return Located(value, at.alone)
+        return LocatedValue.from_list([_marked(item, at) for item in value], at.without_children)
+    return LocatedValue(value, at.without_children)
 
 
 def _from_json_lines(data: bytes, path: str) -> Table:
@@ -163,7 +169,7 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         if not line.strip():
             continue
         try:
-            row = json_at(line, Mark(path, number))
+            row = parse_json_at(line, Mark(path, number))
         except ValueError as error:
             what = f"not JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
@@ -172,7 +178,7 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         if isinstance(row.value, dict):
             rows.append(row)
         else:
-            what = f"expected an object, got {shown(row.value)}"
+            what = f"expected an object, got {display_value(row.value)}"
             problems.append(Problem(what, "write one object a line, or name it .json", Place(path, number)))
     if problems:
         raise AuthorError(*problems)
@@ -180,12 +186,12 @@ def _from_json_lines(data: bytes, path: str) -> Table:
 
 
 def _from_yaml(data: bytes, path: str) -> Table:
-    document = parse(data, path)
+    document = parse_yaml(data, path)
     if not isinstance(document.value, list):
-        what = f"expected a list of rows, got {shown(document.value)}"
+        what = f"expected a list of rows, got {display_value(document.value)}"
         remedy = "write [{…}, {…}]" if path.lower().endswith(".json") else "start each row with '- '"
         raise AuthorError(Problem(what, remedy, document.mark.place))
-    return listed(document.value, document.mark)
+    return table_from_list(document.value, document.mark)
 
 
 _READERS: Mapping[str, Callable[[bytes, str], Table]] = {

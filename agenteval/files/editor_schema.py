@@ -45,7 +45,7 @@ def _name_in(reference: Schema) -> str:
     return str(reference["$ref"]).removeprefix(_IN_REFERENCE)
 
 
-def definitions_of(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
+def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
     """The models and all that they are made of, by class name. ``reference``: an expression for texts that
     may stand for any number, truth value or choice, since something is put in later."""
     generator = type("_Generator", (_EditorSchema,), {"reference": reference})
@@ -142,7 +142,7 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 """What pydantic calls the bounds of a number that a validator of ours looks at first."""
 
 
-def simplified(schema: Schema) -> Schema:
+def simplify_schema(schema: Schema) -> Schema:
     """A whole schema in the form in which an editor has one message for a mistake. Before, alternatives are
     a plain ``anyOf``."""
     definitions: Definitions = schema["definitions"]
@@ -267,20 +267,20 @@ def _drop_null(schema: Schema) -> None:
 # ── what is laid over something else ─────────────────────────────────────────────────────────────
 
 
-def laid_over(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
+def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
     """The name of a definition that takes a part of what ``name`` takes: it is merged over another value of
     that kind, so nothing is missing in it. ``nulls``: null takes away what is there. Lists are replaced, and
     are whole."""
     made = f"{name}{suffix}"
     if made not in definitions:
         definitions[made] = {}  # it may hold itself
-        definitions[made] = _laid_over(definitions[name], definitions, nulls, suffix)
+        definitions[made] = _overlay_schema(definitions[name], definitions, nulls, suffix)
     return made
 
 
-def _laid_over(schema: Schema, definitions: Definitions, nulls: bool, suffix: str) -> Schema:
+def _overlay_schema(schema: Schema, definitions: Definitions, nulls: bool, suffix: str) -> Schema:
     def below(each: Any) -> Any:
-        return _laid_over(each, definitions, nulls, suffix) if isinstance(each, dict) else each
+        return _overlay_schema(each, definitions, nulls, suffix) if isinstance(each, dict) else each
 
     def value(each: Any) -> Any:
         made = below(each)
@@ -292,7 +292,7 @@ def _laid_over(schema: Schema, definitions: Definitions, nulls: bool, suffix: st
     made: Schema = {}
     for key, each in schema.items():
         if key == "$ref":
-            made |= ref(laid_over(_name_in(schema), definitions, nulls=nulls, suffix=suffix))
+            made |= ref(overlay_definition(_name_in(schema), definitions, nulls=nulls, suffix=suffix))
         elif key == "properties":
             made[key] = {name: value(part) for name, part in each.items()}
         elif key == "additionalProperties":

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.files.located import Located
-from agenteval.files.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
+from agenteval.files.located_value import LocatedValue
+from agenteval.files.redaction import MASK, SECRET_HEADER, SHORTEST_SECRET
 from agenteval.files.value_parts import Loc, leaves
-from agenteval.files.yaml_scalars import plain_value
-from agenteval.files.yaml_source import Mark, parse
+from agenteval.files.yaml_scalars import parse_scalar
+from agenteval.files.yaml_source import Mark, parse_yaml
 
 PREFIX = "AGENTEVAL_"
 
@@ -21,7 +21,7 @@ _SCALAR_KEYS = (
     *("epochs", "max_turns", "concurrency", "agent_concurrency", "fail_on_severity", "severity_from"),
     *("fault_tolerance", "unmocked_tools", "now", "seed"),
 )
-_VARIABLES = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
+_PATH_BY_VARIABLE = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
     PREFIX + "MODEL": ("models", "default")
 }
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
@@ -44,12 +44,12 @@ _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
 _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
 
 
-class Expanded(str):
+class ExpandedText(str):
     """A text that came of ``written`` by putting in variables; ``values`` are theirs."""
 
-    __slots__ = ("values", "written")
+    __slots__ = ("unexpanded", "values")
 
-    written: str
+    unexpanded: str
     values: tuple[tuple[str, str], ...]
 
 
@@ -70,20 +70,20 @@ _FILLED_LATER = {
 """The keys of an agent whose texts have names of their own."""
 
 
-def expand(
-    config: Located,
+def expand_variables(
+    config: LocatedValue,
     environ: Mapping[str, str],
     problems: list[Problem],
     *,
     skip: frozenset[Loc] = frozenset(),
-) -> Located:
+) -> LocatedValue:
     """The configuration with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is
     not read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
 
     Names that a request or a turn fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written
     ``$${``. ``skip``: the places where nothing is looked at.
     """
-    return Located(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
+    return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
 class _Expansion(NamedTuple):
@@ -113,7 +113,7 @@ def _names_at(path: Loc) -> frozenset[str]:
     return next(found, frozenset())
 
 
-def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> Expanded:
+def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> ExpandedText:
     environ, problems = how.environ, how.problems
     values: list[tuple[str, str]] = []
     names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
@@ -138,8 +138,8 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
             problems.append(_not_set(name, stay, mark))
         return kept(default or "")
 
-    expanded = Expanded(_REFERENCE.sub(put, text))
-    expanded.written = text
+    expanded = ExpandedText(_REFERENCE.sub(put, text))
+    expanded.unexpanded = text
     expanded.values = tuple(values)
     return expanded
 
@@ -151,45 +151,47 @@ def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
     return Problem(f"the variable {name} is not set", remedy, mark.place)
 
 
-def is_unknown(text: Any, environ: Mapping[str, str]) -> bool:
+def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
     """Whether a variable in an expanded text has neither a value nor a default: it is not set, or a replay
     does without it."""
-    if not isinstance(text, Expanded):
+    if not isinstance(text, ExpandedText):
         return False
-    found = _REFERENCE.finditer(text.written)
+    found = _REFERENCE.finditer(text.unexpanded)
     needed = (match["name"] for match in found if match["name"] and match["default"] is None)
     return any(environ.get(name) is None for name in needed)
 
 
-def variables_in(value: Any) -> Iterator[str]:
+def referenced_variables(value: Any) -> Iterator[str]:
     """The names that a configuration mentions in ``${…}``."""
     for _, text in leaves(value):
         if isinstance(text, str):
             yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
 
 
-def from_variables(environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]) -> Located:
+def read_variable_overrides(
+    environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
+) -> LocatedValue:
     """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
     for variable, text in sorted(environ.items()):
         if not variable.startswith(PREFIX) or not text.strip():
             continue
-        if variable in _VARIABLES:
-            top, *below = _VARIABLES[variable]
+        if variable in _PATH_BY_VARIABLE:
+            top, *below = _PATH_BY_VARIABLE[variable]
             value = {below[0]: text.strip()} if below else _typed(variable, text.strip(), problems)
             found[top] = value
             inner = {key: Mark(variable) for key in value} if isinstance(value, dict) else None
             marks[top] = Mark(variable, children=inner)
         elif variable not in mentioned:
             problems.append(_unknown_variable(variable))
-    return Located(found, Mark("", children=marks))
+    return LocatedValue(found, Mark("", children=marks))
 
 
 def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
     try:
         is_mapping = variable in _MAY_MAP and text.startswith("{")
-        return parse(text.encode(), variable).value if is_mapping else plain_value(text)
+        return parse_yaml(text.encode(), variable).value if is_mapping else parse_scalar(text)
     except AuthorError as error:
         problems += error.problems
         return None
@@ -202,24 +204,24 @@ def _unknown_variable(variable: str) -> Problem:
     key = variable.removeprefix(PREFIX).lower()
     if key in Config.model_fields and key not in Config.INTERNAL:
         return Problem(f"'{key}' cannot be set by a variable", "write it in the file", Place(variable))
-    return Problem("unknown variable", did_you_mean(variable, _VARIABLES), Place(variable))
+    return Problem("unknown variable", did_you_mean(variable, _PATH_BY_VARIABLE), Place(variable))
 
 
 # ── secrets ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def plain(value: Any) -> Any:
+def unwrap_expanded(value: Any) -> Any:
     """``value`` with its expanded texts as ordinary ones."""
     return _replace_expanded(value, str)
 
 
-def written(value: Any) -> Any:
+def mask_config(value: Any) -> Any:
     """``value`` as it may be written down: variables unexpanded, literal secrets masked."""
-    return _mask(_replace_expanded(value, lambda text: text.written), "")
+    return _mask(_replace_expanded(value, lambda text: text.unexpanded), "")
 
 
 def _replace_expanded(value: Any, convert: Any) -> Any:
-    if isinstance(value, Expanded):
+    if isinstance(value, ExpandedText):
         return convert(value)
     if isinstance(value, dict):
         return {key: _replace_expanded(item, convert) for key, item in value.items()}
@@ -260,7 +262,7 @@ def _masked(text: str) -> str:
     return text if _is_only_reference(text) else MASK
 
 
-def secrets_in(value: Any) -> tuple[str, ...]:
+def find_config_secrets(value: Any) -> tuple[str, ...]:
     """Every text of an expanded configuration that must not be shown: values of variables in secret
     places or of telling names, literal secrets in headers, bodies and addresses. Longest first."""
     found: set[str] = set()
@@ -278,7 +280,7 @@ def _secrets(value: Any) -> Iterator[str]:
         place = _secret_place(loc)
         if _is_secret_key(key, _secret_place(around)) and not _is_only_reference(text):
             yield str(text)
-        if isinstance(text, Expanded):
+        if isinstance(text, ExpandedText):
             yield from (own for name, own in text.values if place or _SECRET_NAME.search(name))
         if place in _ADDRESSES:
             yield from (match[2] for match in _URL_QUERY.finditer(text))

@@ -21,24 +21,24 @@ from pydantic import TypeAdapter, ValidationError
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.event import (
     SCHEMA_VERSION,
-    Asked,
     Event,
+    ModelAsked,
     Reconsidered,
     RunStarted,
     SampleFinished,
     Scored,
 )
 from agenteval.core.score import Finding
-from agenteval.files.plain_files import for_me_alone
+from agenteval.files.regular_files import private_opener
 
-LOCK = "lock"
+LOCK_FILE = "lock"
 """A file beside the journal. Its text, the number of a process, is for people."""
 _BETWEEN_SYNCS_S = 0.01
 """A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
 _FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windows
 
 
-def to_json(event: Event) -> str:
+def event_to_json(event: Event) -> str:
     """One line. Half a surrogate pair, which no file can hold, becomes U+FFFD: an event that cannot be
     written would cost the journal."""
     try:
@@ -56,7 +56,7 @@ def _whole(value: Any) -> Any:
     return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def from_json(text: str | bytes) -> Event:
+def event_from_json(text: str | bytes) -> Event:
     return _events().validate_json(text)
 
 
@@ -77,40 +77,40 @@ class EventLog:
             self(event)
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Asked):
+        if isinstance(event, ModelAsked):
             return  # no report is made of it
         if isinstance(event, Scored | Reconsidered):
             self._has_findings |= any(isinstance(item, Finding) for item in event.items)
-        self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
+        self._kept.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
 
     def __iter__(self) -> Iterator[Event]:
         return map(_read_back, self._kept)
 
-    def with_findings(self) -> Iterator[Event]:
+    def events_for_grouping(self) -> Iterator[Event]:
         """All of them if any holds a finding, else what the run begins with: there is nothing to group."""
         if self._has_findings:
             return iter(self)
         return (event for event in self._kept if isinstance(event, RunStarted))
 
-    def taken(self) -> Iterator[Event]:
+    def drain(self) -> Iterator[Event]:
         """All of them for the last time: a line is forgotten when it has been read."""
         while self._kept:
             yield _read_back(self._kept.popleft())
 
 
 def _read_back(kept: bytes | RunStarted) -> Event:
-    return kept if isinstance(kept, RunStarted) else from_json(kept)
+    return kept if isinstance(kept, RunStarted) else event_from_json(kept)
 
 
 class Journal:
     """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
     is synced to disk at once, and survives a power cut. A context manager.
 
-    A new file, which must not exist; ``Journal.of_resumed`` continues with one.
+    A new file, which must not exist; ``Journal.reopen`` continues with one.
     """
 
     def __init__(self, path: Path) -> None:
-        self._begin(path, open(path, "xb", buffering=0, opener=for_me_alone))  # noqa: SIM115
+        self._begin(path, open(path, "xb", buffering=0, opener=private_opener))  # noqa: SIM115
 
     def _begin(self, path: Path, file: FileIO) -> None:
         self.path = path
@@ -118,7 +118,7 @@ class Journal:
         self._syncs = _Syncs(file.fileno())
 
     @classmethod
-    def of_resumed(cls, path: Path) -> Self:
+    def reopen(cls, path: Path) -> Self:
         """Goes on with a journal that was cut off. A torn last line is cut away."""
         file = path.open("r+b", buffering=0)
         journal = cls.__new__(cls)
@@ -127,11 +127,11 @@ class Journal:
         return journal
 
     def __call__(self, event: Event) -> None:
-        kept = event.for_journal if isinstance(event, Asked) else event
+        kept = event.for_journal if isinstance(event, ModelAsked) else event
         if kept is None:
             return
         self._syncs.check()
-        data = memoryview((to_json(kept) + "\n").encode())
+        data = memoryview((event_to_json(kept) + "\n").encode())
         while data:
             data = data[self._file.write(data) :]
         if isinstance(event, SampleFinished | Reconsidered):
@@ -162,7 +162,7 @@ def _mend(path: Path, file: FileIO) -> None:
 
 def _is_event(line: bytes) -> bool:
     try:
-        from_json(line)
+        event_from_json(line)
     except ValidationError:
         return False
     return True
@@ -212,11 +212,11 @@ class _Syncs:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_run(folder: Path) -> Iterator[None]:
     """The folder of a run is written to: by one process at a time. The lock is the system's, and ends with
     the process, however that ends. Raises ``AuthorError`` where another process has it."""
     try:
-        file = (folder / LOCK).open("a+b")
+        file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
         raise AuthorError(Problem(f"{folder} cannot be written to: {error.strerror}")) from None
     with file:
@@ -232,10 +232,10 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def is_locked(folder: Path) -> bool:
+def is_run_locked(folder: Path) -> bool:
     """Whether another process writes to the folder of a run. Nothing is written to find out."""
     try:
-        file = (folder / LOCK).open("r+b")
+        file = (folder / LOCK_FILE).open("r+b")
     except OSError:
         return False
     with file:
@@ -260,7 +260,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def check_version(first: Mapping[str, Any], place: Place) -> None:
+def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
     """Raises ``AuthorError`` for a journal that another version of agenteval wrote. ``first``: its first
     event, as it stands there."""
     version = first.get("schema_version")
@@ -272,7 +272,7 @@ def check_version(first: Mapping[str, Any], place: Place) -> None:
     raise AuthorError(Problem(what, newer if version > SCHEMA_VERSION else older, place))
 
 
-def read(path: Path) -> Iterator[Event]:
+def read_journal(path: Path) -> Iterator[Event]:
     """The events of a journal. A torn last line (the process was killed while writing it) is left
     out; anything else unreadable raises ``AuthorError`` with its line."""
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
@@ -280,7 +280,7 @@ def read(path: Path) -> Iterator[Event]:
         if not line.strip():
             continue
         try:
-            yield from_json(line)
+            yield event_from_json(line)
         except ValidationError as error:
             if number == len(lines):
                 return

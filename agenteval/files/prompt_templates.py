@@ -16,14 +16,14 @@ _REFERENCE = re.compile(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-class Rendered(NamedTuple):
+class RenderedPrompt(NamedTuple):
     """What goes to a model."""
 
     system: str
     prompt: str
 
 
-def render(template: str, values: Mapping[str, str], *, source: str = "") -> str:
+def render_template(template: str, values: Mapping[str, str], *, source: str = "") -> str:
     """``template`` with each ``${name}`` replaced, in one pass: what is put in is never read again.
 
     Raises ``AuthorError`` for a placeholder without a value.
@@ -40,7 +40,7 @@ def render(template: str, values: Mapping[str, str], *, source: str = "") -> str
     return _REFERENCE.sub(put, template)
 
 
-def placeholders(template: str) -> tuple[str, ...]:
+def find_placeholders(template: str) -> tuple[str, ...]:
     """The names of the placeholders, each once, in order."""
     return tuple(dict.fromkeys(found["name"] for found in _references(template)))
 
@@ -51,7 +51,7 @@ def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> It
     for found in _references(template):
         if found["name"] not in known:
             yield _unknown_placeholder(found["name"], known, _place_in(template, found.start(), at))
-    there = placeholders(template)
+    there = find_placeholders(template)
     for name in known:
         if name not in there:
             what = f"the prompt has no placeholder '${{{name}}}'"

@@ -18,24 +18,24 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.score import Needs, Severity
-from agenteval.files.plain_files import read_text, readable
-from agenteval.files.prompt_heads import (
-    NOT_ENOUGH,
-    BuiltInHead,
+from agenteval.files.prompt_front_matter import (
+    NOT_ENOUGH_INFORMATION,
+    BuiltInRubricFrontMatter,
     PromptFile,
-    PromptHead,
-    RubricHead,
-    head_problems,
-    split,
+    PromptFrontMatter,
+    RubricFrontMatter,
+    front_matter_problems,
+    split_front_matter,
     unknown_keys,
 )
 from agenteval.files.prompt_templates import (
-    Rendered,
+    RenderedPrompt,
     content_hash,
+    find_placeholders,
     placeholder_problems,
-    placeholders,
-    render,
+    render_template,
 )
+from agenteval.files.regular_files import read_text, wrap_read_errors
 
 
 def _shipped_folder() -> Traversable:
@@ -98,35 +98,39 @@ class Prompt:
 
     @cached_property
     def placeholders(self) -> tuple[str, ...]:
-        return placeholders(f"{self.system}\n{self.prompt}")
+        return find_placeholders(f"{self.system}\n{self.prompt}")
 
-    def render(self, **values: str) -> Rendered:
+    def render(self, **values: str) -> RenderedPrompt:
         """Both parts filled in. Raises ``AuthorError`` if a placeholder lacks a value, or a value its
         placeholder: what the caller knows must not get lost on the way."""
         lost = sorted(set(values) - set(self.placeholders))
         if lost:
             what = f"the prompt '{self.name}' has no place for '{lost[0]}'"
             raise AuthorError(Problem(what, f"add ${{{lost[0]}}} to it", Place(self.source)))
-        return Rendered(
-            render(self.system, values, source=self.source), render(self.prompt, values, source=self.source)
+        return RenderedPrompt(
+            render_template(self.system, values, source=self.source),
+            render_template(self.prompt, values, source=self.source),
         )
 
 
 def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = None) -> Prompt:
     """``shipped``: the prompt whose place it takes; it must have its parts and its placeholders."""
-    file = split(text, source)
-    problems = [*unknown_keys(file, PromptHead), *head_problems(file, file.head.value, PromptHead)]
+    file = split_front_matter(text, source)
+    problems = [
+        *unknown_keys(file, PromptFrontMatter),
+        *front_matter_problems(file, file.head.value, PromptFrontMatter),
+    ]
     system, separator, prompt = file.body.partition("\n---\n")
     if not separator:
         system, prompt = "", system
     system, prompt = system.strip(), prompt.strip()
     if shipped is not None:
         problems += _not_its_name(file, name)
-        problems += _other_parts(system, prompt, shipped, file.at)
-        problems += placeholder_problems(file.body, shipped.placeholders, file.at)
+        problems += _other_parts(system, prompt, shipped, file.place)
+        problems += placeholder_problems(file.body, shipped.placeholders, file.place)
     if problems:
         raise AuthorError(*problems)
-    head = PromptHead.model_validate(file.head.value)
+    head = PromptFrontMatter.model_validate(file.head.value)
     return Prompt(name, head.version, system, prompt, content_hash(text), source)
 
 
@@ -186,13 +190,13 @@ class Rubric:
     short: str = ""
     needs: Needs = ""
     shared: bool = False
-    unsure: str = NOT_ENOUGH
+    unsure: str = NOT_ENOUGH_INFORMATION
     version: int = 1
     hash: str = ""
     source: str = ""
-    prompts: Prompts = field(default_factory=lambda: SHIPPED, compare=False, repr=False)
+    prompts: Prompts = field(default_factory=lambda: SHIPPED_PROMPTS, compare=False, repr=False)
 
-    def without(self, label: str) -> Rubric:
+    def without_label(self, label: str) -> Rubric:
         """The same, and one label is not offered: neither as an answer nor in the list of what they mean, nor
         are references that it alone has."""
         if label not in self.labels:
@@ -205,7 +209,7 @@ class Rubric:
             references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
         )
 
-    def asking(self, question: str) -> Rubric:
+    def with_question(self, question: str) -> Rubric:
         """The same, and ``question`` is asked behind it, word for word."""
         return replace(self, text=f"{self.text}\n\n{question.replace('${', '$${')}")
 
@@ -217,7 +221,7 @@ class Rubric:
 def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
     """The source and the text of an author's file; ``place`` is where its path is written."""
     path = Path(base) / name
-    with readable(f"the {what} '{name}'", place, f"looked for {path}"):
+    with wrap_read_errors(f"the {what} '{name}'", place, f"looked for {path}"):
         return _shown(path), read_text(path, what)
 
 
@@ -241,24 +245,28 @@ def _parse_rubric(
     text: str, source: str, prompts: Prompts, *, shipped: bool = False, over: PromptFile | None = None
 ) -> Rubric:
     """``shipped``: its name is a built-in one. ``over``: the shipped file whose place it takes."""
-    file = split(text, source)
-    problems = [*unknown_keys(file, BuiltInHead if shipped else RubricHead)]
+    file = split_front_matter(text, source)
+    problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
     value = file.head.value
-    known = placeholders((over or file).body) if shipped else ()  # of one that is shipped, they are filled in
+    known = (
+        find_placeholders((over or file).body) if shipped else ()
+    )  # of one that is shipped, they are filled in
     if over is not None:
         problems += _other_terms(file, over.head.value)
         value = {**over.head.value, **value}
     metric = value.get("metric")
     if not shipped and isinstance(metric, str) and metric in RESERVED_NAMES:
         problems.append(file.problem("metric", f"'{metric}' is a built-in name", "choose another name"))
-    problems += head_problems(file, value, RubricHead)
+    problems += front_matter_problems(file, value, RubricFrontMatter)
     problems += _empty_problems(file, value)
-    problems += placeholder_problems(file.body, known, file.at)
+    problems += placeholder_problems(file.body, known, file.place)
     if problems:
         raise AuthorError(*problems)
-    head = BuiltInHead.model_validate({key: each for key, each in value.items() if each is not None})
+    head = BuiltInRubricFrontMatter.model_validate(
+        {key: each for key, each in value.items() if each is not None}
+    )
     form = head.answer or ("answer_score" if head.scale else "answer_label")
-    parts = (prompts.text(name)[1] for name in beside(form))
+    parts = (prompts.read_source(name)[1] for name in judge_prompt_names(form))
     return Rubric(
         metric=head.metric,
         scope=head.scope,
@@ -289,7 +297,7 @@ def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Prob
         yield file.problem("labels", what, "write for example scale: [1, 5]")
     if not file.body.strip():
         what = "the rubric says nothing after its front matter"
-        yield Problem(what, "write what the judge is to look at", file.at)
+        yield Problem(what, "write what the judge is to look at", file.place)
 
 
 def _judged(text: str) -> str:
@@ -298,7 +306,7 @@ def _judged(text: str) -> str:
     return f"{_TABLE_LINES.sub('', front + chr(10)).removesuffix(chr(10))}{end}{body}"
 
 
-def beside(form: str) -> tuple[str, ...]:
+def judge_prompt_names(form: str) -> tuple[str, ...]:
     """The prompts that a judge is sent beside a rubric whose answer has this form."""
     more = {"answer_outcome": _OF_GOALS, "answer_label": _RAISED}
     return ("judge_rules", form, *_AGAIN, *more.get(form, ()))
@@ -320,7 +328,7 @@ def _other_terms(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Probl
         yield file.problem("references", what, remedy if asked else "leave it out")
 
 
-_TERMS = BuiltInHead.model_fields.keys() - {"version", "references"}
+_TERMS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
 _LEFT_OUT: Mapping[str, Any] = {"scope": "turn", "whole": False}
 
 
@@ -348,11 +356,11 @@ class Prompts:
         """By path among the shipped ones (``judges/helpfulness.md``), the file that is in its place."""
         return {_FILES[name]: own.source for name, own in self._own.items()}
 
-    def own_parts(self, names: Iterable[str]) -> dict[str, str]:
+    def overridden_parts(self, names: Iterable[str]) -> dict[str, str]:
         """The same, of some prompts."""
         return {_FILES[name]: self._own[name].source for name in names if name in self._own}
 
-    def text(self, name: str) -> tuple[str, str]:
+    def read_source(self, name: str) -> tuple[str, str]:
         """Where a prompt is from, and its file as it is."""
         own = self._own.get(name)
         return (own.source, own.text) if own else _shipped(name)
@@ -361,8 +369,8 @@ class Prompts:
         """A prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the parts that
         judges' prompts are made of, such as ``judge_rules``."""
         if name not in self._prompts:
-            source, text = self.text(name)
-            shipped = SHIPPED.prompt(name) if name in self._own else None
+            source, text = self.read_source(name)
+            shipped = SHIPPED_PROMPTS.prompt(name) if name in self._own else None
             self._prompts[name] = _parse_prompt(name, text, source, shipped)
         return self._prompts[name]
 
@@ -372,12 +380,12 @@ class Prompts:
             known = (*BUILT_IN_METRICS, CRITERIA)
             if name not in known:
                 raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known)))
-            source, text = self.text(name)
-            over = split(_shipped(name)[1], source) if name in self._own else None
+            source, text = self.read_source(name)
+            over = split_front_matter(_shipped(name)[1], source) if name in self._own else None
             self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, over=over)
         return self._rubrics[name]
 
-    def custom(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
+    def load_custom_rubric(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
         """An author's rubric by its path (from ``base``); ``place`` is where the path is written. Raises
         ``AuthorError``, with path and line, for whatever is wrong with it."""
         source, text = _read(path, base, "rubric", place)
@@ -396,7 +404,7 @@ class _Own(NamedTuple):
     text: str
 
 
-SHIPPED: Prompts = Prompts()
+SHIPPED_PROMPTS: Prompts = Prompts()
 
 
 def load_prompts(
@@ -408,7 +416,7 @@ def load_prompts(
     """The shipped prompts, those of ``files`` (by path among the shipped ones) read from ``base`` instead.
     ``place_of`` tells where an entry is written. Raises ``AuthorError`` with all that is wrong."""
     if not files:
-        return SHIPPED
+        return SHIPPED_PROMPTS
     names = {path: name for name, path in _FILES.items()}
     own: dict[str, _Own] = {}
     problems: list[Problem] = []
@@ -434,8 +442,12 @@ def load_prompts(
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
-    return SHIPPED.custom(name, base=base, place=place) if name.endswith(".md") else SHIPPED.rubric(name)
+    return (
+        SHIPPED_PROMPTS.load_custom_rubric(name, base=base, place=place)
+        if name.endswith(".md")
+        else SHIPPED_PROMPTS.rubric(name)
+    )
 
 
-load_prompt = SHIPPED.prompt
-prompt_hashes = SHIPPED.hashes
+load_prompt = SHIPPED_PROMPTS.prompt
+prompt_hashes = SHIPPED_PROMPTS.hashes

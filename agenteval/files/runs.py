@@ -9,12 +9,12 @@ from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
-from agenteval.core.json_text import parsed
+from agenteval.core.json_text import parse_or
 from agenteval.files import journal
-from agenteval.files.plain_files import open_file, readable
-from agenteval.files.redact import know_marked, know_written
+from agenteval.files.redaction import register_author_text, register_marked_secrets
+from agenteval.files.regular_files import open_file, wrap_read_errors
 
-JOURNAL = "events.jsonl"
+JOURNAL_FILE = "events.jsonl"
 _STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
 _COMMIT = re.compile(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
 _MOST_NAMED = 5
@@ -30,22 +30,22 @@ def find_run(name: str, root: Path) -> Path:
     """
     path = Path(name)
     if path.is_file():
-        return path.parent if path.name == JOURNAL else path
-    known = {folder.name: folder for folder in runs_under(root)}
+        return path.parent if path.name == JOURNAL_FILE else path
+    known = {folder.name: folder for folder in find_run_folders(root)}
     if name in known:
         return known[name]
-    if (path / JOURNAL).is_file():
+    if (path / JOURNAL_FILE).is_file():
         return path
     if name in ("latest", "previous"):
         return _counted_back(name, tuple(known.values()), root)
-    alike = [folder for each, folder in known.items() if brief_name(each) == name]
+    alike = [folder for each, folder in known.items() if short_run_id(each) == name]
     alike = alike or [folder for each, folder in known.items() if name and each.startswith(name)]
     if len(alike) == 1:
         return alike[0]
     raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
 
 
-def home_of(root: Path) -> Path:
+def ensure_project_folder(root: Path) -> Path:
     """The folder for all that agenteval writes in a project. Git ignores it, but for the schemas that the
     first lines of files name: whoever opens these elsewhere needs them, too. Raises ``OSError``."""
     home = root / ".agenteval"
@@ -56,42 +56,42 @@ def home_of(root: Path) -> Path:
     return home
 
 
-def runs_under(root: Path) -> tuple[Path, ...]:
+def find_run_folders(root: Path) -> tuple[Path, ...]:
     """The folders of all runs that have a journal, in the order in which they began."""
     home = root / ".agenteval" / "runs"
-    found = [path.parent for path in home.glob(f"*/{JOURNAL}")] if home.is_dir() else []
-    return tuple(sorted(found, key=lambda folder: (started_at(folder), folder.name)))
+    found = [path.parent for path in home.glob(f"*/{JOURNAL_FILE}")] if home.is_dir() else []
+    return tuple(sorted(found, key=lambda folder: (read_start_time(folder), folder.name)))
 
 
-def started_at(folder: Path) -> str:
+def read_start_time(folder: Path) -> str:
     """When a run began, ISO 8601 in UTC; empty if that cannot be read. From the first line of its journal,
     since the name of its folder tells the second alone."""
     try:
-        with open_file(folder / JOURNAL) as file:
+        with open_file(folder / JOURNAL_FILE) as file:
             found = _STARTED_AT.search(file.read(1000))
     except OSError:
         return ""
     return found[1].decode("ascii", "replace") if found else ""
 
 
-def name_of(folder: Path, root: Path) -> str:
+def run_reference(folder: Path, root: Path) -> str:
     """What commands call a run: its id, or its path if it is kept elsewhere; empty for the latest, which they
     take if none is named."""
-    known = runs_under(root)
+    known = find_run_folders(root)
     if known and os.path.samefile(known[-1], folder):
         return ""
     return folder.name if any(each.name == folder.name for each in known) else str(folder)
 
 
-def brief_name(run_id: str) -> str:
+def short_run_id(run_id: str) -> str:
     """What stands behind the last ``-`` of an id, by which ``find_run`` knows it."""
     return run_id.rpartition("-")[2] or run_id
 
 
-def commit_of(folder: Path) -> str:
+def read_run_commit(folder: Path) -> str:
     """The commit that a run was made of; empty if it is not known, or files had changed since."""
     try:
-        with open_file(folder / JOURNAL) as file:
+        with open_file(folder / JOURNAL_FILE) as file:
             head = file.read(1000)
     except OSError:
         return ""
@@ -128,13 +128,13 @@ def load_run(path: Path) -> tuple[Event, ...]:
     Raises ``AuthorError`` for what is not a journal, one of another version, and one that was cut off before
     it said what was to be run.
     """
-    file = path / JOURNAL if path.is_dir() else path
-    with readable("the journal", Place(str(file))):
+    file = path / JOURNAL_FILE if path.is_dir() else path
+    with wrap_read_errors("the journal", Place(str(file))):
         _check_version(file)
-        events = tuple(journal.read(file))
+        events = tuple(journal.read_journal(file))
     _check_whole(events, file)
-    know_written(lambda: journal.to_json(events[0]))
-    know_marked(_placeholders_in(events), also=True)
+    register_author_text(lambda: journal.event_to_json(events[0]))
+    register_marked_secrets(_placeholders_in(events), also=True)
     return events
 
 
@@ -148,12 +148,12 @@ def _check_version(file: Path) -> None:
     """Before anything else is read: what another version wrote would only look broken."""
     with open_file(file) as opened:
         first = opened.readline()
-    said = parsed(first)
+    said = parse_or(first)
     if isinstance(said, dict):
-        journal.check_version(said, Place(str(file), 1))
+        journal.check_journal_version(said, Place(str(file), 1))
     if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):
         raise AuthorError(
-            Problem("not the journal of a run", f"name a folder with {JOURNAL}", Place(str(file), 1))
+            Problem("not the journal of a run", f"name a folder with {JOURNAL_FILE}", Place(str(file), 1))
         )
 
 

@@ -13,7 +13,7 @@ from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import Tool
 from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.value_parts import leaves, list_at, value_at
-from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark
 
 # As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
@@ -93,7 +93,7 @@ def _template_remedy(root: str, path: list[str]) -> str:
 def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
     remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
-        kind = shown(schema.get("type")) if "type" in schema else "missing"
+        kind = display_value(schema.get("type")) if "type" in schema else "missing"
         what = f"parameters: its type must be object, but is {kind}"
         yield Problem(what, remedy, mark.find(("type",)).place)
         return
@@ -114,7 +114,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
     for rule in rules:
         path = rule.name.split(".")
         written = value_at(expect, path)
-        for mistake in rule.mistakes(written) if written is not None else ():
+        for mistake in rule.find_mistakes(written) if written is not None else ():
             where = mark.find((*path, *mistake.path))
             yield Problem(mistake.what, mistake.remedy, where.place)
 

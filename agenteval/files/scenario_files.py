@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path, PurePath
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
-from agenteval.files.plain_files import read_file
+from agenteval.files.regular_files import read_file
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
@@ -19,7 +19,7 @@ _MAGIC = re.compile(r"[*?\[]")
 _TOP_LEVEL_KEY = re.compile(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
 
 
-def shown_path(path: Path, cwd: Path) -> str:
+def display_path(path: Path, cwd: Path) -> str:
     """``path`` for messages: relative to the working directory when below it."""
     absolute = os.path.abspath(path)
     try:
@@ -28,7 +28,7 @@ def shown_path(path: Path, cwd: Path) -> str:
         return absolute
 
 
-def find_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
+def find_scenario_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
     """The scenario files that the patterns name, from ``root``, sorted, each once.
 
     ``**`` stands for any folders, hidden ones and virtual environments left out. A pattern in
@@ -39,14 +39,14 @@ def find_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) 
     return _distinct(path for path in sorted(found) if not _is_excluded(path, root, exclude))
 
 
-def fixed_part(pattern: str) -> str:
+def glob_base(pattern: str) -> str:
     """The folder, or file, below which all is that a pattern matches."""
     return str(Path(*takewhile(lambda part: not _MAGIC.search(part), Path(pattern).parts)))
 
 
 def _matching(root: Path, pattern: str) -> Iterator[Path]:
     parts = Path(pattern).parts
-    fixed = len(Path(fixed_part(pattern)).parts)
+    fixed = len(Path(glob_base(pattern)).parts)
     base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
     if fixed == len(parts):
         if base.is_dir():
@@ -89,7 +89,7 @@ def _character_set(piece: str) -> str:
     return f"[{inside}]"
 
 
-def find_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
+def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
     """The scenario files that the command line names: files as they are, and of folders all YAML
     files below, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
     folders without any."""
@@ -114,9 +114,9 @@ def find_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
     return _distinct(found)
 
 
-def unmatched(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+def unmatched_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
     """The patterns that no scenario file has."""
-    return [pattern for pattern in include if not find_files(root, [pattern], exclude)]
+    return [pattern for pattern in include if not find_scenario_files(root, [pattern], exclude)]
 
 
 def near_file(path: Path) -> str:

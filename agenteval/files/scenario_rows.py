@@ -15,19 +15,19 @@ from math import isfinite, prod
 from typing import Any, NamedTuple, TypeAlias, get_origin
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.json_text import text_of
-from agenteval.core.plurals import few
+from agenteval.core.json_text import to_json_or_repr
+from agenteval.core.plurals import join_first
 from agenteval.core.scenario import RowsSpec
 from agenteval.core.value import Value
-from agenteval.files.data_rows import Table, json_at, listed
-from agenteval.files.located import Located
+from agenteval.files.data_rows import Table, parse_json_at, table_from_list
+from agenteval.files.located_value import LocatedValue
 from agenteval.files.validation import members_of, validate
-from agenteval.files.value_parts import leaves, pairs_in
-from agenteval.files.yaml_scalars import canonical_text, plain_value, shown
-from agenteval.files.yaml_source import Document, Mark
+from agenteval.files.value_parts import iter_items, leaves
+from agenteval.files.yaml_scalars import canonical_text, display_value, parse_scalar
+from agenteval.files.yaml_source import Mark, SourceDocument
 
 ROW_KEYS = ("rows", "matrix", "types")
-MOST = 100_000
+MAX_ROW_SCENARIOS = 100_000
 """Scenarios of one entry: more is a slip in a matrix."""
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
@@ -37,25 +37,25 @@ _LOOKED_FOR = frozenset({"id", "expect", "expected_tools", "expected_output_cont
 _LITERAL = "or $${ for the literal characters"
 
 
-class Entry(NamedTuple):
+class ScenarioEntry(NamedTuple):
     """A scenario or case as written, ``defaults`` merged in. ``at``: where it is written; ``row``: the row
     that it was made of, if it was; ``pattern``: the id that its rows share."""
 
     value: dict[str, Any]
     mark: Mark
     is_case: bool
-    at: Mark
+    written_at: Mark
     row: Mark | None = None
     pattern: str = ""
 
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
 """The table that a path names, which stands at a mark. Raises ``AuthorError``."""
-AsWritten: TypeAlias = Callable[[Document], Any]
+AsWritten: TypeAlias = Callable[[SourceDocument], Any]
 """What a document says, numbers as they were written where text is asked for."""
 
 
-def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[Entry]:
+def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
     """A scenario for each row; the entry itself where it has none. Raises ``AuthorError``."""
     given = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
     if not given:
@@ -75,7 +75,7 @@ def expanded(entry: Entry, read: ReadTable, as_written: AsWritten) -> Iterator[E
         filling = _Filling(row, rows, found)
         made, mark = filling.fill(value, entry.mark)
         if filling.rewrites:
-            made = as_written(Document(made, mark, rewrites=True))
+            made = as_written(SourceDocument(made, mark, rewrites=True))
         made = naming.named(made, row)
         entries.append(entry._replace(value=made, mark=mark, row=row.mark, pattern=naming.pattern))
     if found:
@@ -93,7 +93,7 @@ def _table(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
     elif spec.rows is not None:
         if not spec.rows:
             raise AuthorError(Problem("rows: an empty list makes no scenario", "add a row", where.place))
-        table = listed(spec.rows, where)
+        table = table_from_list(spec.rows, where)
     else:
         table = None
     if spec.types:
@@ -117,32 +117,32 @@ def _typed(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
                 cells[name] = _TYPES[types[name]](cells[name])
             except ValueError as error:
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
-                got = shown(cells[name].value)
+                got = display_value(cells[name].value)
                 what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {got}{why}"
                 problems.append(Problem(what, "mend the cell, or leave the type out", row.mark.place))
-        rows.append(Located.keyed(cells, row.mark))
+        rows.append(LocatedValue.from_mapping(cells, row.mark))
     if problems:
         raise AuthorError(*problems)
     return table._replace(rows=tuple(rows))
 
 
-def _scalar(*kinds: type) -> Callable[[Located], Located]:
-    def read(cell: Located) -> Located:
+def _scalar(*kinds: type) -> Callable[[LocatedValue], LocatedValue]:
+    def read(cell: LocatedValue) -> LocatedValue:
         text = cell.value.strip()
-        value = plain_value(text)
+        value = parse_scalar(text)
         if type(value) not in kinds or (isinstance(value, float) and not isfinite(value)):
             raise ValueError
-        return Located(value, cell.mark if text == canonical_text(value) else cell.mark.written_as(text))
+        return LocatedValue(value, cell.mark if text == canonical_text(value) else cell.mark.with_text(text))
 
     return read
 
 
-_TYPES: Mapping[str, Callable[[Located], Located]] = {
+_TYPES: Mapping[str, Callable[[LocatedValue], LocatedValue]] = {
     "string": lambda cell: cell,
     "integer": _scalar(int),
     "number": _scalar(int, float),
     "boolean": _scalar(bool),
-    "json": lambda cell: json_at(*cell),
+    "json": lambda cell: parse_json_at(*cell),
 }
 _TYPE_NAMES = {
     "integer": "a whole number",
@@ -152,21 +152,21 @@ _TYPE_NAMES = {
 }
 
 
-def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Located]:
+def _combined(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
     """Each row with each combination of the matrix; these alone where there are no rows."""
     where = mark.find(("matrix",))
-    rows, columns = (table.rows, table.columns) if table else ((Located({}, where),), ())
+    rows, columns = (table.rows, table.columns) if table else ((LocatedValue({}, where),), ())
     problems = [*_matrix_problems(spec.matrix, columns, where)]
     count = len(rows) * prod(map(len, spec.matrix.values()))
-    if count > MOST:
-        what = f"rows and matrix make {count:,} scenarios, more than {MOST:,}"
+    if count > MAX_ROW_SCENARIOS:
+        what = f"rows and matrix make {count:,} scenarios, more than {MAX_ROW_SCENARIOS:,}"
         problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
         problems.append(_nothing_written(mark))
     if problems:
         raise AuthorError(*problems)
     axes = [[(name, n) for n in range(len(values))] for name, values in spec.matrix.items()]
-    matrix = Located(spec.matrix, where)
+    matrix = LocatedValue(spec.matrix, where)
     return [_combination(row, chosen, matrix) for row in rows for chosen in product(*axes)]
 
 
@@ -186,8 +186,10 @@ def _nothing_written(mark: Mark) -> Problem:
     return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
 
 
-def _combination(row: Located, chosen: Sequence[tuple[str, int]], matrix: Located) -> Located:
-    return Located.keyed({**row.items, **{name: matrix.at(name, n) for name, n in chosen}}, row.mark)
+def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: LocatedValue) -> LocatedValue:
+    return LocatedValue.from_mapping(
+        {**row.items, **{name: matrix.at(name, n) for name, n in chosen}}, row.mark
+    )
 
 
 # ── filling in ───────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +199,7 @@ class _Filling:
     """Puts one row into a scenario. What is put in is not read again. ``rewrites``: a value may have been
     written otherwise than is usual."""
 
-    def __init__(self, row: Located, rows: Sequence[Located], found: dict[Problem, None]) -> None:
+    def __init__(self, row: LocatedValue, rows: Sequence[LocatedValue], found: dict[Problem, None]) -> None:
         self._row = row
         self._rows = rows
         self._found = found
@@ -213,7 +215,7 @@ class _Filling:
             made = [self.fill(item, mark.find((n,)), path) for n, item in enumerate(value)]
             if all(new is old for (new, _), old in zip(made, value, strict=True)):
                 return value, mark
-            return [item for item, _ in made], mark.around([at for _, at in made])
+            return [item for item, _ in made], mark.with_children([at for _, at in made])
         return value, mark
 
     def _mapping(self, value: dict[str, Any], mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
@@ -228,7 +230,7 @@ class _Filling:
             items[name], marks[name] = self.fill(item, at, (*path, name))
         if items.keys() == value.keys() and all(items[key] is item for key, item in value.items()):
             return value, mark
-        return items, mark.around(marks)
+        return items, mark.with_children(marks)
 
     def _text(self, text: str, mark: Mark, path: tuple[str, ...]) -> tuple[Any, Mark]:
         whole = _REFERENCE.fullmatch(text)
@@ -237,7 +239,7 @@ class _Filling:
             self.rewrites |= at.text is not None or at.children is not None
             return (_escaped(value) if _is_template(path) else value), at
         made = self._put_in(text, mark, path)
-        return made, mark if made == text else self._row.mark.alone
+        return made, mark if made == text else self._row.mark.without_children
 
     def _put_in(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
         """A text with its references filled in. In an answer of a tool, which is filled in once more when the
@@ -266,17 +268,17 @@ class _Filling:
             self._found.setdefault(Problem(what, "give it a value", at.place))
         return text
 
-    def _value(self, match: re.Match[str], mark: Mark) -> Located:
+    def _value(self, match: re.Match[str], mark: Mark) -> LocatedValue:
         """What a reference stands for, and where that is written."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
             what = f"'{match[0][:40]}' names no value of a row"
             self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
-            return Located("?", mark)
+            return LocatedValue("?", mark)
         found = _looked_up(self._row, path)
         if found is None:
             self._found.setdefault(self._missing(path, match[0], mark))
-            return Located("?", mark)
+            return LocatedValue("?", mark)
         return found
 
     def _missing(self, path: str, reference: str, mark: Mark) -> Problem:
@@ -287,7 +289,7 @@ class _Filling:
         first = path.partition(".")[0]
         if first in self._row.value and first != path:
             holds = self._row.value[first]
-            known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else shown(holds)
+            known = ", ".join(map(str, holds)) if isinstance(holds, Mapping) else display_value(holds)
             return Problem(what, f"'{first}' holds {known}", mark.place)
         known_names = dict.fromkeys(name for row in self._rows for name in row.value)
         return Problem(what, did_you_mean(path, known_names), mark.place)
@@ -306,18 +308,18 @@ def _is_template(path: tuple[str, ...]) -> bool:
     return path[:1] == ("tools",) and not _ANSWERS.isdisjoint(path[2:3])
 
 
-def _looked_up(row: Located, path: str) -> Located | None:
+def _looked_up(row: LocatedValue, path: str) -> LocatedValue | None:
     first, *rest = [path] if path in row.value else path.split(".")
     if first not in row.value:
         return None
     value, mark = row.at(first)
     for part in rest:
         key: str | int = int(part) if isinstance(value, list) and part.isdecimal() else part
-        below = dict(pairs_in(value))
+        below = dict(iter_items(value))
         if key not in below:
             return None
-        value, mark = below[key], mark.child(key) or mark.alone
-    return Located(value, mark)
+        value, mark = below[key], mark.child(key) or mark.without_children
+    return LocatedValue(value, mark)
 
 
 def _escaped(value: Any) -> Any:
@@ -331,7 +333,7 @@ def _escaped(value: Any) -> Any:
 
 def as_text(value: Any, mark: Mark) -> str:
     """A value within a text: a number as it was written, and what is no text as JSON."""
-    return value if isinstance(value, str) else mark.text or text_of(value)
+    return value if isinstance(value, str) else mark.text or to_json_or_repr(value)
 
 
 def _refuse_references(value: Any, mark: Mark) -> None:
@@ -344,18 +346,20 @@ def _refuse_references(value: Any, mark: Mark) -> None:
                 raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
 
 
-def once_for_all_rows(found: Iterable[tuple[Problem, Entry]], entries: Counter[Mark]) -> Iterator[Problem]:
+def merge_row_problems(
+    found: Iterable[tuple[Problem, ScenarioEntry]], entries: Counter[Mark]
+) -> Iterator[Problem]:
     """What is wrong with many rows of a scenario, told once, with the rows that have it unless all do.
     ``entries``: how many rows each scenario has, by where it is written."""
     alike: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
-        row = entry.row or entry.at
+        row = entry.row or entry.written_at
         is_at_row = problem.place is not None and problem.place[:2] == row.place[:2]
         key = problem._replace(place=None) if is_at_row else problem
-        alike.setdefault((entry.at, key), []).append((problem, row))
+        alike.setdefault((entry.written_at, key), []).append((problem, row))
     for (at, key), ((first, row), *others) in alike.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
-        also = f"also in line {few(lines, _NAMED)}" if lines else ""
+        also = f"also in line {join_first(lines, _NAMED)}" if lines else ""
         if key.place is not None:  # that of the scenario
             own = f"of the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1
@@ -373,7 +377,7 @@ class _Naming:
     one is added; the values of a matrix are added to it where it does not name them."""
 
     def __init__(
-        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[Located], axes: Mapping[str, Any]
+        self, value: Mapping[str, Any], mark: Mark, rows: Sequence[LocatedValue], axes: Mapping[str, Any]
     ) -> None:
         key = "id" if value.get("id") else "name"
         template = value.get(key)
@@ -382,13 +386,13 @@ class _Naming:
         used = {match["name"].strip().removeprefix("row.").partition(".")[0] for match in found}
         self._added = [axis for axis in axes if axis not in used]
         if written and used <= axes.keys() and len(rows) > 1:
-            own = next((name for name in rows[0].value if _tells_apart(name, rows)), "NAME")
+            own = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
             what = f"{key}: '{written}' is the same for every row"
             remedy = f"write id: {slug(written) or 'row'}-${{row.{own}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
         self.pattern = "-".join((_REFERENCE.sub("*", written), *("*" for _ in self._added)))
 
-    def named(self, made: dict[str, Any], row: Located) -> dict[str, Any]:
+    def named(self, made: dict[str, Any], row: LocatedValue) -> dict[str, Any]:
         if not self._added:
             return made
         own = made.get("id") or slug(str(made.get("name") or ""))
@@ -396,7 +400,7 @@ class _Naming:
         return {**made, "id": "-".join(map(str, (own, *ends)))}
 
 
-def _tells_apart(name: str, rows: Sequence[Located]) -> bool:
+def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
     texts = {as_text(row.value.get(name), row.mark) for row in rows}
     return len(texts) == len(rows) and all(texts)
 
@@ -411,7 +415,9 @@ def slug(name: str) -> str:
 # ── cases in a file ──────────────────────────────────────────────────────────────────────────────
 
 
-def case_of(row: Located, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool) -> Located:
+def case_from_row(
+    row: LocatedValue, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool
+) -> LocatedValue:
     """A case of a row whose columns are named like a case's keys. Of CSV (``is_text``) an empty cell leaves
     the key out, and a cell of a key that takes lists, mappings or numbers is read as such. ``fields``: the
     type of each key. Raises ``AuthorError``."""
@@ -423,16 +429,17 @@ def case_of(row: Located, fields: Mapping[str, Any], as_written: AsWritten, *, i
         try:
             cells[name] = _cell(cell, fields.get(name))
         except ValueError as error:
-            what = f"{name}: {shown(cell.value)} begins like JSON and is none: {getattr(error, 'msg', error)}"
+            reason = getattr(error, "msg", error)
+            what = f"{name}: {display_value(cell.value)} begins like JSON and is none: {reason}"
             remedy = 'write a list as ["one", "two"], also one of a single text that begins with a bracket'
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)
-    value, mark = Located.keyed(cells, row.mark)
-    return Located(as_written(Document(value, mark, rewrites=True)), mark)
+    value, mark = LocatedValue.from_mapping(cells, row.mark)
+    return LocatedValue(as_written(SourceDocument(value, mark, rewrites=True)), mark)
 
 
-def _cell(cell: Located, asked: Any) -> Located:
+def _cell(cell: LocatedValue, asked: Any) -> LocatedValue:
     kinds = members_of(asked)
     takes_list = any(get_origin(kind) is tuple for kind in kinds)
     takes_mapping = any(
@@ -440,5 +447,5 @@ def _cell(cell: Located, asked: Any) -> Located:
     )
     text = cell.value.strip()
     if (takes_list and text[0] == "[") or (takes_mapping and text[0] == "{"):
-        return json_at(text, cell.mark)
-    return cell._replace(value=plain_value(text)) if {int, float, bool} & set(kinds) else cell
+        return parse_json_at(text, cell.mark)
+    return cell._replace(value=parse_scalar(text)) if {int, float, bool} & set(kinds) else cell

@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.files.yaml_source import MAX_BYTES, MAX_DEPTH, Document, Mark
+from agenteval.files.yaml_source import MAX_BYTES, MAX_DEPTH, Mark, SourceDocument
 
 SECTION = ("tool", "agenteval")
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
@@ -22,7 +22,7 @@ _PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 _AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
-def parse_toml(data: bytes, path: str) -> Document | None:
+def parse_toml(data: bytes, path: str) -> SourceDocument | None:
     """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is not a TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
@@ -43,7 +43,7 @@ def parse_toml(data: bytes, path: str) -> Document | None:
     places = _places(text)
     line, column = places.get(SECTION, (1, 1))
     lines = text.splitlines()
-    return Document(_plain(whole), _mark(whole, SECTION, Mark(path, line, column), places, lines))
+    return SourceDocument(_plain(whole), _mark(whole, SECTION, Mark(path, line, column), places, lines))
 
 
 def _syntax_problem(error: Exception, path: str) -> Problem:

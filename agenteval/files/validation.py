@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 from pydantic import BaseModel, Tag, ValidationError
 
 from agenteval.core.errors import Problem, did_you_mean
-from agenteval.core.not_yet import KEYS as NOT_YET
-from agenteval.files.value_parts import Loc, leaves, pairs_in
-from agenteval.files.yaml_scalars import shown
-from agenteval.files.yaml_source import Document, Mark
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
+from agenteval.files.value_parts import Loc, iter_items, leaves
+from agenteval.files.yaml_scalars import display_value
+from agenteval.files.yaml_source import Mark, SourceDocument
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -49,11 +49,10 @@ def validate(
 ) -> tuple[M | None, list[Problem]]:
     """``value`` as a ``model``, or all that is wrong with it.
 
-    ``kind`` is the part of ``agenteval.core.not_yet`` that applies. ``also`` and ``skip`` are names that a
-    suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known already;
-    a number at the place of one is not named twice.
-    """
-    early = {found.loc: found.problem(mark) for found in not_built_in(value, kind)}
+    ``kind`` is the part of ``agenteval.core.unsupported_keys`` that applies. ``also`` and ``skip`` are names
+    that a suggestion for an unknown top-level key may and may not give. ``found``: mistakes that are known
+    already; a number at the place of one is not named twice."""
+    early = {found.loc: found.problem(mark) for found in find_unsupported_keys(value, kind)}
     early.update(_emptied(value, mark, kind))
     names = (known_keys(model) | set(also)) - set(skip)
     early.update(_internal(model, value, mark, names))
@@ -82,7 +81,7 @@ def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
     requests) and that nothing compares with; JSON has none of them."""
     for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
-            what = f"{_dotted(loc)}: expected a finite number, got {shown(item)}"
+            what = f"{_dotted(loc)}: expected a finite number, got {display_value(item)}"
             yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(loc).place)
 
 
@@ -117,7 +116,7 @@ def known_keys(model: type[BaseModel]) -> set[str]:
 # ── keys that are not built yet ──────────────────────────────────────────────────────────────────
 
 
-class NotBuilt(NamedTuple):
+class UnsupportedKey(NamedTuple):
     """A key or value that is not built: where it stands, what it is called, and what to do instead."""
 
     loc: Loc
@@ -128,13 +127,13 @@ class NotBuilt(NamedTuple):
         return Problem(f"'{self.name}' is not supported yet", self.remedy, mark.find(self.loc).place)
 
 
-def not_built_in(value: Any, kind: str) -> Iterator[NotBuilt]:
+def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
     """Those that an author wrote into a value."""
     for pattern, remedy in NOT_YET.get(kind, {}).items():
         path, _, meant = pattern.partition("=")
         for loc in _matches(value, [*path.split("."), *([f"={meant}"] if meant else ())]):
             name = meant or next(part for part in reversed(loc) if isinstance(part, str))
-            yield NotBuilt(loc, name, remedy)
+            yield UnsupportedKey(loc, name, remedy)
 
 
 def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
@@ -156,7 +155,7 @@ def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
         if value == head[1:]:
             yield ()
     elif head == "*":
-        for key, below in pairs_in(value):
+        for key, below in iter_items(value):
             yield from ((key, *loc) for loc in _matches(below, rest))
     elif isinstance(value, Mapping) and head in value:
         yield from ((head, *loc) for loc in _matches(value[head], rest))
@@ -288,11 +287,13 @@ def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
             return f"{prefix}must not be empty", ""
         case kind if kind in _BOUNDS:
             bound, name = _BOUNDS[kind]
-            return f"{prefix}must be {bound} {context[name]}, got {shown(value)}", ""
-        case kind if kind.startswith(_SAID_BY_PYDANTIC):
+            return f"{prefix}must be {bound} {context[name]}, got {display_value(value)}", ""
+        case kind if kind.startswith(_PYDANTIC_MESSAGES):
             said = str(detail["msg"])
-            return f"{prefix}{said[:1].lower()}{said[1:]}, got {shown(value)}", ""
-    return f"{prefix}expected {asked_for(asked)}, got {shown(value)}", _remedy(value, asked)
+            return f"{prefix}{said[:1].lower()}{said[1:]}, got {display_value(value)}", ""
+    return f"{prefix}expected {describe_expected_type(asked)}, got {display_value(value)}", _remedy(
+        value, asked
+    )
 
 
 def _prefix(loc: Loc) -> str:
@@ -306,7 +307,7 @@ def _dotted(loc: Loc) -> str:
 
 
 # Of types that only options of other packages' adapters have.
-_SAID_BY_PYDANTIC = (
+_PYDANTIC_MESSAGES = (
     *("string_pattern", "string_too_long", "too_long", "multiple_of", "url", "path", "date", "time", "uuid"),
     *("decimal", "ip_", "bytes", "callable", "is_instance", "is_subclass", "frozen_set", "set_"),
 )
@@ -353,24 +354,24 @@ def _key_for(text: str, model: type[BaseModel]) -> str:
 _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
-def asked_for(annotation: Any) -> str:
+def describe_expected_type(annotation: Any) -> str:
     """A type in the author's words: ``a list of texts``."""
     choices = _choices(annotation)
-    others = [_one_asked_for(m) for m in members_of(annotation) if not _choices_of(m)]
+    others = [_describe_expected_member(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
         return f"one of {', '.join(choices)}" if len(choices) > 1 else f"'{choices[0]}'"
     shorter = [model.SHORT_FORM for model in _models_in(annotation) if hasattr(model, "SHORT_FORM")]
     return " or ".join(dict.fromkeys([*(f"'{choice}'" for choice in choices), *shorter, *others]))
 
 
-def _one_asked_for(member: Any) -> str:
+def _describe_expected_member(member: Any) -> str:
     if member in _PLAIN_TYPES:
         return _PLAIN_TYPES[member]
     if get_origin(member) is not tuple:
         return "a mapping"
     if get_args(member)[0] is Any:
         return "a list"
-    item = asked_for(get_args(member)[0])
+    item = describe_expected_type(get_args(member)[0])
     return f"a list of {item.removeprefix('a ')}s" if " or " not in item else "a list"
 
 
@@ -389,8 +390,8 @@ def _choices_of(member: Any) -> list[str]:
 # ── texts as they were written ───────────────────────────────────────────────────────────────────
 
 
-def as_written(
-    document: Document,
+def keep_scalar_text(
+    document: SourceDocument,
     *,
     texts: frozenset[str],
     text_maps: frozenset[str] = frozenset(),
@@ -413,4 +414,4 @@ def as_written(
             return [walk(item, mark.find((i,)), is_text, False) for i, item in enumerate(value)]
         return mark.text if is_text and mark.text is not None else value
 
-    return walk(document.value, document.mark, False, False) if document.rewrites else document.value
+    return walk(document.value, document.mark, False, False) if document.has_original_text else document.value

@@ -10,7 +10,7 @@ Loc: TypeAlias = tuple[str | int, ...]
 _HOLDS_PARTS = (Mapping, list)
 
 
-def pairs_in(value: Any) -> Iterable[tuple[str | int, Any]]:
+def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
     """The items of a mapping, or those of a list with their positions; of anything else, none."""
     if isinstance(value, Mapping):
         return value.items()
@@ -22,7 +22,7 @@ def leaves(value: Any, at: Loc = ()) -> Iterator[tuple[Loc, Any]]:
     if not isinstance(value, _HOLDS_PARTS):
         yield at, value
         return
-    for key, item in pairs_in(value):
+    for key, item in iter_items(value):
         yield from leaves(item, (*at, key))
 
 

@@ -29,7 +29,7 @@ _INFINITY = re.compile(r"[-+]?\.(inf|Inf|INF)")
 _NAN = frozenset((".nan", ".NaN", ".NAN"))
 
 
-def plain_value(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """What a plain (unquoted) scalar means. Raises ``ValueError`` for an integer of absurd length."""
     if len(text) <= _LONGEST_WORD and text in _WORDS:
         return _WORDS[text]
@@ -51,12 +51,12 @@ def _number(text: str) -> Any:
     return float("nan") if text in _NAN else text
 
 
-def tagged_value(tag: str, text: str) -> Any:
+def parse_tagged_scalar(tag: str, text: str) -> Any:
     """What a scalar with a standard tag means. Raises ``ValueError`` if the two do not fit."""
     name = tag.removeprefix(_PREFIX)
     if name in ("!", "str"):
         return text
-    value = plain_value(text)
+    value = parse_scalar(text)
     if name == "float" and type(value) is int:
         return float(value)
     if name in ("seq", "map") or type(value) is not _TYPES[name]:
@@ -76,7 +76,7 @@ def canonical_text(value: Any) -> str | None:
     return ("false", "true")[value] if isinstance(value, bool) else str(value)
 
 
-def shown(value: Any) -> str:
+def display_value(value: Any) -> str:
     """A value in a message: texts in quotes and cut, mappings and lists by their kind."""
     if value is None:
         return "null"

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, TypeAlias
 import yaml
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.files.yaml_scalars import STANDARD_TAGS, canonical_text, plain_value, tagged_value
-from agenteval.files.yaml_syntax import explain
+from agenteval.files.yaml_scalars import STANDARD_TAGS, canonical_text, parse_scalar, parse_tagged_scalar
+from agenteval.files.yaml_syntax import explain_yaml_error
 
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 100
@@ -58,15 +58,15 @@ class Mark:
         return self.children if isinstance(self.children, dict) else {}
 
     @property
-    def alone(self) -> Mark:
+    def without_children(self) -> Mark:
         """The same place, of a value that nothing is known to be below."""
         return Mark(self.path, self.line, self.column)
 
-    def written_as(self, text: str) -> Mark:
+    def with_text(self, text: str) -> Mark:
         """The same place, of a number or truth value that is written like this."""
         return Mark(self.path, self.line, self.column, text=text)
 
-    def around(self, children: Children) -> Mark:
+    def with_children(self, children: Children) -> Mark:
         """The same place with other marks below it."""
         return Mark(self.path, self.line, self.column, children, text=self.text)
 
@@ -92,18 +92,18 @@ class Mark:
         return mark
 
 
-class Document:
+class SourceDocument:
     """A parsed file. ``rewrites``: whether some mark has a ``text``."""
 
-    __slots__ = ("mark", "rewrites", "value")
+    __slots__ = ("has_original_text", "mark", "value")
 
     def __init__(self, value: Any, mark: Mark, *, rewrites: bool = False) -> None:
         self.value = value
         self.mark = mark
-        self.rewrites = rewrites
+        self.has_original_text = rewrites
 
 
-def parse(data: bytes, path: str) -> Document:
+def parse_yaml(data: bytes, path: str) -> SourceDocument:
     """The one document of a file; ``path`` is how messages name the file.
 
     Raises ``AuthorError``, with a place, for whatever is wrong with it.
@@ -114,7 +114,7 @@ def parse(data: bytes, path: str) -> Document:
         for event in _events(text):
             builder.handlers[type(event)](event)
     except yaml.YAMLError as error:
-        problem = _too_deep_before(error, text, path) or explain(error, text, path)
+        problem = _too_deep_before(error, text, path) or explain_yaml_error(error, text, path)
         raise AuthorError(*builder.problems, problem) from None
     except (ValueError, OverflowError) as error:  # the parser in Python, on escapes beyond Unicode
         raise AuthorError(*builder.problems, Problem(f"not valid YAML: {error}", "", Place(path))) from None
@@ -183,7 +183,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
     return Problem(f"byte 0x{data[at]:02X} is not UTF-8", "save the file as UTF-8", place)
 
 
-class _Node:
+class _YamlNode:
     """A finished value. ``size`` and ``height`` count aliases as if they were written out."""
 
     __slots__ = ("children", "height", "is_merge", "size", "text", "value")
@@ -209,7 +209,7 @@ class _Frame:
         self.column = event.start_mark.column + 1
         self.anchor = event.anchor
         self.key: Mark | None = None  # of the pair that is open; its `text` is the key
-        self.merges: list[_Node] | None = None
+        self.merges: list[_YamlNode] | None = None
         self.size = 1
         self.height = 1
 
@@ -231,19 +231,19 @@ class _Builder:
             yaml.StreamEndEvent: _ignore,
         }
         self._stack: list[_Frame] = []
-        self._anchors: dict[str, _Node | None] = {}
-        self._root: tuple[_Node, Mark] | None = None
+        self._anchors: dict[str, _YamlNode | None] = {}
+        self._root: tuple[_YamlNode, Mark] | None = None
         self._documents = 0
         self._aliased = 0
         self._rewrites = False
 
-    def document(self) -> Document:
+    def document(self) -> SourceDocument:
         if self.problems:
             raise AuthorError(*self.problems)
         if self._root is None or self._root[0].value is None:
             raise AuthorError(Problem("the file is empty", "", Place(self.path)))
         node, mark = self._root
-        return Document(node.value, mark, rewrites=self._rewrites)
+        return SourceDocument(node.value, mark, rewrites=self._rewrites)
 
     def _document_start(self, event: Any) -> None:
         self._documents += 1
@@ -252,24 +252,24 @@ class _Builder:
 
     def _scalar(self, event: Any) -> None:
         text = event.value
-        node = _Node(text, None, 1, 0)
+        node = _YamlNode(text, None, 1, 0)
         node.text = text
         if event.tag is not None:
             self._tagged(node, event)
         elif event.implicit[0]:
             node.is_merge = text == "<<"
             try:
-                node.value = plain_value(text)
+                node.value = parse_scalar(text)
             except ValueError as error:
                 self._note(event, str(error), "put it in quotes if it is meant as text")
         self._deliver(node, event, event.anchor)
 
-    def _tagged(self, node: _Node, event: Any) -> None:
+    def _tagged(self, node: _YamlNode, event: Any) -> None:
         if event.tag == _MERGE and event.value == "<<":
             node.is_merge = True
         elif self._is_known_tag(event):
             try:
-                node.value = tagged_value(event.tag, event.value)
+                node.value = parse_tagged_scalar(event.tag, event.value)
             except ValueError as error:
                 self._note(event, str(error), "remove the tag, or write a value that matches it")
 
@@ -298,7 +298,7 @@ class _Builder:
 
     def _end(self, _event: Any) -> None:
         frame = self._stack.pop()
-        node = _Node(frame.value, frame.marks, frame.size, frame.height)
+        node = _YamlNode(frame.value, frame.marks, frame.size, frame.height)
         for merged in frame.merges or ():
             _merge(node, merged)
         if frame.anchor:
@@ -322,7 +322,7 @@ class _Builder:
             self._refuse_as_key(event)
         self._deliver(node, event, None)
 
-    def _deliver(self, node: _Node, event: Any, anchor: str | None) -> None:
+    def _deliver(self, node: _YamlNode, event: Any, anchor: str | None) -> None:
         if anchor:
             self._anchors[anchor] = node
         start = event.start_mark
@@ -332,7 +332,7 @@ class _Builder:
             mark.text = node.text
         self._add(node, mark)
 
-    def _add(self, node: _Node, mark: Mark) -> None:
+    def _add(self, node: _YamlNode, mark: Mark) -> None:
         if not self._stack:
             self._root = (node, mark)
             return
@@ -347,7 +347,7 @@ class _Builder:
         else:
             self._close_pair(frame, frame.key, node, mark)
 
-    def _open_pair(self, frame: _Frame, node: _Node, mark: Mark) -> None:
+    def _open_pair(self, frame: _Frame, node: _YamlNode, mark: Mark) -> None:
         key = mark.text = node.text
         frame.key = mark
         if node.is_merge:
@@ -362,7 +362,7 @@ class _Builder:
             frame.marks[key] = mark
             frame.value[key] = None
 
-    def _close_pair(self, frame: _Frame, opened: Mark, node: _Node, mark: Mark) -> None:
+    def _close_pair(self, frame: _Frame, opened: Mark, node: _YamlNode, mark: Mark) -> None:
         key = opened.text or ""
         frame.key = None
         if key == "<<" and frame.merges is not None and frame.marks.get(key) is not opened:
@@ -372,14 +372,14 @@ class _Builder:
         opened.text = mark.text
         frame.value[key] = node.value
 
-    def _mappings(self, node: _Node, mark: Mark) -> list[_Node]:
+    def _mappings(self, node: _YamlNode, mark: Mark) -> list[_YamlNode]:
         """What ``<<`` was given: a mapping, or a list of them of which the first wins."""
         values = node.value if isinstance(node.value, list) else [node.value]
         children = node.children if isinstance(node.children, list) else [mark]
         if not all(isinstance(value, dict) for value in values):
             self._note(mark, "'<<' takes a mapping or a list of mappings", "write <<: *name")
             return []
-        return [_Node(v, m.children, 0, 0) for v, m in zip(values, children, strict=True)]
+        return [_YamlNode(v, m.children, 0, 0) for v, m in zip(values, children, strict=True)]
 
     def _refuse_as_key(self, event: Any) -> None:
         frame = self._stack[-1] if self._stack else None
@@ -406,7 +406,7 @@ def _ignore(_event: Any) -> None:
     """Begin and end of what needs no bookkeeping."""
 
 
-def _merge(node: _Node, merged: _Node) -> None:
+def _merge(node: _YamlNode, merged: _YamlNode) -> None:
     """Own keys win over merged ones, and those merged first over later ones."""
     for key, value in merged.value.items():
         if key not in node.value:

@@ -48,7 +48,7 @@ _ADVICE = (
 )  # fmt: skip
 
 
-def explain(error: yaml.YAMLError, text: str, path: str) -> Problem:
+def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
     """A problem for what the parser raised about ``text``."""
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     stopped: Any = getattr(error, "problem_mark", None)

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from agenteval.importers.custom_importer import imported, matching
-from agenteval.importers.exchanges import MESSAGES, is_exchange
-from agenteval.importers.growing import INTERACTIONS, is_cassette, latest_in
-from agenteval.importers.repeated import repeated_key
-from agenteval.importers.rows import is_row
+from agenteval.importers.cumulative_logs import INTERACTIONS, is_cassette, latest_interactions
+from agenteval.importers.dataset_rows import is_row
+from agenteval.importers.duplicate_keys import repeated_key
+from agenteval.importers.exchanges import MESSAGE_KEYS, is_exchange
+from agenteval.importers.importer_registry import find_importer, import_entries
 from agenteval.importers.sources import (
     BYTE_ORDER_MARK,
     NumberedLine,
@@ -26,15 +26,15 @@ from agenteval.importers.sources import (
     raw_lines_of,
 )
 from agenteval.importers.tables import is_table, rows_of
-from agenteval.importers.traces import TracePlaces, is_of_a_trace, whole_traces
-from agenteval.messages.chat import whole_json
-from agenteval.messages.entry import IMPORT_IT, Entry, Record, Unreadable
-from agenteval.messages.placed import Unplaced, unplaced_in_record
-from agenteval.messages.speakers import is_message
+from agenteval.importers.traces import TracePlaces, group_traces, is_tracer_record
+from agenteval.messages.chat import replace_json_surrogates
+from agenteval.messages.log_entry import IMPORTER_REMEDY, LogEntry, Record, UnreadableRecord
+from agenteval.messages.roles import is_message
+from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
-_OF_MESSAGES = tuple(key for key in MESSAGES if key not in ("contents", "items"))
+_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
 """Without what some libraries have as the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
 """Where a document may keep several conversations."""
@@ -42,32 +42,32 @@ _GOES_ON = (b",", b"[", b"{", b":")
 """How a line ends before the rest of its value."""
 
 
-def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[Entry]:
+def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
     """The records of a file, in order; those of a document as if each stood in a line of its own. ``traces``:
     those of the files before, to which its own are added."""
     read = rows_of if is_table(source) else _document_read if is_document(source) else _lines_read
-    yield from whole_traces(imported(read(source)), traces)
+    yield from group_traces(import_entries(read(source)), traces)
 
 
-def _lines_read(source: Source) -> Iterator[Entry]:
+def _lines_read(source: Source) -> Iterator[LogEntry]:
     for line in lines_of(source):
-        entry = line if isinstance(line, Unreadable) else _parsed_line(line, source)
+        entry = line if isinstance(line, UnreadableRecord) else _parsed_line(line, source)
         if isinstance(entry, Record) and is_cassette(entry.value):
             yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _kept(entry.value))
         else:
             yield entry
 
 
-def _document_read(source: Source) -> Iterator[Entry]:
+def _document_read(source: Source) -> Iterator[LogEntry]:
     broken = False
     for piece in _pieces(raw_lines_of(source)):
-        if isinstance(piece, Unreadable):
+        if isinstance(piece, UnreadableRecord):
             yield piece
         elif not (broken and _is_debris(piece)):
-            entry: Entry | None = None
+            entry: LogEntry | None = None
             for entry in _entries_in(piece, source):
                 yield entry
-            broken = isinstance(entry, Unreadable)
+            broken = isinstance(entry, UnreadableRecord)
 
 
 def is_document(source: Source) -> bool:
@@ -104,25 +104,25 @@ def _value(data: bytes) -> Any:
         return None
 
 
-def _parsed_line(line: NumberedLine, source: Source) -> Entry:
-    where = f"{source.shown}:{line.number}"
+def _parsed_line(line: NumberedLine, source: Source) -> LogEntry:
+    where = f"{source.display_name}:{line.number}"
     try:
         value = parse(line.data)
         if key := repeated_key(value, line.data):
-            return Unreadable(where, _REPEATED.format(key=key))
+            return UnreadableRecord(where, _REPEATED.format(key=key))
         return Record(value, where)
     except UnicodeDecodeError as error:
-        return Unreadable(where, f"not UTF-8 at byte {error.start + 1} of the line")
+        return UnreadableRecord(where, f"not UTF-8 at byte {error.start + 1} of the line")
     except RecursionError:
-        return Unreadable(where, "nested too deeply")
+        return UnreadableRecord(where, "nested too deeply")
     except ValueError as error:
-        return Unreadable(where, f"not JSON: {_told(error)}")
+        return UnreadableRecord(where, f"not JSON: {_describe_json_error(error)}")
 
 
 _REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
 
 
-def _told(error: ValueError) -> str:
+def _describe_json_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         column = (
             f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
@@ -133,7 +133,7 @@ def _told(error: ValueError) -> str:
 
 def _remedy(text: str) -> str:
     """What to do about a text that does not even begin as a record."""
-    return "" if _BEGINS.match(text) else f"; {IMPORT_IT}"
+    return "" if _BEGINS.match(text) else f"; {IMPORTER_REMEDY}"
 
 
 _BEGINS = re.compile(r"\s*(?:\{|\[\s*[\[{\"]|\[\s*\Z)")
@@ -147,13 +147,13 @@ _GAP = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
-def _pieces(lines: Iterable[NumberedLine | Unreadable]) -> Iterator[NumberedLine | Unreadable]:
+def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[NumberedLine | UnreadableRecord]:
     """Lines put together until all their brackets are closed, each piece with the number of its first line.
     A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
     after a line that is a closing bracket alone."""
     held, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRecord):
             yield line
             return
         stripped = line.data.strip()
@@ -186,7 +186,7 @@ def _opened_in(line: bytes) -> int:
     return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
 
 
-def _entries_in(piece: NumberedLine, source: Source) -> Iterator[Entry]:
+def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
     """The records of a piece: mostly one."""
     data = piece.data.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -195,18 +195,18 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[Entry]:
         yield from _one_by_one(piece._replace(data=data), source)
     else:
         if key := repeated_key(value, data):
-            yield Unreadable(f"{source.shown}:{piece.number}", _REPEATED.format(key=key))
+            yield UnreadableRecord(f"{source.display_name}:{piece.number}", _REPEATED.format(key=key))
             return
         yield from _records_of(value, data, piece.number, source)
 
 
-def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
+def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
     """The records up to the first that cannot be read, which is reported at its place."""
     try:
-        text = whole_json(piece.data.decode("utf-8"))
+        text = replace_json_surrogates(piece.data.decode("utf-8"))
     except UnicodeDecodeError as error:
         line = piece.number + piece.data.count(b"\n", 0, error.start)
-        yield Unreadable(f"{source.shown}:{line}", "not UTF-8")
+        yield UnreadableRecord(f"{source.display_name}:{line}", "not UTF-8")
         return
     at = 0
     while (at := _past_gap(text, at)) < len(text):
@@ -219,10 +219,12 @@ def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
             line = piece.number + error.lineno - 1
             told = f"{error.msg.removesuffix(' at')} at column {error.colno}{_remedy(text[at:])}"
             hides_rest = bool(at or before)
-            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {told}", hides_rest)
+            yield UnreadableRecord(f"{source.display_name}:{line}", f"not JSON: {told}", hides_rest)
             return
         except (ValueError, RecursionError) as error:
-            yield Unreadable(f"{source.shown}:{line}", f"not JSON: {str(error).partition(';')[0]}")
+            yield UnreadableRecord(
+                f"{source.display_name}:{line}", f"not JSON: {str(error).partition(';')[0]}"
+            )
             return
         yield from _records_of(value, text[at:end].encode("utf-8", "surrogatepass"), line, source)
         at = end
@@ -241,7 +243,7 @@ def _before(error: json.JSONDecodeError, text: str, at: int, number: int, source
             return
         if not _is_conversation(value) or _has_role(value):
             return
-        yield Record(value, f"{source.shown}:{line}")
+        yield Record(value, f"{source.display_name}:{line}")
         at = _past_gap(text, at)
 
 
@@ -257,7 +259,7 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
         return
     inside = conversations_in(value)
     if inside is None:
-        yield Record(value, f"{source.shown}:{line}")
+        yield Record(value, f"{source.display_name}:{line}")
         return
     around: tuple[Unplaced, ...] = ()
     if isinstance(value, dict):
@@ -265,7 +267,7 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
     below = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
     for index, item in enumerate(inside):
         further = below[index] if index < len(below) else 0
-        yield Record(item, f"{source.shown}:{line + further}", around=around)
+        yield Record(item, f"{source.display_name}:{line + further}", around=around)
 
 
 def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:
@@ -277,22 +279,22 @@ def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterat
     line += text.count("\n", 0, start)
     for at in _kept(value):
         yield Record(
-            value[INTERACTIONS][at], f"{source.shown}:{line + (below[at] if at < len(below) else 0)}"
+            value[INTERACTIONS][at], f"{source.display_name}:{line + (below[at] if at < len(below) else 0)}"
         )
 
 
 def _kept(cassette: Any) -> Iterator[int]:
-    return latest_in(cassette[INTERACTIONS])
+    return latest_interactions(cassette[INTERACTIONS])
 
 
 def conversations_in(value: Any) -> list[Any] | None:
     """The conversations of a document that holds several; ``None`` if it is one itself."""
-    if matching(value) or (isinstance(value, dict) and is_of_a_trace(value)):
+    if find_importer(value) or (isinstance(value, dict) and is_tracer_record(value)):
         return None
     if isinstance(value, list):
         return value if not value or _are_conversations(value) else None
     if isinstance(value, dict) and not is_exchange(value):
-        for key in (*_LISTS, *MESSAGES):
+        for key in (*_LISTS, *MESSAGE_KEYS):
             inner = value.get(key)
             if isinstance(inner, list) and inner and _are_conversations(inner):
                 return inner
@@ -315,12 +317,12 @@ def _has_role(value: Any) -> bool:
 
 def _is_conversation(value: Any) -> bool:
     if isinstance(value, dict):
-        places = _OF_MESSAGES if "role" in value else MESSAGES
+        places = _OF_MESSAGES if "role" in value else MESSAGE_KEYS
         if any(isinstance(value.get(key), list) for key in places) or is_exchange(value) or is_row(value):
             return True
     elif isinstance(value, list) and any(map(is_message, value)):
         return True
-    return matching(value) is not None or is_of_a_trace(value)
+    return find_importer(value) is not None or is_tracer_record(value)
 
 
 def _lines_of_items(text: str) -> list[int]:

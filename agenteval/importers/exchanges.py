@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.importers.rows import ASKED, row_in
-from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import object_of, read_json, word
-from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.importers.dataset_rows import QUESTION_KEYS, parse_row
+from agenteval.messages.json_fields import first_text, object_of, read_json
+from agenteval.messages.log_entry import IMPORTER_REMEDY
 from agenteval.messages.responses import (
-    BODIES,
-    Reply,
-    error_in,
-    is_answer_in,
-    reply_to,
+    BODY_KEYS,
+    ParsedResponse,
+    describe_response_error,
+    ends_with_answer,
+    parse_response,
 )
-from agenteval.messages.speakers import role_of, unwrapped
+from agenteval.messages.roles import role_of, unwrap_message
+from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
-MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
+MESSAGE_KEYS = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
 """Where the messages of a record may be; the first that holds a list counts."""
 _PAIRS = (
@@ -38,13 +38,13 @@ _PAIRS = (
 """Names of a request beside those of its response."""
 _ANSWERS = ("response", "output", "completion", "answer")
 """Where an answer may stand beside the messages of a record."""
-_BESIDE = frozenset((*_ANSWERS, "choices", "error"))
+_REPLY_KEYS = frozenset((*_ANSWERS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
 """Where a tracer keeps what else a request said, its tools among it."""
-_FURTHER = _BESIDE.union(_SETTINGS)
+_FURTHER = _REPLY_KEYS.union(_SETTINGS)
 
 
-class Logged(NamedTuple):
+class LoggedMessages(NamedTuple):
     """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
     more: the request, its settings. ``response``: the body that came back, empty where none is known.
     ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
@@ -60,10 +60,10 @@ class Logged(NamedTuple):
     of_unknown_turn: frozenset[str] = frozenset()
 
 
-def logged_in(record: Mapping[str, Any]) -> Logged | None:
+def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
     a response that cannot be read."""
-    if lists := {key: found for key in MESSAGES if (found := _list_in(record.get(key))) is not None}:
+    if lists := {key: found for key in MESSAGE_KEYS if (found := _list_in(record.get(key))) is not None}:
         # A trajectory may be of what a program did: the list whose entries name who speaks is the talk.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
         return _with_reply(record, key, [*lists[key], *_asked_after(record, key, lists[key])])
@@ -71,12 +71,12 @@ def logged_in(record: Mapping[str, Any]) -> Logged | None:
 
 
 def _has_role(message: Any) -> bool:
-    return isinstance(message, dict) and role_of(unwrapped(message)) is not None
+    return isinstance(message, dict) and role_of(unwrap_message(message)) is not None
 
 
 def _asked_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
     """The question that stands beside the history of a row."""
-    asked = word(record, *ASKED)
+    asked = first_text(record, *QUESTION_KEYS)
     if key != "history" or not asked or (history and _is_asked(history[-1], asked)):
         return []
     return [{"role": "user", "content": asked}]
@@ -86,12 +86,12 @@ def _is_asked(message: Any, text: str) -> bool:
     return isinstance(message, dict) and role_of(message) == "user" and message.get("content") == text
 
 
-def asked_in(inputs: Mapping[str, Any]) -> list[Any] | None:
+def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
     """The messages of a request, in its body or not; ``None``: there are none."""
     return _asked_in(_body(inputs))
 
 
-def _around(logged: Logged, record: Mapping[str, Any], *read: str) -> Logged:
+def _around(logged: LoggedMessages, record: Mapping[str, Any], *read: str) -> LoggedMessages:
     """With what of the record nobody read."""
     return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
 
@@ -104,31 +104,31 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 # ── an answer beside the messages ────────────────────────────────────────────────────────────────
 
 
-def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
+def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> LoggedMessages:
     """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
-        return _around(Logged(messages), record, key)
+        return _around(LoggedMessages(messages), record, key)
     inner = _object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
-    logged = _around(Logged(messages, requests), inner, _list_key(inner))
-    if record.keys().isdisjoint(_BESIDE):
+    logged = _around(LoggedMessages(messages, requests), inner, _list_key(inner))
+    if record.keys().isdisjoint(_REPLY_KEYS):
         return _around(logged, record, key)
     lost, read = "", [key]
     for name, response in _apart(record, key):
         is_response = name in ("choices", "response") or (key == "input" and name == "output")
-        reply = _beside(messages, response, is_response=is_response)
+        reply = _separate_reply(messages, response, is_response=is_response)
         logged = logged._replace(notes=(*logged.notes, *reply.notes))
         if reply.messages:
             logged = logged._replace(messages=messages + reply.messages, response=reply.body)
             return _around(logged, record, *read, name)
-        lost = lost or reply.lost
+        lost = lost or reply.failure
         if reply.is_known:
             read.append(name)
         else:
             left_out = f"'{name}' beside the messages is not an answer to them and was left out"
             logged = logged._replace(notes=(*logged.notes, left_out))
-    if not lost and record.get("error") and not is_answer_in(messages):
-        lost = f"the record reports an error: {error_in(record)}"
+    if not lost and record.get("error") and not ends_with_answer(messages):
+        lost = f"the record reports an error: {describe_response_error(record)}"
     return _around(logged._replace(lost=lost), record, *read)
 
 
@@ -142,14 +142,14 @@ def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
             yield name, record[name]
 
 
-def _beside(messages: list[Any], response: Any, *, is_response: bool) -> Reply:
+def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
     """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
     answer only where one is missing."""
     if not response and not is_response:
-        return Reply([])
-    if is_answer_in(messages) and (isinstance(response, str) or not is_response):
-        return Reply([], is_known=not _differs(response, messages))
-    return reply_to(messages, response)
+        return ParsedResponse([])
+    if ends_with_answer(messages) and (isinstance(response, str) or not is_response):
+        return ParsedResponse([], is_known=not _differs(response, messages))
+    return parse_response(messages, response)
 
 
 def _differs(response: Any, messages: list[Any]) -> bool:
@@ -160,46 +160,46 @@ def _differs(response: Any, messages: list[Any]) -> bool:
 # ── a request and its response ───────────────────────────────────────────────────────────────────
 
 
-def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
+def _exchange_in(record: Mapping[str, Any]) -> LoggedMessages | None:
     for asked, answered in sorted(_PAIRS, key=lambda pair: pair[1] not in record):
         request = _body(record.get(asked))
         messages = _asked_in(request)
         if messages is not None:
             requests = (request, *_settings(request), *_settings(record))
             logged = _around(_exchange(record, messages, requests, answered), record, asked, answered)
-            return _around(logged, request, *MESSAGES)
+            return _around(logged, request, *MESSAGE_KEYS)
     return None
 
 
 def _exchange(
     record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
-) -> Logged:
-    is_answered = is_answer_in(messages)
-    error = "" if is_answered else error_in(record)
+) -> LoggedMessages:
+    is_answered = ends_with_answer(messages)
+    error = "" if is_answered else describe_response_error(record)
     lost = f"the record reports an error: {error}" if error else ""
     response = record.get(answered)
     if lost and not isinstance(response, dict | list):
-        return Logged(messages, requests, lost=lost)
+        return LoggedMessages(messages, requests, lost=lost)
     if answered not in record:
         notes = () if is_answered else ("a request without a response: the conversation ends with it",)
-        return Logged(messages, requests, notes=notes)
-    reply = reply_to(messages, response)
+        return LoggedMessages(messages, requests, notes=notes)
+    reply = parse_response(messages, response)
     if not (reply.is_known or is_answered or lost):
         keys = ", ".join(map(str, list(_object(response))[:8]))
         what = f"the response holds no known message{keys and f' (it has {keys})'}"
-        raise AuthorError(Problem(what, f"log the complete response; else {IMPORT_IT}"))
-    lost = reply.lost or ("" if reply.messages else lost)
-    return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
+        raise AuthorError(Problem(what, f"log the complete response; else {IMPORTER_REMEDY}"))
+    lost = reply.failure or ("" if reply.messages else lost)
+    return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
 
 
-def _row_in(record: Mapping[str, Any]) -> Logged | None:
-    row = row_in(record)
+def _row_in(record: Mapping[str, Any]) -> LoggedMessages | None:
+    row = parse_row(record)
     if row is None:
         return None
-    error = error_in(record) if not row.reply.messages else ""
-    lost = f"the record reports an error: {error}" if error else row.reply.lost
+    error = describe_response_error(record) if not row.reply.messages else ""
+    lost = f"the record reports an error: {error}" if error else row.reply.failure
     settings = tuple(_settings(record))
-    return Logged(
+    return LoggedMessages(
         [*row.messages, *row.reply.messages], settings, row.reply.body, lost, row.reply.notes, row.unplaced
     )
 
@@ -209,7 +209,7 @@ def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
-    listed = (_list_in(request.get(key)) for key in MESSAGES)
+    listed = (_list_in(request.get(key)) for key in MESSAGE_KEYS)
     if (found := next((each for each in listed if each is not None), None)) is not None:
         return found
     text = request.get("input")  # one message may be a plain text
@@ -228,7 +228,7 @@ def _list_in(value: Any) -> list[Any] | None:
 
 def _list_key(fields: Mapping[str, Any]) -> str:
     """The key of the first list that may be of messages; empty: there is none."""
-    return next((key for key in MESSAGES if isinstance(fields.get(key), list)), "")
+    return next((key for key in MESSAGE_KEYS if isinstance(fields.get(key), list)), "")
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -239,8 +239,8 @@ def _body(value: Any) -> Mapping[str, Any]:
     """A request or a response without what stands around it: a body, and what is in that."""
     found = _object(value)
     for _ in range(2):
-        if any(key in found for key in MESSAGES):
+        if any(key in found for key in MESSAGE_KEYS):
             break
-        apart = (*BODIES, "content") if found.get("type") == "json" else BODIES
+        apart = (*BODY_KEYS, "content") if found.get("type") == "json" else BODY_KEYS
         found = next(filter(None, (_object(found.get(key)) for key in apart)), found)
     return found

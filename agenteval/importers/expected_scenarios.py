@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from agenteval.core.plurals import few
-from agenteval.core.recorded import Recorded
+from agenteval.core.plurals import join_first
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
-from agenteval.core.score import UNSAID, Check
+from agenteval.core.score import MISSING_TURNS, Check
 from agenteval.core.trajectory import Trajectory, Turn
 
 _MOST_NAMED = 5
@@ -30,7 +30,7 @@ class ExpectedScenarios:
     def __len__(self) -> int:
         return len(self._scenarios)
 
-    def joined(self, recorded: Recorded) -> Recorded:
+    def join_scenario(self, recorded: RecordedConversation) -> RecordedConversation:
         """The conversation with the expectations, the facts and the marks of tools of its scenario."""
         if not self._scenarios or not recorded.is_readable:
             return recorded
@@ -53,16 +53,16 @@ class ExpectedScenarios:
             }
         )
         trajectory, unsaid = _with_script(recorded.trajectory, expected)
-        checks = recorded.checks + tuple(_unsaid(expected, index) for index in unsaid)
+        checks = recorded.checks + tuple(_missing_turn_check(expected, index) for index in unsaid)
         return replace(recorded, scenario=scenario, trajectory=trajectory, checks=checks)
 
     @property
-    def is_unmet(self) -> bool:
+    def is_unmatched(self) -> bool:
         """Whether there are scenarios, and none of the conversations is one of them."""
         return bool(self._scenarios) and not self._met
 
     @property
-    def unmet(self) -> dict[str, str]:
+    def unmatched(self) -> dict[str, str]:
         """The scenarios that no conversation has: where each stands, by id."""
         return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
 
@@ -75,15 +75,14 @@ class ExpectedScenarios:
     def ids(self) -> frozenset[str]:
         return frozenset(self._scenarios)
 
-    def remarks(self) -> Iterable[str]:
+    def unmatched_warnings(self) -> Iterable[str]:
         """The scenarios that no conversation has, and the other way round."""
-        if self.unmet:
-            yield f"{_named(list(self.unmet), 'scenario')} of --scenarios matched no conversation"
+        if self.unmatched:
+            unmatched = _count_with_names(list(self.unmatched), "scenario")
+            yield f"{unmatched} of --scenarios matched no conversation"
         if self._strangers:
-            yield (
-                f"{_named(list(self._strangers), 'scenario')} of the conversations are not in --scenarios:"
-                " nothing is expected of them"
-            )
+            strangers = _count_with_names(list(self._strangers), "scenario")
+            yield (f"{strangers} of the conversations are not in --scenarios: nothing is expected of them")
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
         known = self._tools
@@ -135,15 +134,15 @@ def _words(message: str) -> list[str]:
     return message.casefold().split()
 
 
-def _unsaid(expected: Scenario, index: int) -> Check:
+def _missing_turn_check(expected: Scenario, index: int) -> Check:
     said = f"turn {index + 1} of the scenario was not said, or not answered"
     return Check(
-        name=UNSAID,
+        name=MISSING_TURNS,
         passed=None,
         detail=f"{said}: what is expected of it was not checked",
         where=expected.where(f"turns.{index}"),
     )
 
 
-def _named(names: list[str], noun: str) -> str:
-    return f"{noun}{'s' if len(names) > 1 else ''} {few(names, _MOST_NAMED)}"
+def _count_with_names(names: list[str], noun: str) -> str:
+    return f"{noun}{'s' if len(names) > 1 else ''} {join_first(names, _MOST_NAMED)}"

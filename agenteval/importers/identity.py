@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Expectation, SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
-from agenteval.core.value import changed
-from agenteval.importers.records import Conversation
-from agenteval.messages.entry import Unreadable
-from agenteval.messages.record_paths import MISSING, find, is_success
+from agenteval.core.value import copy_with
+from agenteval.importers.records import ImportedConversation
+from agenteval.messages.log_entry import UnreadableRecord
+from agenteval.messages.record_paths import MISSING, find_value, is_success
 
 AGENT = "recorded"
 """The agent's name where the record does not tell it."""
@@ -25,7 +25,7 @@ _PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)}
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class FieldPaths:
     """Where in a record the rest is found, as dotted paths; ``None``: nowhere."""
 
     scenario: str | None = None
@@ -47,7 +47,7 @@ class Paths:
 class Naming:
     """Gives each conversation a key that no other has. It remembers names, and nothing else."""
 
-    paths: Paths = field(default_factory=Paths)
+    paths: FieldPaths = field(default_factory=FieldPaths)
     policy: str = ""
     """What the agent was told, where a record does not say."""
     scenarios: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class Naming:
     _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
     _agent: str = AGENT
 
-    def named(self, read: Conversation, where: str) -> Recorded:
+    def name_conversation(self, read: ImportedConversation, where: str) -> RecordedConversation:
         notes = list(read.notes)
         self._agent = read.agent or AGENT
         name = self._unique(read.id or where, notes)
@@ -66,11 +66,11 @@ class Naming:
             scenario_id = read.id if read.id in self.scenarios else name
         variant = name if scenario_id != name else ""
         epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
-        talk = read.talk.trajectory
+        talk = read.parsed.trajectory
         stop = Stop(reason=StopReason.RECORDED, detail=where)
         if read.lost:
             stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
-        return Recorded(
+        return RecordedConversation(
             key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
             scenario=self._scenario(read, scenario_id, where),
             trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
@@ -79,18 +79,18 @@ class Naming:
             notes=tuple(notes),
         )
 
-    def unreadable(self, entry: Unreadable) -> Recorded:
+    def name_unreadable(self, entry: UnreadableRecord) -> RecordedConversation:
         """What could not be read has a place in the report, too."""
         key = SampleKey(scenario=self._unique(entry.where, []), agent=self._agent)
         stop = Stop(
             reason=StopReason.UNREADABLE,
-            detail=f"{entry.where}: {entry.why}",
+            detail=f"{entry.where}: {entry.reason}",
             hides_rest=entry.hides_rest,
         )
         scenario = Scenario(id=key.scenario, name=key.scenario, source=entry.where)
-        return Recorded(key, scenario, Trajectory(stop=stop), entry.where)
+        return RecordedConversation(key, scenario, Trajectory(stop=stop), entry.where)
 
-    def replayed(self, recorded: Recorded) -> Recorded:
+    def name_replayed(self, recorded: RecordedConversation) -> RecordedConversation:
         """A sample keeps its key; one that another run has already is told apart by its run."""
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
@@ -99,16 +99,16 @@ class Naming:
         self._keys.add(_identity(key))
         return replace(recorded, key=key)
 
-    def _scenario(self, read: Conversation, scenario_id: str, where: str) -> Scenario:
+    def _scenario(self, read: ImportedConversation, scenario_id: str, where: str) -> Scenario:
         fields = {
             "id": scenario_id,
             "name": scenario_id,
             "tools": read.tools,
-            "facts": read.talk.orphans,
+            "facts": read.parsed.orphans,
             "policy": read.policy or self.policy,
             "source": where,
         }
-        return changed(_PARTIAL if read.talk.is_partial else _SCENARIO, fields)
+        return copy_with(_PARTIAL if read.parsed.is_partial else _SCENARIO, fields)
 
     def _unique(self, name: str, notes: list[str]) -> str:
         key = (self._agent, name)
@@ -121,7 +121,7 @@ class Naming:
     def _scenario_id(self, record: Any, notes: list[str]) -> str:
         if self.paths.scenario is None:
             return ""
-        value = find(record, self.paths.scenario)
+        value = find_value(record, self.paths.scenario)
         if value is MISSING or value is None or isinstance(value, dict | list) or value == "":
             notes.append(f"no scenario at {self.paths.scenario}: the conversation is a scenario of its own")
             return ""
@@ -133,7 +133,7 @@ class Naming:
         following = self._epochs.get(scenario, 0)
         epoch = following
         if self.paths.epoch is not None:
-            there = find(record, self.paths.epoch)
+            there = find_value(record, self.paths.epoch)
             found = _count(there)
             if found is None:
                 path = self.paths.epoch
@@ -145,11 +145,11 @@ class Naming:
         self._epochs[scenario] = max(following, epoch + 1)
         return epoch
 
-    def _outcome(self, read: Conversation, where: str, notes: list[str]) -> tuple[Check, ...]:
+    def _outcome(self, read: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
         """At the path that was given, else what an importer says."""
         path, value = self.paths.outcome, read.outcome
         if path is not None:
-            value = find(read.record, path)
+            value = find_value(read.record, path)
         elif value is MISSING:
             return ()
         path = path or "outcome"

@@ -10,10 +10,10 @@ from typing import TypeAlias, assert_never
 from pydantic import ValidationError
 
 from agenteval.core.event import (
-    Asked,
     CallsSeen,
     Event,
     IssuesFound,
+    ModelAsked,
     Notice,
     Reconsidered,
     RunFinished,
@@ -25,14 +25,14 @@ from agenteval.core.event import (
     TurnFinished,
 )
 from agenteval.core.plan import Plan
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
+from agenteval.core.score import MISSING_TURNS, OUTCOME, Check, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
 from agenteval.files import journal
 from agenteval.importers.sources import Source, lines_of, parse
-from agenteval.messages.entry import Unreadable
+from agenteval.messages.log_entry import UnreadableRecord
 
 PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
 """The policy of a named agent under a configuration."""
@@ -50,9 +50,9 @@ class _Order:
         for place, key in enumerate(planned):
             self._groups.setdefault((key.scenario, key.agent), place)
         self._next = 0
-        self._waiting: dict[SampleKey, Recorded] = {}
+        self._waiting: dict[SampleKey, RecordedConversation] = {}
 
-    def ready(self, recorded: Recorded) -> Iterator[Recorded]:
+    def ready(self, recorded: RecordedConversation) -> Iterator[RecordedConversation]:
         """What can be handed out now that this sample is whole."""
         if not self._planned:
             yield recorded
@@ -62,7 +62,7 @@ class _Order:
             yield self._waiting.pop(self._planned[self._next])
             self._next += 1
 
-    def rest(self, lost: Iterable[Recorded]) -> Iterator[Recorded]:
+    def rest(self, lost: Iterable[RecordedConversation]) -> Iterator[RecordedConversation]:
         """All that are left, and those that were never whole."""
         left = {**self._waiting, **{recorded.key: recorded for recorded in lost}}
         yield from (left[key] for key in sorted(left, key=self._place))
@@ -73,7 +73,7 @@ class _Order:
         return self._places.get(key, end), group, key.variant, key.epoch
 
 
-class _Run:
+class _JournalReplay:
     """What has been read of a journal so far."""
 
     def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
@@ -85,12 +85,12 @@ class _Run:
         self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
         self._known: dict[SampleKey, tuple[Check, ...]] = {}
         self._reviews: dict[SampleKey, UserReview] = {}
-        self._cut_short: dict[SampleKey, Recorded] = {}
+        self._cut_short: dict[SampleKey, RecordedConversation] = {}
         self._never_ran = dict.fromkeys(started.plan.samples)
         self._order = _Order(started.plan.samples)
         self.has_ended = False
 
-    def read(self, event: Event, where: str) -> Iterator[Recorded | Unreadable]:
+    def read(self, event: Event, where: str) -> Iterator[RecordedConversation | UnreadableRecord]:
         """What can be handed out after an event."""
         match event:
             case SampleStarted():
@@ -104,7 +104,7 @@ class _Run:
                 yield from self._finish(event)
             case RunFinished() | RunResumed():
                 self.has_ended = isinstance(event, RunFinished)
-            case RunStarted() | Asked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
+            case RunStarted() | ModelAsked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
                 pass  # nothing of it is scored anew
             case _:
                 assert_never(event)
@@ -123,13 +123,15 @@ class _Run:
         return True
 
     def _note(self, event: Scored) -> None:
-        known = [item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, UNSAID)]
+        known = [
+            item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, MISSING_TURNS)
+        ]
         if known:
             self._known[event.key] = (*self._known.get(event.key, ()), *known)
         for review in (item for item in event.items if isinstance(item, UserReview)):
             self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
 
-    def _finish(self, event: SampleFinished) -> Iterator[Recorded]:
+    def _finish(self, event: SampleFinished) -> Iterator[RecordedConversation]:
         if event.key in self._begun:
             recorded = self._recorded(event.key, event.stop, event.unfinished, event.names)
             if event.is_over:
@@ -137,7 +139,7 @@ class _Run:
             else:
                 self._cut_short[event.key] = recorded
 
-    def rest(self, end: str) -> Iterator[Recorded | Unreadable]:
+    def rest(self, end: str) -> Iterator[RecordedConversation | UnreadableRecord]:
         """Samples that were cut short and never held anew, those that the end of the journal cut off, and
         those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
         it is not known what else it would have found."""
@@ -153,7 +155,7 @@ class _Run:
                 lost.append(self._recorded(key, stop))
         yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
-            yield Unreadable(end, "the journal has no end: its run was cut off", hides_rest=True)
+            yield UnreadableRecord(end, "the journal has no end: its run was cut off", hides_rest=True)
 
     def _recorded(
         self,
@@ -161,7 +163,7 @@ class _Run:
         stop: Stop,
         unfinished: Turn | None = None,
         names: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-    ) -> Recorded:
+    ) -> RecordedConversation:
         scenario, where = self._begun.pop(key)
         turns = self._turns.pop(key, {})
         trajectory = Trajectory(
@@ -172,16 +174,16 @@ class _Run:
         if not scenario.policy and self._policies[key.agent]:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
         checks, review = self._known.pop(key, ()), self._reviews.pop(key, None)
-        return Recorded(
+        return RecordedConversation(
             key, scenario, trajectory, where, checks, run=self.started, review=review, names=names
         )
 
 
-def _without_scenario(event: SampleStarted, where: str) -> Unreadable:
-    return Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
+def _without_scenario(event: SampleStarted, where: str) -> UnreadableRecord:
+    return UnreadableRecord(where, f"a sample of a scenario that is not in the journal: {event.key}")
 
 
-def _is_cut_short(recorded: Recorded) -> bool:
+def _is_cut_short(recorded: RecordedConversation) -> bool:
     stop = recorded.trajectory.stop
     return stop is None or stop.is_cut_short
 
@@ -198,7 +200,7 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
         if not any(mark in line for mark in _OF_CALLS):
             continue
         try:
-            event = journal.from_json(line)
+            event = journal.event_from_json(line)
         except ValidationError:
             continue
         if isinstance(event, RunStarted):
@@ -213,7 +215,7 @@ def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
     for line in lines:
         if _OF_CALLS[0] in line:
             with suppress(ValidationError):
-                event = journal.from_json(line)
+                event = journal.event_from_json(line)
                 if isinstance(event, RunStarted):
                     return event.plan.secrets
     return {}
@@ -231,24 +233,24 @@ def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict
     return known
 
 
-def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadable]:
+def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConversation | UnreadableRecord]:
     """The samples of a journal, in the order in which they were planned. A torn last line is left out, if the
     run had not ended by then."""
-    run: _Run | None = None
-    torn: Unreadable | None = None
-    where = source.shown
+    run: _JournalReplay | None = None
+    torn: UnreadableRecord | None = None
+    where = source.display_name
     for line in lines_of(source):
         if torn is not None:
             yield torn
             torn = None
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRecord):
             yield line
             continue
-        where = f"{source.shown}:{line.number}"
+        where = f"{source.display_name}:{line.number}"
         try:
-            event = journal.from_json(line.data)
+            event = journal.event_from_json(line.data)
         except ValidationError as error:
-            unreadable = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            unreadable = UnreadableRecord(where, f"not an event of a journal: {error.errors()[0]['msg']}")
             if _is_whole(line.data) or (run and run.has_ended):
                 yield unreadable
             else:
@@ -257,7 +259,7 @@ def replay(source: Source, policy_of: PolicyOf) -> Iterator[Recorded | Unreadabl
         if isinstance(event, RunStarted):
             if run:
                 yield from run.rest(where)
-            run = _Run(event, policy_of)
+            run = _JournalReplay(event, policy_of)
         elif run:
             yield from run.read(event, where)
         elif isinstance(event, SampleStarted):

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.importers.span_kinds import WHOLE
+from agenteval.importers.span_kinds import WHOLE_REQUEST
 from agenteval.importers.spans import id_of, parent_of, trace_of
 from agenteval.importers.steps import (
-    ANSWERED,
-    ASKED,
-    Step,
-    arguments_in,
-    as_span,
-    call_in,
-    missing,
+    INPUT_MESSAGES,
+    OUTPUT_MESSAGES,
+    TracerStep,
+    call_arguments,
+    call_attributes,
     objects_in,
+    parse_step_messages,
     request_in,
     result_in,
-    talk_in,
+    to_span,
+    unseen_steps,
 )
-from agenteval.messages.json_fields import read_json, word
-from agenteval.messages.message import parse_messages
+from agenteval.messages.json_fields import first_text, read_json
+from agenteval.messages.message_parser import parse_messages
 
 _PLACE = "observations"
 _KIND = "langfuse.observation.type"
@@ -46,14 +46,14 @@ _OF_OBSERVATIONS = frozenset((
 ))  # fmt: skip
 
 
-def is_ours(value: Any) -> bool:
+def is_langfuse_record(value: Any) -> bool:
     """Whether a value is a trace, an observation, or a list of observations."""
     if isinstance(value, list):
         return bool(value) and all(map(_is_observation, value))
     return is_trace(value) or _is_observation(value)
 
 
-def spans_in(value: Any) -> list[dict[str, Any]]:
+def parse_langfuse_spans(value: Any) -> list[dict[str, Any]]:
     """The spans of what is ours."""
     if is_trace(value):
         return [*_of_trace(value)]
@@ -87,27 +87,28 @@ def _is_observation(value: Any) -> bool:
 
 
 def _kind(value: Mapping[str, Any]) -> str:
-    return word(value, "type").lower()
+    return first_text(value, "type").lower()
 
 
 def _trace_of(value: Mapping[str, Any]) -> str:
-    return word(value, "traceId", "trace_id")
+    return first_text(value, "traceId", "trace_id")
 
 
 def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     inside = trace.get(_PLACE) or ()
     listed = [each for each in inside if isinstance(each, dict)]
-    identity = word(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
-    starts = [start for each in listed if (start := word(each, "startTime", "start_time"))]
-    talk = talk_in(trace.get("input"), trace.get("output")).of_a_request()
+    identity = first_text(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
+    starts = [start for each in listed if (start := first_text(each, "startTime", "start_time"))]
+    talk = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
     what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
-    unseen = [] if listed else [missing(what, [str(each) for each in inside] or None)]
-    yield as_span(
-        Step(
-            identity, _root_of(identity), "", word(trace, "name"), "chain", _KIND,
-            min([*filter(None, [word(trace, "timestamp")]), *starts], default=None), None,
-            session=word(trace, "sessionId", "session_id"),
-            asked=talk.asked, answered=talk.answered, whole=talk.whole,
+    unseen = [] if listed else [unseen_steps(what, [str(each) for each in inside] or None)]
+    yield to_span(
+        TracerStep(
+            identity, _root_of(identity), "", first_text(trace, "name"), "chain", _KIND,
+            min([*filter(None, [first_text(trace, "timestamp")]), *starts], default=None), None,
+            session=first_text(trace, "sessionId", "session_id"),
+            input_messages=talk.input_messages, output_messages=talk.output_messages,
+            whole_request=talk.whole_request,
             unread={
                 _GIVEN: trace.get("input"), _BACK: trace.get("output"),
                 "langfuse.trace.metadata": trace.get("metadata"),
@@ -115,7 +116,7 @@ def _of_trace(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             unseen=unseen,
         )
     )  # fmt: skip
-    ids = {word(each, "id") for each in listed}
+    ids = {first_text(each, "id") for each in listed}
     for each in listed:
         yield _of_observation(each, identity, ids)
 
@@ -129,40 +130,43 @@ def _of_observation(
 ) -> dict[str, Any]:
     """``others``: the ids of all that its ``trace`` has: one that stands in none of them stands in that."""
     trace, kind = _trace_of(value) or trace, _kind(value)
-    inside = word(value, "parentObservationId", "parent_observation_id")
+    inside = first_text(value, "parentObservationId", "parent_observation_id")
     if others is not None and inside not in others:
         inside = ""
-    error = word(value, "statusMessage", "status_message") or "error"
+    error = first_text(value, "statusMessage", "status_message") or "error"
     given, back = read_json(value.get("input")), read_json(value.get("output"))
-    name, own = word(value, "name"), {_GIVEN: given, _BACK: back}
+    name, own = first_text(value, "name"), {_GIVEN: given, _BACK: back}
     what = f"the observation that '{name[:40]}' stands in, which is not there"
-    step = Step(
-        trace, word(value, "id") or f"{trace}.{word(value, 'startTime', 'start_time')}.{name}",
+    step = TracerStep(
+        trace, first_text(value, "id") or f"{trace}.{first_text(value, 'startTime', 'start_time')}.{name}",
         inside or _root_of(trace), name, kind, _KIND,
-        word(value, "startTime", "start_time") or None, word(value, "endTime", "end_time") or None,
-        error if word(value, "level").upper() == "ERROR" else "",
-        word(value, "sessionId", "session_id"),
+        first_text(value, "startTime", "start_time") or None,
+        first_text(value, "endTime", "end_time") or None,
+        error if first_text(value, "level").upper() == "ERROR" else "",
+        first_text(value, "sessionId", "session_id"),
         unread={**objects_in(value, _OF_OBSERVATIONS, "langfuse"), **own},
-        unseen=[missing(what, [inside])] if inside and others is None else (),
+        unseen=[unseen_steps(what, [inside])] if inside and others is None else (),
     )  # fmt: skip
     if kind == "tool":
         result = result_in(back)
-        call = call_in(arguments_in(given), result)
-        return as_span(step._replace(call=call, error=step.error or result.error))
-    return as_span(_of_model(step, value, given, back) if kind == "generation" else step)
+        call = call_attributes(call_arguments(given), result)
+        return to_span(step._replace(call=call, error=step.error or result.error))
+    return to_span(_of_model(step, value, given, back) if kind == "generation" else step)
 
 
-def _of_model(step: Step, value: Mapping[str, Any], given: Any, back: Any) -> Step:
-    talk = talk_in(given, back)
-    model = word(value, "model", "provided_model_name", "providedModelName") or None
+def _of_model(step: TracerStep, value: Mapping[str, Any], given: Any, back: Any) -> TracerStep:
+    talk = parse_step_messages(given, back)
+    model = first_text(value, "model", "provided_model_name", "providedModelName") or None
     request = {**request_in(given), "gen_ai.request.model": model}
-    return step._replace(asked=talk.asked, answered=talk.answered, request=request)
+    return step._replace(
+        input_messages=talk.input_messages, output_messages=talk.output_messages, request=request
+    )
 
 
 # ── what observations show of one another ────────────────────────────────────────────────────────
 
 
-def settled(spans: Sequence[Any]) -> list[Any]:
+def complete_spans(spans: Sequence[Any]) -> list[Any]:
     """The spans of a record, those of Langfuse with what the others of their trace show of them: the kinds of
     those that name none, and what the one around all others was asked and answered."""
     traces: dict[str, list[Mapping[str, Any]]] = {}
@@ -181,7 +185,7 @@ def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
     """The spans of a trace with what others show of them, by the identities of those they are made of."""
     ids, around = set(map(id_of, spans)), set(map(parent_of, spans))
     named, root = {*_names_of_calls(spans)}, _root_of(trace)
-    is_said = any(id_of(span) == root and ASKED in span["attributes"] for span in spans)
+    is_said = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
     tops = [span for span in spans if id_of(span) != root and parent_of(span) not in ids - {root}]
     for span in spans:
         attributes, is_step = span["attributes"], id_of(span) in around
@@ -195,14 +199,14 @@ def _shown_in(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[
 def _with_talk(span: Mapping[str, Any]) -> dict[str, Any]:
     """With what the user asked and was answered, as far as a step around all others says so."""
     attributes = span["attributes"]
-    talk = talk_in(attributes.get(_GIVEN), attributes.get(_BACK))
-    if not talk.whole:
+    talk = parse_step_messages(attributes.get(_GIVEN), attributes.get(_BACK))
+    if not talk.whole_request:
         return dict(span)
-    attributes = {**attributes, ASKED: talk.asked, ANSWERED: talk.answered}
-    return {**span, "attributes": attributes, WHOLE: talk.whole}
+    attributes = {**attributes, INPUT_MESSAGES: talk.input_messages, OUTPUT_MESSAGES: talk.output_messages}
+    return {**span, "attributes": attributes, WHOLE_REQUEST: talk.whole_request}
 
 
 def _names_of_calls(spans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for span in spans:
-        for said in parse_messages(span["attributes"].get(ANSWERED) or ()):
+        for said in parse_messages(span["attributes"].get(OUTPUT_MESSAGES) or ()):
             yield from (call.name for call in said.calls)

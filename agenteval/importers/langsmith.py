@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval.importers.steps import (
-    Step,
-    Talk,
-    arguments_in,
-    as_span,
-    call_in,
-    missing,
+    StepMessages,
+    TracerStep,
+    call_arguments,
+    call_attributes,
     objects_in,
+    parse_step_messages,
     request_in,
     result_in,
-    talk_in,
+    to_span,
+    unseen_steps,
 )
-from agenteval.messages.json_fields import first_of, list_at, list_of, object_at, object_of, word
+from agenteval.messages.json_fields import first_nonempty, first_text, list_at, list_of, object_at, object_of
 
 _KIND = "run_type"
 _NESTED = "child_runs"
@@ -40,12 +40,12 @@ _NOWHERE = ""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
-def is_ours(value: Any) -> bool:
+def is_langsmith_run(value: Any) -> bool:
     """Whether a value is a run, or a list of runs."""
     return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
 
 
-def spans_in(value: Any) -> list[dict[str, Any]]:
+def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
     """The spans of what is ours."""
     return [span for run in (value if isinstance(value, list) else [value]) for span in _spans(run, {})]
 
@@ -57,14 +57,14 @@ def outermost_in(value: Any) -> dict[str, Any]:
 
 
 def _is_run(value: Any) -> bool:
-    if not isinstance(value, dict) or not word(value, _KIND) or not word(value, "id"):
+    if not isinstance(value, dict) or not first_text(value, _KIND) or not first_text(value, "id"):
         return False
     return bool(value.get(_NESTED)) or any(value.get(key) for key in _PLACES)
 
 
 def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
     """A run, and those within it. ``outer``: the span that it stands in; ``at``: its place there."""
-    trace = word(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
+    trace = first_text(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
     span = _span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
     nested = run.get(_NESTED)
@@ -76,60 +76,68 @@ def _spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Ite
 def _trace_of(run: Mapping[str, Any]) -> str:
     """The id of its trace, which is that of the outermost run."""
     above = next(iter(list_at(run, "parent_run_ids")), "")
-    known = word(run, "trace_id") or _ids_of(run)[0]
-    return known or str(above or first_of(("parent_run_id", "id"), run) or "")
+    known = first_text(run, "trace_id") or _ids_of(run)[0]
+    return known or str(above or first_nonempty(("parent_run_id", "id"), run) or "")
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
     """The ids of the runs that one stands in, and its own, as its order has them: a time and an id each."""
-    return [each.rpartition("Z")[2] for each in word(run, "dotted_order").split(".")]
+    return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
 def _span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
-    kind, name = word(run, _KIND).lower(), word(run, "name")
-    identity = word(run, "id") or f"{outer}.{at}"
-    parent = word(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
-    error = word(run, "error").partition(_TRACEBACK)[0].strip() or ("error" if run.get("error") else "")
+    kind, name = first_text(run, _KIND).lower(), first_text(run, "name")
+    identity = first_text(run, "id") or f"{outer}.{at}"
+    parent = first_text(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
+    error = first_text(run, "error").partition(_TRACEBACK)[0].strip() or ("error" if run.get("error") else "")
     extra = object_at(run, "extra")
-    step = Step(
+    step = TracerStep(
         trace, identity, parent, name, kind, "langsmith.span.kind",
         run.get("start_time"), run.get("end_time"), error, _thread_of(extra),
         events=_events(run), unread=objects_in(run, _READ, "langsmith"),
         unseen=_unseen_around(run, parent),
     )  # fmt: skip
     if kind == "tool":
-        return as_span(_tool(step, run, word(extra, "tool_call_id")))
+        return to_span(_tool(step, run, first_text(extra, "tool_call_id")))
     given, back = run.get("inputs"), run.get("outputs")
     step = step._replace(unread={**step.unread, "langsmith.inputs": given, "langsmith.outputs": back})
     if kind == "llm":
-        return as_span(_model(step, given, back, extra))
-    return as_span(step if parent else _request(step, run))
+        return to_span(_model(step, given, back, extra))
+    return to_span(step if parent else _request(step, run))
 
 
-def _model(step: Step, given: Any, back: Any, extra: Mapping[str, Any]) -> Step:
-    talk = talk_in(given, back).of_a_model()
+def _model(step: TracerStep, given: Any, back: Any, extra: Mapping[str, Any]) -> TracerStep:
+    talk = parse_step_messages(given, back).for_model()
     what = f"the messages of the run '{step.name[:40]}', which are in no known form"
-    is_lost = (given and not talk.asked) or (back and not talk.answered)
-    lost = [missing(what, [_NOWHERE])] if is_lost else []
+    is_lost = (given and not talk.input_messages) or (back and not talk.output_messages)
+    lost = [unseen_steps(what, [_NOWHERE])] if is_lost else []
     request = request_in(given, extra.get("invocation_params"))
     return step._replace(
-        request=request, unseen=[*step.unseen, *lost], asked=talk.asked, answered=talk.answered
+        request=request,
+        unseen=[*step.unseen, *lost],
+        input_messages=talk.input_messages,
+        output_messages=talk.output_messages,
     )
 
 
-def _request(step: Step, run: Mapping[str, Any]) -> Step:
+def _request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
     """The outermost run: what a user asked and was answered."""
-    talk = talk_in(run.get("inputs"), run.get("outputs")).of_a_request()
+    talk = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
     unseen = [*step.unseen, *_unseen_within(run, talk)]
-    return step._replace(whole=talk.whole, unseen=unseen, asked=talk.asked, answered=talk.answered)
+    return step._replace(
+        whole_request=talk.whole_request,
+        unseen=unseen,
+        input_messages=talk.input_messages,
+        output_messages=talk.output_messages,
+    )
 
 
-def _tool(step: Step, run: Mapping[str, Any], call_id: str) -> Step:
+def _tool(step: TracerStep, run: Mapping[str, Any], call_id: str) -> TracerStep:
     back = run.get("outputs")
     if isinstance(back, dict) and back.keys() == {"output"}:
         back = back["output"]
     result = result_in(None if back == {} else back)
-    call = call_in(arguments_in(run.get("inputs")), result, call_id)
+    call = call_attributes(call_arguments(run.get("inputs")), result, call_id)
     return step._replace(call=call, error=step.error or result.error)
 
 
@@ -146,15 +154,17 @@ def _events(run: Mapping[str, Any]) -> list[Any]:
 
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
     """The run that one stands in, and those that it names within it, if they are not there."""
-    name = word(run, "name")[:40]
+    name = first_text(run, "name")[:40]
     within = [str(each) for key in _WITHIN for each in run.get(key) or ()]
-    around = [missing(f"the run that '{name}' stands in, which is not there", [parent])] if parent else []
-    return [*around, missing(f"a run within '{name}' that is not there", within)] if within else around
+    around = (
+        [unseen_steps(f"the run that '{name}' stands in, which is not there", [parent])] if parent else []
+    )
+    return [*around, unseen_steps(f"a run within '{name}' that is not there", within)] if within else around
 
 
-def _unseen_within(run: Mapping[str, Any], talk: Talk) -> list[dict[str, Any]]:
+def _unseen_within(run: Mapping[str, Any], talk: StepMessages) -> list[dict[str, Any]]:
     """Lists of runs may hold the outermost alone, in whose messages its calls may be."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
-    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.answered)
-    what = f"the runs within '{word(run, 'name')[:40]}', which are not there"
-    return [] if is_alone or has_calls else [missing(what, None)]
+    has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in talk.output_messages)
+    what = f"the runs within '{first_text(run, 'name')[:40]}', which are not there"
+    return [] if is_alone or has_calls else [unseen_steps(what, None)]

@@ -2,39 +2,39 @@
 ``ExpectedScenarios`` adds what the author expects, and journals of our own tell more."""
 
 from agenteval.importers.expected_scenarios import ExpectedScenarios
-from agenteval.importers.identity import Naming, Paths
+from agenteval.importers.identity import FieldPaths, Naming
 from agenteval.importers.journals import placeholders_in, visibility_in
-from agenteval.importers.reader import Reader, Remarks, require_paths
+from agenteval.importers.reader import ImportWarnings, Reader, require_paths
 from agenteval.importers.sources import (
     JOURNAL,
     Source,
     check_journals,
-    each_once,
+    deduplicate_sources,
+    find_sources,
     is_journal,
     is_stream,
     lines_of,
-    sources_of,
-    spooled,
-    spooled_from,
+    spool_path,
+    spool_stream,
 )
 
 __all__ = [
     "JOURNAL",
     "ExpectedScenarios",
+    "FieldPaths",
+    "ImportWarnings",
     "Naming",
-    "Paths",
     "Reader",
-    "Remarks",
     "Source",
     "check_journals",
-    "each_once",
+    "deduplicate_sources",
+    "find_sources",
     "is_journal",
     "is_stream",
     "lines_of",
     "placeholders_in",
     "require_paths",
-    "sources_of",
-    "spooled",
-    "spooled_from",
+    "spool_path",
+    "spool_stream",
     "visibility_in",
 ]

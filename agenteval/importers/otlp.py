@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from agenteval.importers.traces import spans_in
+from agenteval.importers.traces import find_spans
 
 _DEEPEST = 50
 
@@ -25,7 +25,7 @@ def spans_of_json(data: bytes) -> list[dict[str, Any]]:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise NotOtlpError("it is not JSON") from error
-    return spans_in(value) or []
+    return find_spans(value) or []
 
 
 def spans_of_protobuf(data: bytes) -> list[dict[str, Any]]:

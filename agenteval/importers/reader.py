@@ -6,33 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.selection import is_part
 from agenteval.importers.entries import entries_of
 from agenteval.importers.expected_scenarios import ExpectedScenarios
 from agenteval.importers.identity import Naming
-from agenteval.importers.journals import PolicyOf, replay
-from agenteval.importers.records import Conversation, ToolSets, read_conversation
+from agenteval.importers.journals import PolicyOf, replay_journal
+from agenteval.importers.records import ImportedConversation, ToolSets, read_conversation
 from agenteval.importers.sources import Source, is_journal
 from agenteval.importers.traces import TracePlaces
 from agenteval.importers.turns import Coverage
-from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.placed import NoCallsIn
-from agenteval.messages.record_paths import MISSING, find, suggestion
+from agenteval.messages.log_entry import Record, UnreadableRecord
+from agenteval.messages.record_paths import MISSING, find_value, suggest_path
+from agenteval.messages.unplaced_entries import CallFreeNames
 
 
 @dataclass
-class Remarks:
+class ImportWarnings:
     """What was not read as it stands: each sentence once, with how often and where first."""
 
-    _told: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, text: str, where: str = "") -> None:
-        times, first = self._told.get(text, (0, where))
-        self._told[text] = (times + 1, first)
+        times, first = self._counts.get(text, (0, where))
+        self._counts[text] = (times + 1, first)
 
     def texts(self) -> Iterator[str]:
-        for text, (times, first) in self._told.items():
+        for text, (times, first) in self._counts.items():
             others = f", and in {times - 1:,} more" if times > 1 else ""
             yield f"{text} ({first}{others})" if first else text
 
@@ -71,31 +71,31 @@ class CoverageTally:
 
 @dataclass
 class Reader:
-    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming
-    is new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one
-    that is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.talk_of``."""
+    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming is
+    new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one that
+    is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.parse_conversation``."""
 
     sources: Sequence[Source]
     naming: Naming
     policy_of: PolicyOf
-    suite: ExpectedScenarios = field(default_factory=ExpectedScenarios)
-    texts: tuple[str, ...] = ()
-    exact: frozenset[str] = frozenset()
-    remarks: Remarks = field(default_factory=Remarks)
-    no_calls_in: NoCallsIn = field(default_factory=NoCallsIn)
+    expected: ExpectedScenarios = field(default_factory=ExpectedScenarios)
+    search_texts: tuple[str, ...] = ()
+    exact_texts: frozenset[str] = frozenset()
+    warnings: ImportWarnings = field(default_factory=ImportWarnings)
+    no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
-    def __iter__(self) -> Iterator[Recorded]:
+    def __iter__(self) -> Iterator[RecordedConversation]:
         for recorded in self._all():
-            if self.texts and not self._is_wanted(recorded):
+            if self.search_texts and not self._is_wanted(recorded):
                 continue
-            joined = self.suite.joined(recorded)
+            joined = self.expected.join_scenario(recorded)
             for note in joined.notes:
-                self.remarks.add(note, joined.where)
+                self.warnings.add(note, joined.where)
             yield joined
 
-    def _all(self) -> Iterator[Recorded]:
+    def _all(self) -> Iterator[RecordedConversation]:
         traces: TracePlaces = {}
         for source in self.sources:
             is_empty = True
@@ -103,52 +103,54 @@ class Reader:
                 is_empty = False
                 yield recorded
             if is_empty:
-                self.remarks.add(f"{source.shown} is empty: there was nothing in it to check")
+                self.warnings.add(f"{source.display_name} is empty: there was nothing in it to check")
 
-    def _of_journal(self, source: Source) -> Iterator[Recorded]:
-        for sample in replay(source, self.policy_of):
-            if isinstance(sample, Unreadable):
-                yield self.naming.unreadable(sample)
+    def _of_journal(self, source: Source) -> Iterator[RecordedConversation]:
+        for sample in replay_journal(source, self.policy_of):
+            if isinstance(sample, UnreadableRecord):
+                yield self.naming.name_unreadable(sample)
             else:
-                yield self.naming.replayed(sample)
+                yield self.naming.name_replayed(sample)
 
-    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[Recorded]:
+    def _of_file(self, source: Source, traces: TracePlaces) -> Iterator[RecordedConversation]:
         tool_sets = ToolSets()
         for entry in entries_of(source, traces):
             if isinstance(entry, Record):
                 try:
                     read = conversation_of(entry, tool_sets, self.no_calls_in)
                 except AuthorError as error:
-                    entry = Unreadable(entry.where, str(error))
+                    entry = UnreadableRecord(entry.where, str(error))
                 else:
-                    self.coverage.add(read.talk.coverage, entry.where)
-                    yield self.naming.named(read, entry.where)
+                    self.coverage.add(read.parsed.coverage, entry.where)
+                    yield self.naming.name_conversation(read, entry.where)
                     continue
-            yield self.naming.unreadable(entry)
+            yield self.naming.name_unreadable(entry)
 
-    def _is_wanted(self, recorded: Recorded) -> bool:
+    def _is_wanted(self, recorded: RecordedConversation) -> bool:
         names = (recorded.key.scenario, recorded.key.variant)
-        found = {t for t in self.texts if (t in names if t in self.exact else is_part(t, names))}
+        found = {t for t in self.search_texts if (t in names if t in self.exact_texts else is_part(t, names))}
         self._met |= found
         return bool(found)
 
     def with_exact(self, naming: Naming) -> Reader:
         """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
-        first = replace(self, naming=naming, remarks=Remarks(), coverage=CoverageTally())
+        first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._all():
-            found |= {recorded.key.scenario, recorded.key.variant} & set(self.texts)
-            if len(found) == len(set(self.texts)):
+            found |= {recorded.key.scenario, recorded.key.variant} & set(self.search_texts)
+            if len(found) == len(set(self.search_texts)):
                 break
-        return replace(self, exact=frozenset(found))
+        return replace(self, exact_texts=frozenset(found))
 
     @property
-    def unmet(self) -> tuple[str, ...]:
+    def unmatched_texts(self) -> tuple[str, ...]:
         """The texts that no conversation has had so far."""
-        return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
+        return tuple(text for text in dict.fromkeys(self.search_texts) if text not in self._met)
 
 
-def conversation_of(entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None) -> Conversation:
+def conversation_of(
+    entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
+) -> ImportedConversation:
     """Raises ``AuthorError`` (without a place)."""
     read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
@@ -182,17 +184,17 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
 
 def _is_in(record: Record, option: str, path: str) -> bool:
     """Whether a record has a value there. Raises ``AuthorError`` for a list or an object."""
-    found = find(record.as_logged, path)
+    found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"
         what = f"{option} {path}: there is {kind}, expected a plain value"
-        raise AuthorError(Problem(what, suggestion(found, ""), _place(record.where)))
+        raise AuthorError(Problem(what, suggest_path(found, ""), _place(record.where)))
     return found is not MISSING and found is not None
 
 
 def _nowhere(option: str, path: str, record: Record) -> Problem:
     what = f"{option} {path}: no record has that"
-    return Problem(what, suggestion(record.as_logged, path), _place(record.where))
+    return Problem(what, suggest_path(record.as_logged, path), _place(record.where))
 
 
 def _place(where: str) -> Place:

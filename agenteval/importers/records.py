@@ -8,21 +8,28 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.json_text import parsed
+from agenteval.core.json_text import parse_or
 from agenteval.core.scenario import Tool
-from agenteval.core.tool_effects import marks_hinted
-from agenteval.importers.exchanges import MESSAGES, Logged, logged_in
-from agenteval.importers.one_conversation import require_one_conversation, users_in
-from agenteval.importers.traces import logged_in_trace
-from agenteval.importers.turns import Talk, talk_of
-from agenteval.messages.calls import Tell
+from agenteval.core.tool_effects import marks_from_hints
+from agenteval.importers.conversation_validation import require_one_conversation, users_in
+from agenteval.importers.exchanges import MESSAGE_KEYS, LoggedMessages, find_logged_messages
+from agenteval.importers.traces import find_trace_messages
+from agenteval.importers.turns import ParsedConversation, parse_conversation
+from agenteval.messages.calls import OnWarning
 from agenteval.messages.chat import MAX_DEPTH, depth_of
-from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import first_of, list_of, object_at, object_of, objects_of, word
-from agenteval.messages.message import kind_of
-from agenteval.messages.placed import NoCallsIn, Unplaced
+from agenteval.messages.json_fields import (
+    first_nonempty,
+    first_text,
+    list_of,
+    object_at,
+    object_of,
+    objects_of,
+)
+from agenteval.messages.log_entry import IMPORTER_REMEDY
+from agenteval.messages.message_parser import describe_json_type
 from agenteval.messages.record_paths import MISSING
-from agenteval.messages.speakers import is_message
+from agenteval.messages.roles import is_message
+from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
 _TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
@@ -37,7 +44,7 @@ _MOST_SETS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ImportedConversation:
     """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
     whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
     request got no answer, which is nothing that the agent did; empty if it got one. ``outcome``: what an
@@ -45,7 +52,7 @@ class Conversation:
 
     id: str
     agent: str
-    talk: Talk
+    parsed: ParsedConversation
     tools: Mapping[str, Tool]
     policy: str
     record: Any
@@ -61,11 +68,11 @@ class ToolSets:
     def __init__(self) -> None:
         self._read: list[_ToolSet] = []
 
-    def tools_of(self, declared: Any, tell: Tell) -> dict[str, Tool]:
+    def tools_of(self, declared: Any, tell: OnWarning) -> dict[str, Tool]:
         at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
         known = self._read.pop(at) if at is not None else _tool_set(declared)
         self._read = [known, *self._read[: _MOST_SETS - 1]]
-        for text in known.told:
+        for text in known.warnings:
             tell(text)
         return known.tools
 
@@ -73,7 +80,7 @@ class ToolSets:
 class _ToolSet(NamedTuple):
     declared: Any
     tools: dict[str, Tool]
-    told: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def _tool_set(declared: Any) -> _ToolSet:
@@ -87,11 +94,11 @@ def read_conversation(
     tool_sets: ToolSets,
     *,
     around: Sequence[Unplaced] = (),
-    no_calls_in: NoCallsIn | None = None,
-) -> Conversation:
+    no_calls_in: CallFreeNames | None = None,
+) -> ImportedConversation:
     """A record in a form that is built in as a conversation: an object with messages, or a bare array of
     messages; a logged request with its response; a trace. ``around``: what stands around the record and
-    nobody could place; ``no_calls_in``: see ``talk_of``.
+    nobody could place; ``no_calls_in``: see ``parse_conversation``.
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
@@ -101,16 +108,18 @@ def read_conversation(
     fields = object_of(record)
     outer = (fields, *logged.requests)
     places = (*outer, *(object_at(each, key) for each in outer for key in _WITHIN))
-    tools = tool_sets.tools_of(first_of(_TOOLS, *places), notes.setdefault)
+    tools = tool_sets.tools_of(first_nonempty(_TOOLS, *places), notes.setdefault)
     logged = logged._replace(unplaced=(*logged.unplaced, *around))
-    talk = talk_of(logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
+    talk = parse_conversation(
+        logged, notes.setdefault, tools=tools, no_calls_in=no_calls_in or CallFreeNames()
+    )
     if tools:
-        tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
+        tools = {**tools, **{name: Tool() for name in sorted(talk.provider_tools - tools.keys())}}
     policies = dict.fromkeys((talk.policy, *(_text(each.get(key)) for each in places for key in _POLICIES)))
-    return Conversation(
+    return ImportedConversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
-        talk=talk,
+        parsed=talk,
         tools=tools,
         policy="\n\n".join(filter(None, policies)),
         record=record,
@@ -126,18 +135,18 @@ def _of_several_users(messages: Sequence[Any]) -> Iterator[str]:
         yield f"{len(users)} people write as the user ({names}): they are read as one"
 
 
-def _logged(record: Any) -> Logged:
+def _logged(record: Any) -> LoggedMessages:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
             keys = ", ".join(_keys_of(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
-            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORT_IT}"))
-        return Logged(record)
+            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORTER_REMEDY}"))
+        return LoggedMessages(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
         raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
-    logged = logged_in(record) or logged_in_trace(record)
+    logged = find_logged_messages(record) or find_trace_messages(record)
     if logged is None:
         raise AuthorError(Problem("no messages", _remedy(record)))
     return logged
@@ -160,16 +169,16 @@ _TEXTS = ("text", "content", "parts")
 def _remedy(record: Mapping[str, Any]) -> str:
     if is_message(record) and not _OF_MESSAGES.isdisjoint(record):
         return 'it is one message: write all of a conversation in one record, {"messages": […]}'
-    if found := next((key for key in MESSAGES if key in record), None):
+    if found := next((key for key in MESSAGE_KEYS if key in record), None):
         others = ", ".join(key for key in _keys_of(record) if key != found)
         beside = f" beside {others}" if others else ""
-        there = f"there is {kind_of(record[found])}{beside}"
-        return f"expected a list of them in '{found}', {there}; else {IMPORT_IT}"
+        there = f"there is {describe_json_type(record[found])}{beside}"
+        return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
     keys = _keys_of(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
-    near = next((near for key in lists if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
+    near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
-    return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORT_IT}"
+    return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORTER_REMEDY}"
 
 
 def _keys_of(record: Mapping[str, Any]) -> list[str]:
@@ -191,16 +200,18 @@ def _id(fields: Mapping[str, Any]) -> str:
 
 
 def _agent(fields: Mapping[str, Any]) -> str:
-    named = (word(fields, key) or word(object_at(fields, key), "name") for key in ("agent", "model"))
+    named = (
+        first_text(fields, key) or first_text(object_at(fields, key), "name") for key in ("agent", "model")
+    )
     return next(filter(None, map(str.strip, named)), "")[:_ID_LIMIT]
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
+def _tools(declared: Any, tell: OnWarning) -> dict[str, Tool]:
     if isinstance(declared, str):
-        declared = parsed(declared, MISSING)
+        declared = parse_or(declared, MISSING)
         if declared is MISSING:  # a text is a name of nothing: "auto", a name of a set, a path
             tell(_UNREAD_TOOL)
     if isinstance(declared, dict):
@@ -241,7 +252,7 @@ def _tool(schema: Any) -> tuple[str, Tool | None]:
         return "", None
     text = schema.get("description")
     description = text if isinstance(text, str) else None
-    marks = marks_hinted(object_at(schema, "annotations"))  # of a server of MCP
+    marks = marks_from_hints(object_at(schema, "annotations"))  # of a server of MCP
     fields = {"description": description, "parameters": _parameters(schema), **marks}
     return name, Tool.model_validate(fields)
 

@@ -19,10 +19,10 @@ from typing import IO, Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.files.journal import check_version
-from agenteval.files.plain_files import is_device, readable
-from agenteval.messages.chat import whole_json
-from agenteval.messages.entry import Unreadable
+from agenteval.files.journal import check_journal_version
+from agenteval.files.regular_files import is_device, wrap_read_errors
+from agenteval.messages.chat import replace_json_surrogates
+from agenteval.messages.log_entry import UnreadableRecord
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz")
 JOURNAL = "events.jsonl"
@@ -35,11 +35,11 @@ class Source(NamedTuple):
     """A file to read, and its name in messages."""
 
     path: Path
-    shown: str
+    display_name: str
 
 
-def sources_of(
-    names: Iterable[str], cwd: Path, *, tell: Callable[[str], None] = lambda _: None
+def find_sources(
+    names: Iterable[str], cwd: Path, *, warn: Callable[[str], None] = lambda _: None
 ) -> list[Source]:
     """The files that the command line names: files as they are, of folders those with records (a run's
     folder: its journal). ``tell`` hears what is left out. Raises ``AuthorError`` for what does not exist or
@@ -56,7 +56,7 @@ def sources_of(
                 what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
             elif left_out:
-                tell(f"{left_out} in the folder {name}: name them too")
+                warn(f"{left_out} in the folder {name}: name them too")
         elif path.exists():
             found.append(Source(path, _shown(path, cwd)))
         else:
@@ -83,14 +83,18 @@ def _left_out(folder: Path) -> str:
     return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
 
 
-def each_once(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
+def deduplicate_sources(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
     """Without what is one file under several names, or was named again; ``tell`` hears of it."""
     known: dict[str, Source] = {}
     for source in sources:
         first = known.setdefault(os.path.realpath(source.path), source)
         if first is not source:
-            other = f" and {source.shown} are one file" if first.shown != source.shown else " is named twice"
-            tell(f"{first.shown}{other}: it was read once")
+            other = (
+                f" and {source.display_name} are one file"
+                if first.display_name != source.display_name
+                else " is named twice"
+            )
+            tell(f"{first.display_name}{other}: it was read once")
     return list(known.values())
 
 
@@ -116,21 +120,23 @@ def _unopenable(source: Source) -> Iterator[Problem]:
         with source.path.open("rb") as file:
             start = file.read(4)
     except OSError as error:
-        yield Problem(f"the file cannot be read: {error.strerror}", "", Place(source.shown))
+        yield Problem(f"the file cannot be read: {error.strerror}", "", Place(source.display_name))
         return
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        yield Problem("the file is UTF-16", "save it as UTF-8", Place(source.shown))
+        yield Problem("the file is UTF-16", "save it as UTF-8", Place(source.display_name))
     elif start == b"\x28\xb5\x2f\xfd":
-        yield Problem("the file is compressed with zstd", "decompress it, or use gzip", Place(source.shown))
+        yield Problem(
+            "the file is compressed with zstd", "decompress it, or use gzip", Place(source.display_name)
+        )
     elif start.startswith(b"PK\x03\x04"):
         yield _of_zip(source)
 
 
 def _of_zip(source: Source) -> Problem:
-    if source.shown.lower().endswith(".eval"):
+    if source.display_name.lower().endswith(".eval"):
         remedy = "write it as JSON: inspect log convert --to json --output-dir logs FILE.eval; then name that"
-        return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.shown))
-    return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.shown))
+        return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.display_name))
+    return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.display_name))
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────
@@ -141,16 +147,16 @@ class NumberedLine(NamedTuple):
     data: bytes
 
 
-def lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
+def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
     """The lines that are not blank, without byte order marks and what is around them."""
     for line in raw_lines_of(source):
-        if isinstance(line, Unreadable):
+        if isinstance(line, UnreadableRecord):
             yield line
         elif stripped := line.data.removeprefix(BYTE_ORDER_MARK).strip():
             yield NumberedLine(line.number, stripped)
 
 
-def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
+def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
     """The lines as they are; of packed data that are damaged, those before the damage."""
     number = 0
     try:
@@ -159,7 +165,7 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
         why = "the compressed data is cut off" if isinstance(error, EOFError) else f"cannot be read: {error}"
-        yield Unreadable(f"{source.shown}:{number + 1}", why, hides_rest=True)
+        yield UnreadableRecord(f"{source.display_name}:{number + 1}", why, hides_rest=True)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -205,7 +211,7 @@ def check_journals(sources: Iterable[Source]) -> None:
         except (ValueError, RecursionError):
             continue
         if isinstance(said, dict):
-            check_version(said, Place(source.shown, 1))
+            check_journal_version(said, Place(source.display_name, 1))
 
 
 def parse(data: bytes) -> Any:
@@ -214,7 +220,7 @@ def parse(data: bytes) -> Any:
     try:
         return from_json(data, allow_inf_nan=False)  # half the time; what is not strict, it refuses
     except ValueError:
-        return json.loads(whole_json(data.decode("utf-8")), parse_constant=no_constant)
+        return json.loads(replace_json_surrogates(data.decode("utf-8")), parse_constant=no_constant)
 
 
 def no_constant(_: str) -> None:
@@ -230,7 +236,7 @@ def is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
+def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
     """A stream in a file of its own: records are read more than once. Raises ``AuthorError`` for what is
     packed or written in a way that cannot be read."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
@@ -241,10 +247,10 @@ def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
     return source
 
 
-def spooled_from(path: Path, folder: Path, shown: str) -> Source:
-    """As ``spooled``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
-    with readable("the stream", Place(shown)):
+def spool_path(path: Path, folder: Path, shown: str) -> Source:
+    """As ``spool_stream``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
+    with wrap_read_errors("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))
         with path.open("rb", buffering=0) as stream:
-            return spooled(stream, folder, shown)
+            return spool_stream(stream, folder, shown)

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
-from agenteval.core.call_outcomes import key_of
-from agenteval.core.json_text import parsed
+from agenteval.core.call_outcomes import json_key
+from agenteval.core.json_text import parse_or
 from agenteval.core.trajectory import Message, ToolCall, Usage
 from agenteval.importers.span_contents import SpanContents
 from agenteval.importers.span_kinds import ARGUMENTS, CALL_IDS, RESULTS
 from agenteval.importers.span_tree import INPUT_TOKENS, SpanTree
 from agenteval.importers.spans import RawSpan, Span, id_of, parent_of
-from agenteval.importers.unread_calls import IsCall, ReadCalls, UnreadCall, unread_calls
+from agenteval.importers.unread_calls import CallLike, ReadCalls, UnreadCall, unread_calls
 from agenteval.messages import chat
-from agenteval.messages.message_adapters import phrases_in, plain_as_far_as_read
-from agenteval.messages.pairing import paired
-from agenteval.messages.placed import Unplaced
+from agenteval.messages.message_adapters import to_openai_messages_lenient, unplaced_phrases
+from agenteval.messages.pairing import match_pairs
 from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.unplaced_entries import Unplaced
 
 _USAGE = {
     "input_tokens": INPUT_TOKENS,
@@ -51,7 +51,7 @@ _USAGE = {
 
 
 @dataclass
-class _Call:
+class _TracedCall:
     span: Span
     name: str
     args: dict[str, Any] | None
@@ -98,7 +98,7 @@ def turn_of(spans: Sequence[RawSpan], without: Iterable[ToolCall] = ()) -> Trace
     tree, without = SpanTree(spans), list(without)
     calls, unread = _calls_in(tree)
     for span in tree.models():
-        _answer(tree.read(span), calls)
+        _answer(tree.contents_of(span), calls)
     rest = _matched(calls, without).rest
     rest.sort(key=lambda call: call.start)
     unclear = dict.fromkeys(call.name for call in rest if call.args is None)
@@ -121,7 +121,7 @@ class SpanCall(NamedTuple):
     later: tuple[int, ...]
 
 
-class FromSpans(NamedTuple):
+class SpanOnlyContent(NamedTuple):
     """What spans alone show: ``calls``; ``results``, by the places of the calls in the messages that they are
     of; and what of the spans nobody could place, with its span. ``earlier``: the same of turns before that of
     the span."""
@@ -132,9 +132,9 @@ class FromSpans(NamedTuple):
     earlier: list[tuple[Span, Unplaced]]
 
 
-def shown_by_spans_alone(
+def find_span_only_content(
     tree: SpanTree, known: Sequence[ToolCall], before: Sequence[ToolCall], apart: Sequence[Span]
-) -> FromSpans:
+) -> SpanOnlyContent:
     """What spans show beside the calls that are ``known`` from the messages of a trace, in the order of time.
     ``before``: those of what was said before its first span; ``apart``: the spans of which no message is
     among those of the trace."""
@@ -154,11 +154,11 @@ def shown_by_spans_alone(
     earlier: list[tuple[Span, Unplaced]] = []
     for span, unseen in _unread(tree, [*calls, *known, *before], apart):
         (earlier if unseen.is_earlier else now).append((span, unseen.unplaced(span)))
-    return FromSpans(found, results, now, earlier)
+    return SpanOnlyContent(found, results, now, earlier)
 
 
 def _unread(
-    tree: SpanTree, known: Iterable[IsCall], apart: Sequence[Span] = ()
+    tree: SpanTree, known: Iterable[CallLike], apart: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
     """The first calls in each span, of its turn and of turns before, that stand in something unread, or in
     what a span ``apart`` was asked with, and are not among those that are known."""
@@ -166,11 +166,13 @@ def _unread(
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
     found = []
     for span in tree.ordered:
-        calls = unread_calls(span, tree.read(span))
+        calls = unread_calls(span, tree.contents_of(span))
         if span in apart:
             # What is said again may have other ids.
             asked = (call for call in _calls_asked_with(tree, (span,)) if call.id not in ids)
-            calls = chain(calls, (UnreadCall(call.name, call.args, "", within="its input") for call in asked))
+            calls = chain(
+                calls, (UnreadCall(call.name, call.args, "", location="its input") for call in asked)
+            )
         first: dict[bool, UnreadCall] = {}
         for call in calls:
             if len(first) < 2 and not read.holds(call):
@@ -182,36 +184,36 @@ def _unread(
 def _calls_asked_with(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
     """The calls in what models were sent."""
     for span in spans:
-        for step in chat.steps_of(plain_as_far_as_read(tree.read(span).asked or ())):
+        for step in chat.parse_steps(to_openai_messages_lenient(tree.contents_of(span).input_messages or ())):
             yield from step.tool_calls
 
 
-def _calls_in(tree: SpanTree) -> tuple[list[_Call], list[tuple[Span, Unplaced]]]:
+def _calls_in(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
     """The calls of the spans, and what of the models' answers nobody could place."""
-    calls: list[_Call] = []
+    calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
         if span.tool and not tree.is_within_tool(span, span.tool):
             _take(_tool_call(span, tree), calls)
     for span in tree.answers():
-        answered = plain_as_far_as_read(tree.read(span).answered)
-        unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(phrases_in(answered))]
-        for step in chat.steps_of(answered):
+        answered = to_openai_messages_lenient(tree.contents_of(span).output_messages)
+        unread += [(span, Unplaced(phrase)) for phrase in dict.fromkeys(unplaced_phrases(answered))]
+        for step in chat.parse_steps(answered):
             for call in step.tool_calls:
-                _merge(_Call(span, call.name, call.args, call.id, tree.agent(span)), calls)
+                _merge(_TracedCall(span, call.name, call.args, call.id, tree.agent(span)), calls)
     return calls, unread
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tool_call(span: Span, tree: SpanTree) -> _Call:
-    result = span.first(RESULTS)
-    return _Call(
+def _tool_call(span: Span, tree: SpanTree) -> _TracedCall:
+    result = span.first_attribute(RESULTS)
+    return _TracedCall(
         span,
         span.tool,
-        _arguments(span.first(ARGUMENTS)),
-        str(span.first(CALL_IDS) or ""),
+        _arguments(span.first_attribute(ARGUMENTS)),
+        str(span.first_attribute(CALL_IDS) or ""),
         tree.agent(span),
         has_result=result is not None or bool(span.error),
         result=_json(result) if result is not None else {"error": span.error},
@@ -220,12 +222,12 @@ def _tool_call(span: Span, tree: SpanTree) -> _Call:
     )
 
 
-def _take(call: _Call, calls: list[_Call]) -> None:
+def _take(call: _TracedCall, calls: list[_TracedCall]) -> None:
     if not call.id or all(call.id != each.id for each in calls):
         calls.append(call)
 
 
-def _merge(call: _Call, calls: list[_Call]) -> None:
+def _merge(call: _TracedCall, calls: list[_TracedCall]) -> None:
     """A call that a model asked for: one that ran, or one more."""
     ran = next((each for each in calls if call.id and each.id == call.id), None) or _free(call, calls)
     if ran is None:
@@ -236,20 +238,22 @@ def _merge(call: _Call, calls: list[_Call]) -> None:
     ran.agent = ran.agent or call.agent
 
 
-def _free(call: _Call, calls: Iterable[_Call]) -> _Call | None:
+def _free(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
     """One that ran and that no model asked for yet, by tool and arguments, as far as these are known."""
     free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
     free = [each for each in free if not (each.id and call.id)]
-    same = (each for each in free if each.args is not None and key_of(each.args) == key_of(call.args))
+    same = (each for each in free if each.args is not None and json_key(each.args) == json_key(call.args))
     return next(chain(same, (each for each in free if each.args is None)), None)
 
 
-def _answer(read: SpanContents, calls: Iterable[_Call]) -> None:
+def _answer(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
     """Results that the model was sent, by the ids of their calls."""
     waiting = {call.id: call for call in calls if call.id and not call.has_result}
     if not waiting:
         return
-    results = (each for each in plain_as_far_as_read(read.asked or ()) if each.get("role") == "tool")
+    results = (
+        each for each in to_openai_messages_lenient(read.input_messages or ()) if each.get("role") == "tool"
+    )
     for message in results:
         if call := waiting.get(str(message.get("tool_call_id") or "")):
             call.has_result, call.result = True, message.get("content")
@@ -258,30 +262,30 @@ def _answer(read: SpanContents, calls: Iterable[_Call]) -> None:
 class _Matched(NamedTuple):
     """Which calls of spans are known, by their places among these; the ``rest`` are not."""
 
-    places: Mapping[int, _Call]
-    rest: list[_Call]
+    places: Mapping[int, _TracedCall]
+    rest: list[_TracedCall]
 
 
-def _matched(calls: Iterable[_Call], known: Sequence[ToolCall]) -> _Matched:
+def _matched(calls: Iterable[_TracedCall], known: Sequence[ToolCall]) -> _Matched:
     calls = list(calls)
-    found = paired(calls, known, _has_id_of, _does_same, _may_be)
+    found = match_pairs(calls, known, _has_id_of, _does_same, _may_be)
     rest = [call for at, call in enumerate(calls) if at not in found]
     return _Matched({place: calls[at] for at, place in found.items()}, rest)
 
 
-def _has_id_of(call: _Call, known: ToolCall) -> bool:
+def _has_id_of(call: _TracedCall, known: ToolCall) -> bool:
     return bool(known.id) and known.id == call.id
 
 
-def _does_same(call: _Call, known: ToolCall) -> bool:
-    return known.name == call.name and key_of(known.args) == key_of(call.args)
+def _does_same(call: _TracedCall, known: ToolCall) -> bool:
+    return known.name == call.name and json_key(known.args) == json_key(call.args)
 
 
-def _may_be(call: _Call, known: ToolCall) -> bool:
+def _may_be(call: _TracedCall, known: ToolCall) -> bool:
     return known.name == call.name and call.args is None
 
 
-def _messages_of(call: _Call, number: int) -> Iterator[Message]:
+def _messages_of(call: _TracedCall, number: int) -> Iterator[Message]:
     identity = call.id or f"span_{number}"
     made: Message = {"id": identity, "type": "function", "function": {"name": call.name, "arguments": None}}
     if call.args is None:
@@ -294,7 +298,7 @@ def _messages_of(call: _Call, number: int) -> Iterator[Message]:
         yield _result_of(call, identity)
 
 
-def _result_of(call: _Call, identity: str) -> Message:
+def _result_of(call: _TracedCall, identity: str) -> Message:
     status = {"status": "error"} if call.failed else {}
     return {"role": "tool", "tool_call_id": identity, "content": call.result, "name": call.name, **status}
 
@@ -315,14 +319,14 @@ def _arguments(written: Any) -> dict[str, Any] | None:
         value = value["kwargs"]
     elif "input_str" in value and isinstance(value.get("inputs"), dict):  # as LangChain's tools are traced
         value = value["inputs"]
-    return chat.storable({str(key): each for key, each in value.items()})
+    return chat.drop_unstorable({str(key): each for key, each in value.items()})
 
 
 _OF_SMOLAGENTS = frozenset(("sanitize_inputs_outputs",))
 
 
 def _json(value: Any) -> Any:
-    return parsed(value, value) if isinstance(value, str) else value
+    return parse_or(value, value) if isinstance(value, str) else value
 
 
 # ── usage ────────────────────────────────────────────────────────────────────────────────────────
@@ -330,6 +334,7 @@ def _json(value: Any) -> Any:
 
 def _usage(tree: SpanTree) -> Usage | None:
     reported = (
-        {name: span.first(attributes) for name, attributes in _USAGE.items()} for span in tree.models()
+        {name: span.first_attribute(attributes) for name, attributes in _USAGE.items()}
+        for span in tree.models()
     )
     return read_usage([{**counts, "requests": 1} for counts in reported])

@@ -15,9 +15,16 @@ from typing import Any, NamedTuple
 from agenteval.core.json_text import as_text
 from agenteval.importers.span_kinds import asks_for_tools, is_agent
 from agenteval.importers.spans import CHOICE, EVENTS, ROLES_OF_EVENTS, Span, is_message_event
-from agenteval.messages.cut_off import are_cut_off, cut_off, is_broken
-from agenteval.messages.json_fields import filled, first_of, list_of, object_at, object_of, read_json
-from agenteval.messages.record_paths import MISSING, find
+from agenteval.messages.json_fields import (
+    drop_empty,
+    first_nonempty,
+    list_of,
+    object_at,
+    object_of,
+    read_json,
+)
+from agenteval.messages.record_paths import MISSING, find_value
+from agenteval.messages.truncated_json import is_broken_json, is_truncated_json, make_truncated_message
 
 _BEFORE_HALVES = ("ai.prompt.messages",)
 _OF_ADK = ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response")
@@ -50,14 +57,14 @@ _OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", 
 @dataclass(frozen=True, slots=True)
 class SpanContents:
     """``asked``: ``None`` where it is not recorded; empty: nothing was said before. ``request``: what else
-    was asked with. ``read``: the attributes that hold these messages, or the events; ``is_in_texts``: these
+    was asked with. ``read``: the attributes that hold these messages, or the events; ``is_agent_io``: these
     are what an agent was given and gave back, which may be put in other words than what its models were."""
 
-    asked: list[Any] | None
-    answered: list[Any]
+    input_messages: list[Any] | None
+    output_messages: list[Any]
     request: Mapping[str, Any]
-    read: frozenset[str] = frozenset()
-    is_in_texts: bool = False
+    source_keys: frozenset[str] = frozenset()
+    is_agent_io: bool = False
 
 
 class _Found(NamedTuple):
@@ -80,7 +87,7 @@ def contents_of(span: Span) -> SpanContents:
         if answered.messages:
             asked = asked._replace(messages=given)
         elif given and (back := _text_in(attributes, _VALUES[1], "assistant")):
-            return SpanContents(given, back, request, frozenset(_VALUES), is_in_texts=True)
+            return SpanContents(given, back, request, frozenset(_VALUES), is_agent_io=True)
     said = answered.messages or []
     if asks_for_tools(attributes) and not any(map(_holds_anything, said)):
         said = []  # the tracer leaves its calls out
@@ -101,8 +108,8 @@ def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] 
     kind = attributes.get(f"{place.partition('.')[0]}.mime_type", "text/plain")
     if not isinstance(text, str) or kind != "text/plain":
         return None
-    if are_cut_off(text):
-        return [cut_off(place, text)]
+    if is_truncated_json(text):
+        return [make_truncated_message(place, text)]
     is_said = text.strip() and not isinstance(read_json(text), dict | list)
     return [{"role": role, "content": text}] if is_said else None
 
@@ -111,13 +118,13 @@ def _text_in(attributes: Mapping[str, Any], place: str, role: str) -> list[Any] 
 
 
 def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return _named(attributes, names)[1]
+    return _find_attribute(attributes, names)[1]
 
 
-def _named(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
+def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
     """The first of these attributes that there is, with its name."""
     for name in names:
-        found = find(attributes, name)
+        found = find_value(attributes, name)
         if found is not MISSING and found is not None:
             return name, found
         if spread := _spread(attributes, name):
@@ -128,22 +135,22 @@ def _named(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, 
 def _spread(attributes: Mapping[str, Any], name: str) -> Any:
     """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
-    return gathered(below) if any(key[:1].isdecimal() for key in below) else None
+    return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 
 
-def gathered(fields: Mapping[str, Any]) -> Any:
+def unflatten(fields: Mapping[str, Any]) -> Any:
     """Fields with dots in their names as objects in one another, those with numbers as lists."""
     groups: dict[str, Any] = {}
     for key, value in fields.items():
         head, dot, rest = str(key).partition(".")
-        value = gathered(value) if isinstance(value, dict) else value
+        value = unflatten(value) if isinstance(value, dict) else value
         if dot:
             inner = groups.setdefault(head, {})
             if isinstance(inner, dict):
                 inner[rest] = value
         else:
             groups[head] = value
-    whole = {k: gathered(v) if isinstance(v, dict) else v for k, v in groups.items()}
+    whole = {k: unflatten(v) if isinstance(v, dict) else v for k, v in groups.items()}
     if whole and all(key.isdecimal() for key in whole):
         return [whole[key] for key in sorted(whole, key=lambda key: (len(key), key))]
     return whole
@@ -154,15 +161,15 @@ def gathered(fields: Mapping[str, Any]) -> Any:
 
 def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> _Found:
     role = "user" if names is _ASKED else "assistant"
-    name, written = _named(attributes, names)
+    name, written = _find_attribute(attributes, names)
     found = read_json(written)
     found = _listed(found) if isinstance(found, dict) else found
     if messages := _listed_messages(found, role):
         return _Found(messages, (name,))
     if written in (None, "") or (name in _OF_ADK and not found):
         return _NOT_RECORDED
-    if are_cut_off(written) or (name in _LISTS and isinstance(found, str)):
-        return _Found([cut_off(name, written)], (name,))
+    if is_truncated_json(written) or (name in _LISTS and isinstance(found, str)):
+        return _Found([make_truncated_message(name, written)], (name,))
     if found == [] and _first(attributes, tuple(n for n in names if n not in _TEXTS)) is not None:
         return _Found([], (name,))
     return _Found([{"role": role, "content": as_text(written)}])
@@ -196,7 +203,7 @@ def _answer_of_halves(attributes: Mapping[str, Any]) -> _Found:
     if isinstance(calls, list):
         return _Found([{**message, "tool_calls": calls}], _HALVES)
     if calls and isinstance(calls, str):
-        return _Found([message, cut_off(_HALVES[1], calls)], _HALVES)
+        return _Found([message, make_truncated_message(_HALVES[1], calls)], _HALVES)
     return _Found([message], _HALVES if calls is None else _HALVES[:1])
 
 
@@ -214,19 +221,19 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The message that an event is; the event as it stands, which nobody can place, where that cannot be
     read."""
     found, role = dict(fields), ROLES_OF_EVENTS[name]
-    is_cut = any(is_broken(fields.get(key), _OBJECT) for key in _BODIES)
+    is_cut = any(is_broken_json(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):
         found |= _fields_in(found.get(key), is_text=key == "message")
     content = found.get("content")
     if isinstance(content, dict) and _is_message(content):
         found, content = {**found, **content}, content.get("content")
-    is_cut = is_cut or (role != "tool" and are_cut_off(content))
+    is_cut = is_cut or (role != "tool" and is_truncated_json(content))
     message = {key: read_json(found[key]) for key in ("tool_calls", "parts") if found.get(key)}
     if is_cut or not (message or content is not None or asks_for_tools(fields)):
         return {"event": name, **fields}
     message |= {"role": role, "content": _content(content, role)}
     if role == "tool":
-        identity = first_of(("id", "tool_call_id", "call_id"), found)
+        identity = first_nonempty(("id", "tool_call_id", "call_id"), found)
         message |= {"tool_call_id": identity, "name": found.get("name")}
     return _message(message)
 
@@ -271,7 +278,7 @@ def _bare_call(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _message(given: Mapping[str, Any]) -> dict[str, Any]:
-    message = gathered(given) if any("." in key for key in given) else given
+    message = unflatten(given) if any("." in key for key in given) else given
     inner = message.get("message")
     message = dict(inner if isinstance(inner, dict) else message)
     message |= _call_of_openinference(message)
@@ -330,13 +337,13 @@ def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
         tools = [_declaration(read_json(each)) for each in tools]
     config = object_at(object_of(read_json(attributes.get(_OF_ADK[0]))), "config")
     system, tools = system or config.get("system_instruction"), tools or config.get("tools")
-    return filled({"model": _first(attributes, _MODEL), "system": system, "tools": tools})
+    return drop_empty({"model": _first(attributes, _MODEL), "system": system, "tools": tools})
 
 
 def _declaration(given: Any) -> Any:
     """OpenInference keeps the schema of a tool as a text."""
     if not isinstance(given, dict):
         return given
-    fields = gathered({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
+    fields = unflatten({key: value for key, value in given.items() if key.partition(".")[0] == "tool"})
     schema = object_at(fields, "tool").get("json_schema")
     return read_json(schema) if schema else given

@@ -1,7 +1,7 @@
 """What a span of a trace is: a call of a tool, a model's answer, or something that is no call. Pure.
 
 Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
-be a call: it is unplaced (``agenteval.messages.placed``).
+be a call: it is unplaced (``agenteval.messages.unplaced_entries``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval.messages.json_fields import first_of, list_at, word
-from agenteval.messages.placed import Unplaced, unplaced_fields
+from agenteval.messages.json_fields import first_nonempty, first_text, list_at
+from agenteval.messages.unplaced_entries import Unplaced, unplaced_fields
 
 _KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
@@ -59,7 +59,7 @@ ARGUMENTS = (*_GIVEN, "traceloop.entity.input", "langfuse.observation.input", "m
              "input.value")  # fmt: skip
 RESULTS = (*_GIVEN_BACK, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
            "gen_ai.output", "output.value")  # fmt: skip
-OF_TOOLS = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
+TOOL_ATTRIBUTES = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
 """What the span of a tool tells of its call."""
 _BEFORE_NAMES = ("execute_tool ", "tools/call ")
 _FINISHED = (
@@ -77,7 +77,7 @@ EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
 """Where a span that was another library's step keeps what is not seen of it: ``what``, ``unless`` all of some
 spans are in its trace (``None``: unless any is within it)."""
-WHOLE = "whole"
+WHOLE_REQUEST = "whole"
 """Where the outermost step of another library says that it is a whole request: ``said``, or ``object``: what
 came back may be anything, such as a state."""
 _OF_SPANS = frozenset((
@@ -111,14 +111,14 @@ def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
     before = next((each for each in _BEFORE_NAMES if name.startswith(each)), "")
     is_tool = kind in _TOOLS or attributes.get("mcp.method.name") == "tools/call" or bool(before and not kind)
     names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
-    named = first_of(names, attributes)
+    named = first_nonempty(names, attributes)
     if isinstance(named, str) or not is_tool:
         return named if isinstance(named, str) else ""
     name = name.removeprefix(before)
     return "" if " " in name else name  # no tool has such a name: "handoff to billing" is what it does
 
 
-def is_of_a_known_tool(attributes: Mapping[str, Any]) -> bool:
+def is_known_tool(attributes: Mapping[str, Any]) -> bool:
     """Whether the span of a tool is there because the tool is, even if it failed. Frameworks of agents also
     write one for a tool that they do not have."""
     return any(attributes.get(key) for key in ("langsmith.span.kind", "langfuse.observation.type"))
@@ -129,7 +129,7 @@ def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str,
     its id, of which one or both may be missing."""
     found = [key for key in (*_NAMES, *CALL_IDS, *_GIVEN, *_GIVEN_BACK) if attributes.get(key) is not None]
     if found:
-        yield found[0], word(attributes, *_NAMES), str(first_of(CALL_IDS, attributes) or "")
+        yield found[0], first_text(attributes, *_NAMES), str(first_nonempty(CALL_IDS, attributes) or "")
     for tool in list_at(attributes, "tools") if _RUNNING.fullmatch(name) else ():
         yield "tools", str(tool), ""
 
@@ -144,7 +144,7 @@ def is_agent(kind: str) -> bool:
     return kind in _AGENTS
 
 
-def is_apart(kind: str) -> bool:
+def is_auxiliary(kind: str) -> bool:
     return kind in _APART
 
 
@@ -170,7 +170,9 @@ def unplaced_span(
             for key, value in attributes.items()
             if not isinstance(value, str) and not _is_of_convention(str(key))
         }
-        return next(iter((*unplaced_fields(span, _OF_SPANS, of=of), *unplaced_fields(own, (), of=of))), None)
+        return next(
+            iter((*unplaced_fields(span, _OF_SPANS, owner=of), *unplaced_fields(own, (), owner=of))), None
+        )
     of_what = "of a tool that it does not name" if kind in _TOOLS else "of no known kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
 
@@ -195,7 +197,7 @@ def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
 
 
 def name_of_event(event: Mapping[str, Any]) -> str:
-    return str(first_of(("name", "event_name", "eventName"), event) or "")
+    return str(first_nonempty(("name", "event_name", "eventName"), event) or "")
 
 
 def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:

@@ -24,14 +24,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from agenteval.core.call_outcomes import key_of
-from agenteval.importers.span_kinds import WHOLE, is_of_a_known_tool
+from agenteval.core.call_outcomes import json_key
+from agenteval.importers.span_kinds import WHOLE_REQUEST, is_known_tool
 from agenteval.importers.span_tree import SpanTree
 from agenteval.importers.spans import Span
 from agenteval.messages.json_fields import list_at
-from agenteval.messages.message import parse_messages
-from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, marked, unplaced_in
-from agenteval.messages.placed import Unplaced
+from agenteval.messages.message_parser import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, mark_unplaced, unplaced_in
+from agenteval.messages.unplaced_entries import Unplaced
 
 
 class SpanMessages(NamedTuple):
@@ -41,7 +41,7 @@ class SpanMessages(NamedTuple):
 
     messages: list[Any]
     turns: Mapping[Span, int]
-    apart: Sequence[Span]
+    separate_spans: Sequence[Span]
     request: Mapping[str, Any]
     error: str
 
@@ -54,7 +54,7 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
     own, others = _outermost(holding, tree)
     reader = _ItemReader()
     around = _around(holding, own, tree, reader)
-    conversation = _Conversation(tree, reader)
+    conversation = _ConversationTree(tree, reader)
     heard: list[Span] = []
     apart: list[Span] = []
     for span in (each for each in holding if each not in around):
@@ -64,7 +64,7 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
         (heard if is_heard else apart).append(span)
     apart = [span for span in apart if not (span in others and conversation.take_over(span))]
     conversation.put_in_turns()
-    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.above(each)))
+    outer = sorted(around, key=lambda each: -sum(1 for _ in tree.ancestors(each)))
     for span in outer:
         conversation.hear_again(span)
     request = _request_of([*reversed(outer), *heard], tree)
@@ -85,7 +85,7 @@ def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
     """What else models were asked with, the last of these spans first."""
     request: dict[str, Any] = {}
     for span in spans:
-        request |= tree.read(span).request
+        request |= tree.contents_of(span).request
     return {**request, "tools": _tools_in(tree)}
 
 
@@ -93,8 +93,8 @@ def _tools_in(tree: SpanTree) -> list[Any]:
     """The tools that any span declares, and those that ran."""
     tools: list[Any] = []
     for span in tree.ordered:
-        tools += [each for each in list_at(tree.read(span).request, "tools") if each not in tools]
-    known = (span for span in tree.ordered if not span.error or is_of_a_known_tool(span.attributes))
+        tools += [each for each in list_at(tree.contents_of(span).request, "tools") if each not in tools]
+    known = (span for span in tree.ordered if not span.error or is_known_tool(span.attributes))
     ran = {span.tool for span in known} - {""}
     return [*sorted(ran), *tools] if tools else []
 
@@ -104,7 +104,7 @@ def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _It
     taken out of the ``own``, or where they are but the texts of an agent whose models answer, they
     themselves."""
     ordered = [span for span in holding if span in own]
-    inner = tree.inner(ordered)
+    inner = tree.nested_spans(ordered)
     units = {span: _asked_by(reader.units(span, tree)) for span in ordered if inner}
     found = []
     for outer, spans in inner.items():
@@ -114,10 +114,12 @@ def _around(holding: Sequence[Span], own: set[Span], tree: SpanTree, reader: _It
         says_same = not units[outer] or len(others) < len(spans)
         if says_same:
             found.append(outer)
-        elif tree.read(outer).is_in_texts and any(tree.read(each).answered for each in spans):
+        elif tree.contents_of(outer).is_agent_io and any(
+            tree.contents_of(each).output_messages for each in spans
+        ):
             own.remove(outer)
             continue
-        if units[outer] and (not says_same or outer.raw.get(WHOLE)):
+        if units[outer] and (not says_same or outer.raw.get(WHOLE_REQUEST)):
             own.difference_update(others)
     return [span for span in found if span in own]
 
@@ -165,7 +167,7 @@ def _item(message: Any) -> _Item:
 def _unit(spoken: Sequence[ParsedMessage]) -> _Unit:
     calls = [call for each in spoken for call in each.calls]
     ids = frozenset(call.id for call in calls) - {""}
-    named = tuple((call.name, call.raw_args if call.args is None else key_of(call.args)) for call in calls)
+    named = tuple((call.name, call.raw_args if call.args is None else json_key(call.args)) for call in calls)
     text = "\n".join((each.text or "").strip() for each in spoken)
     return _Unit(spoken[0].role, text, ids if len(ids) == len(calls) else frozenset(), named)
 
@@ -192,31 +194,35 @@ class _ItemReader:
         return self._last
 
     def units(self, span: Span, tree: SpanTree) -> list[_Unit]:
-        read = tree.read(span)
-        return [each.unit for each in self.items([*(read.asked or ()), *read.answered]) if each.unit]
+        read = tree.contents_of(span)
+        return [
+            each.unit
+            for each in self.items([*(read.input_messages or ()), *read.output_messages])
+            if each.unit
+        ]
 
 
 # ── the tree of messages ─────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
+class _MessageNode:
     """``after``: the results of its calls, and what nobody can place; ``silent``: an answer that says
     nothing, or the mark of one that no span holds. ``is_end``: a span's messages end with it; ``is_open``:
     its answer is not recorded. ``gap``: what may be missing before it."""
 
     unit: _Unit
     message: Any
-    parent: _Node | None
+    parent: _MessageNode | None
     turn: int
-    follows: list[_Node] = field(default_factory=list)
+    follows: list[_MessageNode] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
     silent: list[Any] = field(default_factory=list)
     is_end: bool = False
     is_open: bool = False
     gap: Unplaced | None = None
 
-    def next(self, unit: _Unit, *, is_new: bool = False) -> _Node | None:
+    def next(self, unit: _Unit, *, is_new: bool = False) -> _MessageNode | None:
         """The message that says this after it: some write the calls of one answer as several messages."""
         if unit.ids and unit.ids <= self.unit.ids:
             return self
@@ -245,41 +251,43 @@ class _Node:
         """The agent was to say something more, and a span goes on without it."""
         if self.is_unanswered:
             what = f"the answer before the span '{before.name[:40]}', which no span holds"
-            self.silent = [marked(Unplaced(what))]
+            self.silent = [mark_unplaced(Unplaced(what))]
 
 
-class _Conversation:
+class _ConversationTree:
     """``_starts``: where spans began that do not say what was said before; ``_last_in``: what was said last
     in the spans that stand in one."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
         self._reader = reader
-        self._root = _Node(_Unit("", "", frozenset(), ()), None, None, 0)
+        self._root = _MessageNode(_Unit("", "", frozenset(), ()), None, None, 0)
         self._starts = [self._root]
         self._systems: list[Any] = []
         self._last = self._root
-        self._nodes: list[_Node] = []
-        self._ends: dict[Span, _Node] = {}
-        self._last_in: dict[Span, _Node] = {}
+        self._nodes: list[_MessageNode] = []
+        self._ends: dict[Span, _MessageNode] = {}
+        self._last_in: dict[Span, _MessageNode] = {}
         self._before: Span | None = None
 
     def hear(self, span: Span) -> None:
-        asked = self._reader.items(self._tree.read(span).asked or ())
+        asked = self._reader.items(self._tree.contents_of(span).input_messages or ())
         start, gap = self._start_of([each.unit for each in asked if each.unit], span)
         self._hear(span, asked, start, gap)
 
-    def _hear(self, span: Span, asked: Sequence[_Item], start: _Node, gap: Unplaced | None) -> None:
+    def _hear(self, span: Span, asked: Sequence[_Item], start: _MessageNode, gap: Unplaced | None) -> None:
         first = len(self._nodes)
-        read = self._tree.read(span)
-        answered = self._reader.items([*(read.asked or ()), *read.answered])[len(read.asked or ()) :]
+        read = self._tree.contents_of(span)
+        answered = self._reader.items([*(read.input_messages or ()), *read.output_messages])[
+            len(read.input_messages or ()) :
+        ]
         asked_last = self._follow(start, asked)
         end = self._follow(asked_last, answered, is_new=True)
         end.is_end, end.is_open = True, end.is_open or end is asked_last
         (self._nodes[first] if first < len(self._nodes) else end).gap = gap
         self._last, self._before = end, span
         self._ends[span] = end
-        self._last_in.update(dict.fromkeys(self._tree.above(span), end))
+        self._last_in.update(dict.fromkeys(self._tree.ancestors(span), end))
 
     def take_over(self, span: Span) -> bool:
         """Whether another agent answers after all that was said, which its input puts in other words: the
@@ -292,13 +300,17 @@ class _Conversation:
 
     def hand_over(self, span: Span) -> bool:
         """Whether another agent goes on with all that was said."""
-        units = [each.unit for each in self._reader.items(self._tree.read(span).asked or ()) if each.unit]
+        units = [
+            each.unit
+            for each in self._reader.items(self._tree.contents_of(span).input_messages or ())
+            if each.unit
+        ]
         goes_on = bool(self._nodes) and self._reach(self._root, units)[0] is self._last
         if goes_on:
             self.hear(span)
         return goes_on
 
-    def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_Node, Unplaced | None]:
+    def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_MessageNode, Unplaced | None]:
         """Where the messages of a span begin, and what may be missing before them."""
         if not self._nodes:
             return self._root, None
@@ -315,13 +327,13 @@ class _Conversation:
         self._last.leave_unanswered(span)
         return self._last, None if self._is_next(span) else _missing(span, _BY_AN_ID)
 
-    def _goes_on(self, node: _Node, left: Sequence[_Unit], span: Span) -> bool:
+    def _goes_on(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
         """Whether nothing is missing between the last known message and those that are ``left`` of a span."""
         if not left:
             return not self._is_asked_again(span)
         return node.is_open or (node.is_end and all(each.role == "user" for each in left))
 
-    def _reach(self, node: _Node, units: Sequence[_Unit]) -> tuple[_Node, int]:
+    def _reach(self, node: _MessageNode, units: Sequence[_Unit]) -> tuple[_MessageNode, int]:
         """How far messages are known from here: the last of them, and how many."""
         for known, unit in enumerate(units):
             found = node.next(unit)
@@ -330,7 +342,7 @@ class _Conversation:
             node = found
         return node, len(units)
 
-    def _follow(self, node: _Node, items: Sequence[_Item], *, is_new: bool = False) -> _Node:
+    def _follow(self, node: _MessageNode, items: Sequence[_Item], *, is_new: bool = False) -> _MessageNode:
         self._instruct(items)
         between: list[_Item] = []
         for item in items:
@@ -341,7 +353,7 @@ class _Conversation:
             between = []
             found = node.next(item.unit, is_new=is_new)
             if found is None:
-                found = _Node(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
+                found = _MessageNode(item.unit, item.message, node, node.turn + (item.unit.role == "user"))
                 node.follows.append(found)
                 self._nodes.append(found)
             node = found
@@ -383,10 +395,10 @@ class _Conversation:
         asked, items = self._items_again(span)
         self._instruct(items)
         at = self._begin_of([each.unit for each in items if each.unit], last)
-        if self._tree.read(span).is_in_texts and not last.is_unanswered:
+        if self._tree.contents_of(span).is_agent_io and not last.is_unanswered:
             items = items[:asked]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
-        node, known = self._root, list[_Node]()
+        node, known = self._root, list[_MessageNode]()
         for number, item in enumerate(items):
             if item.unit is None:
                 continue
@@ -398,18 +410,21 @@ class _Conversation:
             else:
                 is_end = number == len(items) - 1 and not item.unit.calls
                 place = at if number < asked else self._place_of_answer(at, last, is_end=is_end)
-                self._nodes.insert(place, _Node(item.unit, item.message, node, node.turn))
+                self._nodes.insert(place, _MessageNode(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
         self._ends[span] = node
         self._close_gaps(known)
 
     def _items_again(self, span: Span) -> tuple[int, list[_Item]]:
         """How many messages a span around others was asked with, and these with its answers."""
-        read = self._tree.read(span)
-        asked, answered = read.asked or [], [] if span.raw.get(WHOLE) == "object" else read.answered
+        read = self._tree.contents_of(span)
+        asked, answered = (
+            read.input_messages or [],
+            [] if span.raw.get(WHOLE_REQUEST) == "object" else read.output_messages,
+        )
         return len(asked), self._reader.items([*asked, *answered])
 
-    def _close_gaps(self, known: Sequence[_Node]) -> None:
+    def _close_gaps(self, known: Sequence[_MessageNode]) -> None:
         """Nothing is missing where one span says all that users said."""
         if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
@@ -420,13 +435,13 @@ class _Conversation:
         left = range(at, len(self._nodes)) if unit.ids <= ids else ()
         return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
 
-    def _place_of_answer(self, at: int, last: _Node, *, is_end: bool) -> int:
+    def _place_of_answer(self, at: int, last: _MessageNode, *, is_end: bool) -> int:
         """Where an answer belongs that no other span holds. ``last``: what the spans within said last."""
         if last in self._nodes:
             return max(at, self._nodes.index(last) + 1)
         return self._end_of_turn(at) if is_end else at
 
-    def _begin_of(self, units: Sequence[_Unit], last: _Node) -> int:
+    def _begin_of(self, units: Sequence[_Unit], last: _MessageNode) -> int:
         """Where the messages of a span begin that stands around others, of which ``last`` is the last: users
         may say the same in several turns."""
         if last not in self._nodes or [each.role for each in units].count("user") != 1:
@@ -443,9 +458,9 @@ class _Conversation:
 
     def messages(self) -> list[Any]:
         written = [*self._systems, *self._root.after]
-        following: list[_Node | None] = [*self._nodes[1:], None]
+        following: list[_MessageNode | None] = [*self._nodes[1:], None]
         for node, then in zip(self._nodes, following, strict=False):
-            mark = [marked(node.gap)] if node.gap else []
+            mark = [mark_unplaced(node.gap)] if node.gap else []
             is_left = then is None or then.unit.role == "user"
             written += [*mark, node.message, *mark, *node.after, *(node.silent if is_left else ())]
         return written if self._nodes else [*written, *self._root.silent]
@@ -456,7 +471,7 @@ class _Conversation:
         return {span: at.get(node, 0) for span, node in self._ends.items()}
 
 
-def _path_to(node: _Node) -> list[_Node]:
+def _path_to(node: _MessageNode) -> list[_MessageNode]:
     """The messages before it, from the first on."""
     path = []
     while node.parent:

@@ -11,12 +11,12 @@ from agenteval.importers.span_kinds import (
     UNSEEN,
     asks_for_tools,
     is_agent,
-    is_apart,
+    is_auxiliary,
     is_model,
     unplaced_span,
 )
 from agenteval.importers.spans import RawSpan, Span
-from agenteval.messages.placed import Unplaced
+from agenteval.messages.unplaced_entries import Unplaced
 
 INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
 _AGENTS = ("gen_ai.agent.name", "agent.name")
@@ -41,12 +41,12 @@ class SpanTree:
         for span in self.ordered:
             self._conversations.setdefault(span.trace, set()).update(conversations_in(span.attributes))
 
-    def read(self, span: Span) -> SpanContents:
+    def contents_of(self, span: Span) -> SpanContents:
         if span not in self._read:
             self._read[span] = contents_of(span)
         return self._read[span]
 
-    def above(self, span: Span) -> Iterator[Span]:
+    def ancestors(self, span: Span) -> Iterator[Span]:
         """The spans that it stands in, the innermost first."""
         trace, seen = span.trace, {span.id}
         while (parent := span.parent) and parent not in seen and (trace, parent) in self._by_id:
@@ -54,23 +54,23 @@ class SpanTree:
             span = self._by_id[trace, parent]
             yield span
 
-    def within(self, span: Span) -> Iterator[Span]:
+    def self_and_ancestors(self, span: Span) -> Iterator[Span]:
         """The span itself, and those that it stands in."""
         yield span
-        yield from self.above(span)
+        yield from self.ancestors(span)
 
-    def inner(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
+    def nested_spans(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
         """Those of these spans that others of them stand in, with these others."""
         found: dict[Span, list[Span]] = {}
         members = set(spans)
         for span in spans:
-            for outer in filter(members.__contains__, self.above(span)):
+            for outer in filter(members.__contains__, self.ancestors(span)):
                 found.setdefault(outer, []).append(span)
         return found
 
     def is_within_tool(self, span: Span, name: str) -> bool:
         """Whether it is how a call of the same tool was carried out."""
-        return any(each.tool == name for each in self.above(span))
+        return any(each.tool == name for each in self.ancestors(span))
 
     def models(self) -> list[Span]:
         """The innermost spans of models."""
@@ -78,20 +78,20 @@ class SpanTree:
 
     def answers(self) -> list[Span]:
         """The innermost spans that hold an answer."""
-        return self._innermost([span for span in self.ordered if self.read(span).answered])
+        return self._innermost([span for span in self.ordered if self.contents_of(span).output_messages])
 
     def _innermost(self, spans: Sequence[Span]) -> list[Span]:
-        outer = self.inner(spans)
+        outer = self.nested_spans(spans)
         return [span for span in spans if span not in outer]
 
     def holds_messages(self, span: Span) -> bool:
-        read = self.read(span)
-        return bool(read.asked or read.answered) and not span.tool
+        read = self.contents_of(span)
+        return bool(read.input_messages or read.output_messages) and not span.tool
 
     def _is_model(self, span: Span) -> bool:
         if span.kind:
             return is_model(span.kind)
-        return bool(self.read(span).answered) or span.first(INPUT_TOKENS) is not None
+        return bool(self.contents_of(span).output_messages) or span.first_attribute(INPUT_TOKENS) is not None
 
     def unplaced(self) -> Iterator[tuple[Span, Unplaced]]:
         """The spans that nobody knows, those that others name and are not there, and the answers of models
@@ -101,11 +101,11 @@ class SpanTree:
         around = {(span.trace, span.parent) for span in self.ordered}
         for span in self.ordered:
             yield from ((span, Unplaced(what)) for what in self._unseen(span, around))
-            read = self.read(span)
-            is_known = span is outermost or read.asked is not None or bool(read.answered)
+            read = self.contents_of(span)
+            is_known = span is outermost or read.input_messages is not None or bool(read.output_messages)
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
                 yield span, found
-            elif not runs_tools and not read.answered and asks_for_tools(span.attributes):
+            elif not runs_tools and not read.output_messages and asks_for_tools(span.attributes):
                 what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not hold"
                 yield span, Unplaced(what)
 
@@ -119,36 +119,36 @@ class SpanTree:
 
     def _outermost(self) -> Span | None:
         """The span that all others are in; ``None``: there is none."""
-        tops = [span for span in self.ordered if next(self.above(span), None) is None]
+        tops = [span for span in self.ordered if next(self.ancestors(span), None) is None]
         return tops[0] if len(tops) == 1 and len(self.ordered) > 1 else None
 
     def agent(self, span: Span) -> str:
         """The agent that a span belongs to: the innermost that is named."""
-        return next(filter(None, map(self._own_agent, self.within(span))), "")
+        return next(filter(None, map(self._own_agent, self.self_and_ancestors(span))), "")
 
     def _own_agent(self, span: Span) -> str:
-        named = span.first(_AGENTS)
+        named = span.first_attribute(_AGENTS)
         if isinstance(named, str) and named:
             return named
         return span.name.removeprefix(_INVOKES) if is_agent(span.kind) else ""
 
     def invocation(self, span: Span) -> Span | None:
         """The span of the agent that it is of, which may be itself."""
-        return next((each for each in self.within(span) if is_agent(each.kind)), None)
+        return next((each for each in self.self_and_ancestors(span) if is_agent(each.kind)), None)
 
     def depth(self, span: Span) -> tuple[int, int]:
         """How many tools, guardrails and the like, and how many other agents it is carried out for."""
-        names = [*filter(None, map(self._own_agent, self.within(span)))]
+        names = [*filter(None, map(self._own_agent, self.self_and_ancestors(span)))]
         others = sum(one != other for one, other in pairwise(names))
         if (own := self.invocation(span)) and self._is_asked_meanwhile(own):
             others += 1
-        steps = sum(is_apart(each.kind) for each in self.within(span))
-        return steps + sum(bool(each.tool) for each in self.above(span)), others
+        steps = sum(is_auxiliary(each.kind) for each in self.self_and_ancestors(span))
+        return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
     def _is_asked_meanwhile(self, own: Span) -> bool:
         """Whether another agent's run went on around it, although it does not stand in that."""
         if own not in self._meanwhile:
-            above, name = {*self.above(own)}, self._own_agent(own)
+            above, name = {*self.ancestors(own)}, self._own_agent(own)
             self._meanwhile[own] = any(
                 own.is_during(each) and each not in above and self._own_agent(each) != name
                 for each in self._agents
@@ -158,7 +158,7 @@ class SpanTree:
 
     def conversation(self, span: Span) -> str:
         """The id of the conversation that a span belongs to; empty: none, or its trace has several."""
-        found = (each.first(_CONVERSATIONS) for each in self.within(span))
+        found = (each.first_attribute(_CONVERSATIONS) for each in self.self_and_ancestors(span))
         if own := next((text for text in found if isinstance(text, str) and text), ""):
             return own
         of_trace = self._conversations[span.trace]

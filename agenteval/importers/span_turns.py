@@ -21,7 +21,7 @@ class SpanTurns:
         for span in tree.ordered:
             if (turn := known.get(span)) is not None:
                 self._of_trace.setdefault(span.trace, set()).add(turn)
-                for each in tree.within(span):
+                for each in tree.self_and_ancestors(span):
                     self._within.setdefault(each, set()).add(turn)
         self._all = set(known.values()) or {last}
         # A span around those of several turns began with the first, and shows the last.
@@ -32,11 +32,11 @@ class SpanTurns:
     def first(self) -> int:
         return min(self._all)
 
-    def of(self, span: Span) -> list[int]:
+    def turns_of(self, span: Span) -> list[int]:
         """The turns that a span may be of, in order: mostly one."""
         if within := self._within.get(span):
             return sorted(within)
-        around = next(filter(None, map(self._within.get, self._tree.above(span))), None)
+        around = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)
         if around and len(around) == 1:
             return [*around]
         own = self._of_trace.get(span.trace, self._all)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from agenteval.importers.span_kinds import EVENT_LISTS, kind_of, name_of_event, tool_in
-from agenteval.messages.json_fields import first_of, given_of, object_at, objects_of, read_json
+from agenteval.messages.json_fields import first_nonempty, first_present, object_at, objects_of, read_json
 
 CHOICE = "gen_ai.choice"
 ROLES_OF_EVENTS = {
@@ -42,16 +42,16 @@ def is_span(value: Any) -> bool:
 
 
 def trace_of(span: RawSpan) -> str:
-    return str(first_of(_TRACES, span, object_at(span, "context")) or "")
+    return str(first_nonempty(_TRACES, span, object_at(span, "context")) or "")
 
 
 def id_of(span: RawSpan) -> str:
-    return str(first_of(_IDS, span, object_at(span, "context")) or "")
+    return str(first_nonempty(_IDS, span, object_at(span, "context")) or "")
 
 
 def parent_of(span: RawSpan) -> str:
     """The id of the span that it stands in; empty: it names none."""
-    return str(object_at(span, "parent").get("span_id") or first_of(_PARENTS, span) or "")
+    return str(object_at(span, "parent").get("span_id") or first_nonempty(_PARENTS, span) or "")
 
 
 class Span:
@@ -62,7 +62,7 @@ class Span:
         self.raw = raw
         self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
         self.name = str(raw.get("name") or "")
-        self.start, self.end = _moment(first_of(_STARTS, raw)), _moment(first_of(_ENDS, raw))
+        self.start, self.end = _moment(first_nonempty(_STARTS, raw)), _moment(first_nonempty(_ENDS, raw))
         self.own = dict(_pairs(raw.get("attributes")))
         self.events = [*_events_of(raw, self.own)]
 
@@ -93,13 +93,13 @@ class Span:
         code = str(fields.get("status_code", fields.get("code", "")))
         if not code.casefold().endswith("error") and code != "2":
             return ""
-        reason = first_of(("description", "message"), fields) or self.raw.get("status_message")
-        reason = reason or first_of(("exception.message", "error.type"), self.attributes) or "it failed"
+        reason = first_nonempty(("description", "message"), fields) or self.raw.get("status_message")
+        reason = reason or first_nonempty(("exception.message", "error.type"), self.attributes) or "it failed"
         return " ".join(str(reason).split())[:200]
 
-    def first(self, names: tuple[str, ...]) -> Any:
+    def first_attribute(self, names: tuple[str, ...]) -> Any:
         """The first of these attributes that it has."""
-        return given_of(names, self.attributes)
+        return first_present(names, self.attributes)
 
     def attributes_around(self) -> Iterator[dict[str, Any]]:
         """Those of what it is of: a service, a library. One may be of several."""

@@ -11,18 +11,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.exchanges import asked_in
-from agenteval.importers.rows import answer_to, question_in
-from agenteval.importers.span_kinds import UNSEEN, WHOLE
+from agenteval.importers.dataset_rows import parse_answer, parse_question
+from agenteval.importers.exchanges import request_messages
+from agenteval.importers.span_kinds import UNSEEN, WHOLE_REQUEST
 from agenteval.messages.chat import read_arguments
-from agenteval.messages.cut_off import are_cut_off, cut_off, is_cut_off
-from agenteval.messages.json_fields import filled, first_of, list_at, object_of, present, read_json, word
+from agenteval.messages.json_fields import (
+    drop_empty,
+    drop_none,
+    first_nonempty,
+    first_text,
+    list_at,
+    object_of,
+    read_json,
+)
 from agenteval.messages.message_adapters import as_message
 from agenteval.messages.parsed_message import UNPLACED
-from agenteval.messages.responses import reply_to
-from agenteval.messages.speakers import ROLES, is_agents
+from agenteval.messages.responses import parse_response
+from agenteval.messages.roles import ROLES, is_agent_message
+from agenteval.messages.truncated_json import is_truncated_json, is_truncated_message, make_truncated_message
 
-ASKED, ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
+INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORIES = ("chat_history", "history")
 """Where a chain is given what was said before its question."""
 _GENERATIONS = "generations"
@@ -33,49 +41,54 @@ _GIVEN = {"args", "kwargs"}
 """What a traced function was given."""
 
 
-class Step(NamedTuple):
-    """``kind``: a word of ``span_kinds`` under the attribute ``says_kind``. ``asked``: ``None`` where it is
-    not recorded. ``unread``: what of it may hold calls, under the names that attributes have. ``unseen``: see
-    ``missing``; ``whole``: see ``WHOLE``."""
+class TracerStep(NamedTuple):
+    """``kind``: a word of ``span_kinds`` under the attribute ``kind_attribute``. ``asked``: ``None`` where it
+    is not recorded. ``unread``: what of it may hold calls, under the names that attributes have. ``unseen``:
+    see ``missing``; ``whole``: see ``WHOLE``."""
 
     trace: str
     id: str
     parent: str
     name: str
     kind: str
-    says_kind: str
+    kind_attribute: str
     start: Any
     end: Any
     error: str = ""
     session: str = ""
-    asked: list[Any] | None = None
-    answered: Sequence[Any] = ()
+    input_messages: list[Any] | None = None
+    output_messages: Sequence[Any] = ()
     request: Mapping[str, Any] = {}
     call: Mapping[str, Any] = {}
     unread: Mapping[str, Any] = {}
     events: Sequence[Any] = ()
     unseen: Sequence[Mapping[str, Any]] = ()
-    whole: str = ""
+    whole_request: str = ""
 
 
-def missing(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
+def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
     """What was not seen, unless all of these steps are in the trace; ``None``: unless any is within it."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
 
-def as_span(step: Step) -> dict[str, Any]:
+def to_span(step: TracerStep) -> dict[str, Any]:
     attributes = {
-        step.says_kind: step.kind,
+        step.kind_attribute: step.kind,
         "session.id": step.session or None,
-        ASKED: step.asked,
-        ANSWERED: list(step.answered) or None,
+        INPUT_MESSAGES: step.input_messages,
+        OUTPUT_MESSAGES: list(step.output_messages) or None,
         "gen_ai.tool.name": step.name if step.call else None,
         **step.request,
         **step.call,
         **step.unread,
     }
     status = {"code": "ERROR", "message": step.error} if step.error else {}
-    more = {"status": status, "events": list(step.events), UNSEEN: list(step.unseen), WHOLE: step.whole}
+    more = {
+        "status": status,
+        "events": list(step.events),
+        UNSEEN: list(step.unseen),
+        WHOLE_REQUEST: step.whole_request,
+    }
     return {
         "trace_id": step.trace,
         "span_id": step.id,
@@ -83,44 +96,44 @@ def as_span(step: Step) -> dict[str, Any]:
         "name": step.name,
         "start_time": step.start,
         "end_time": step.end,
-        "attributes": present(attributes),
-        **filled(more),
+        "attributes": drop_none(attributes),
+        **drop_empty(more),
     }
 
 
 # ── what was asked and answered ──────────────────────────────────────────────────────────────────
 
 
-class Talk(NamedTuple):
+class StepMessages(NamedTuple):
     """``asked``: ``None`` where nobody can say what of the input was. ``is_known``: the answer is one, and no
     object that may be anything. ``whole``: see ``WHOLE``; empty for what does not say what a user asked."""
 
-    asked: list[Any] | None
-    answered: list[Any]
+    input_messages: list[Any] | None
+    output_messages: list[Any]
     is_known: bool
 
     @property
-    def whole(self) -> str:
-        return ("said" if self.is_known else "object") if self.asked and self.answered else ""
+    def whole_request(self) -> str:
+        return ("said" if self.is_known else "object") if self.input_messages and self.output_messages else ""
 
-    def of_a_model(self) -> Talk:
+    def for_model(self) -> StepMessages:
         """Without an answer that may be anything."""
-        return self if self.is_known else self._replace(answered=[])
+        return self if self.is_known else self._replace(output_messages=[])
 
-    def of_a_request(self) -> Talk:
+    def for_request(self) -> StepMessages:
         """As far as it is a user's: of an answer alone nobody knows to whom it was given."""
-        return self if self.asked else Talk(None, [], True)
+        return self if self.input_messages else StepMessages(None, [], True)
 
 
-def talk_in(given: Any, back: Any) -> Talk:
+def parse_step_messages(given: Any, back: Any) -> StepMessages:
     """What a step was asked and answered."""
     given, back = read_json(given), read_json(back)
     asked = _messages(_asked(given), role="user")
     known = asked or []
     if not back:
-        return Talk(asked, [], True)
-    if are_cut_off(back):
-        return Talk(asked, [cut_off("output", back)], True)
+        return StepMessages(asked, [], True)
+    if is_truncated_json(back):
+        return StepMessages(asked, [make_truncated_message("output", back)], True)
     listed = _messages(_listed(back))
     if listed is not None:
         at = _place_of(known[-1:], listed)
@@ -128,19 +141,21 @@ def talk_in(given: Any, back: Any) -> Talk:
             instructions = [
                 each for each in known if each.get("role") in _SYSTEM_ROLES and each not in listed
             ]
-            return Talk([*instructions, *listed[:at]], listed[at:], True)
-    is_answered = bool(known) and is_agents(known[-1])
+            return StepMessages([*instructions, *listed[:at]], listed[at:], True)
+    is_answered = bool(known) and is_agent_message(known[-1])
     try:
-        reply = reply_to(known, listed) if listed else answer_to(known, back)
+        reply = parse_response(known, listed) if listed else parse_answer(known, back)
     except AuthorError:
-        return Talk(asked, [], False)
+        return StepMessages(asked, [], False)
     is_known = reply.is_known or is_answered
-    return Talk(asked, _messages(reply.messages) or [], is_known and not _is_object(reply.messages, back))
+    return StepMessages(
+        asked, _messages(reply.messages) or [], is_known and not _is_object(reply.messages, back)
+    )
 
 
 def _is_object(messages: Sequence[Any], back: Any) -> bool:
     """Whether an answer is but the JSON of an object."""
-    texts = (word(object_of(each), "content") for each in messages)
+    texts = (first_text(object_of(each), "content") for each in messages)
     return not isinstance(back, str) and any(read_json(text) == back for text in texts)
 
 
@@ -155,8 +170,8 @@ def _place_of(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
 
 
 def _asked(given: Any) -> Any:
-    if are_cut_off(given):
-        return [cut_off("input", given)]
+    if is_truncated_json(given):
+        return [make_truncated_message("input", given)]
     if isinstance(given, str):
         return [{"role": "user", "content": given}] if given.strip() else None
     if not isinstance(given, dict):
@@ -168,11 +183,11 @@ def _asked(given: Any) -> Any:
 
 
 def _asked_in_fields(given: Mapping[str, Any]) -> Any:
-    question = question_in({key: value for key, value in given.items() if key not in _HISTORIES})
+    question = parse_question({key: value for key, value in given.items() if key not in _HISTORIES})
     if question is not None and any(isinstance(given.get(key), list) for key in _HISTORIES):
         return [*list_at(given, *_HISTORIES), *question]
     prompts = list_at(given, "prompts")
-    return prompts if len(prompts) == 1 else asked_in(given) or question
+    return prompts if len(prompts) == 1 else request_messages(given) or question
 
 
 def _listed(back: Any) -> Any:
@@ -210,7 +225,7 @@ def _message(value: Any, role: str) -> Any:
         return {"role": ROLES[value[0]], "content": value[1]}
     if not isinstance(value, dict):
         return None
-    if value.get("role") == UNPLACED or is_cut_off(value):
+    if value.get("role") == UNPLACED or is_truncated_message(value):
         return value
     message = as_message(value)
     return message if message.get("role") or message.get("type") else None
@@ -231,34 +246,34 @@ def request_in(given: Any, *more: Any) -> dict[str, Any]:
     """What else a model was asked with, as attributes: its tools and instructions."""
     places = [place for place in (read_json(given), *more) if isinstance(place, dict)]
     tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
-    system = first_of(_SYSTEM, *places)
+    system = first_nonempty(_SYSTEM, *places)
     return {"gen_ai.tool.definitions": tools, "gen_ai.system_instructions": system}
 
 
 # ── a tool ───────────────────────────────────────────────────────────────────────────────────────
 
 
-class Result(NamedTuple):
+class StepResult(NamedTuple):
     value: Any
     call_id: str = ""
     error: str = ""
 
 
-def result_in(back: Any) -> Result:
+def result_in(back: Any) -> StepResult:
     """What a tool gave back; LangChain wraps it in a message."""
     message = as_message(back) if isinstance(back, dict) and _is_wrapped(back) else {}
     if message.get("role") != "tool":
-        return Result(back)
+        return StepResult(back)
     value = message.get("content")
     error = str(value) if message.get("status") == "error" else ""
-    return Result(value, str(message.get("tool_call_id") or ""), error)
+    return StepResult(value, str(message.get("tool_call_id") or ""), error)
 
 
 def _is_wrapped(back: Mapping[str, Any]) -> bool:
     return "tool_call_id" in back or isinstance(back.get("kwargs"), dict)
 
 
-def call_in(given: Any, result: Result, call_id: str = "") -> dict[str, Any]:
+def call_attributes(given: Any, result: StepResult, call_id: str = "") -> dict[str, Any]:
     """A call as the attributes of its span."""
     return {
         "gen_ai.tool.call.id": call_id or result.call_id or None,
@@ -267,7 +282,7 @@ def call_in(given: Any, result: Result, call_id: str = "") -> dict[str, Any]:
     }
 
 
-def arguments_in(given: Any) -> Any:
+def call_arguments(given: Any) -> Any:
     """The arguments of a call, also where they are one text under ``input``."""
     if isinstance(given, dict) and given.keys() == {"input"} and isinstance(given["input"], str):
         read = read_arguments(given["input"], lenient=True)[0]

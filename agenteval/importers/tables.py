@@ -10,21 +10,21 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.errors import did_you_mean
-from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, why_not_csv
-from agenteval.importers.exchanges import MESSAGES
-from agenteval.importers.rows import ANSWERED, ASKED
+from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, csv_problem
+from agenteval.importers.dataset_rows import ANSWER_KEYS, QUESTION_KEYS
+from agenteval.importers.exchanges import MESSAGE_KEYS
 from agenteval.importers.sources import NumberedLine, Source, raw_lines_of
-from agenteval.messages.entry import Entry, Record, Unreadable
+from agenteval.messages.log_entry import LogEntry, Record, UnreadableRecord
 
 _SUFFIXES = (".csv", ".csv.gz")
 _MARK = "\ufeff"
 
 
 def is_table(source: Source) -> bool:
-    return source.shown.lower().endswith(_SUFFIXES)
+    return source.display_name.lower().endswith(_SUFFIXES)
 
 
-def rows_of(source: Source) -> Iterator[Entry]:
+def rows_of(source: Source) -> Iterator[LogEntry]:
     lines = _Lines(raw_lines_of(source))
     first = next(lines, "")
     if lines.broken:
@@ -41,32 +41,38 @@ def rows_of(source: Source) -> Iterator[Entry]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = f"{why_not_csv(error, lines.number, begins)}; no row from here on was read"
-            yield Unreadable(f"{source.shown}:{begins}", f"not CSV: {why}")
+            why = f"{csv_problem(error, lines.number, begins)}; no row from here on was read"
+            yield UnreadableRecord(f"{source.display_name}:{begins}", f"not CSV: {why}")
             return
         if lines.broken or cells is None:
             yield from lines.report(source)
             return
-        where = f"{source.shown}:{begins}"
+        where = f"{source.display_name}:{begins}"
         if header is None:
             header = [cell.strip() for cell in cells]
             if why := _wrong_with(header):
-                yield Unreadable(where, why)
+                yield UnreadableRecord(where, why)
                 return
         elif why := lines.why_not_text(since=begins):
-            yield Unreadable(where, why)
+            yield UnreadableRecord(where, why)
         elif any(cell.strip() for cell in cells):
             yield _record(header, cells, where)
 
 
-def _record(header: Sequence[str], cells: Sequence[str], where: str) -> Entry:
+def _record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
-        return Unreadable(where, f"{why}: put a text with a comma or a line break between double quotes")
+        return UnreadableRecord(
+            where, f"{why}: put a text with a comma or a line break between double quotes"
+        )
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
-    columns = [_column(header, names) for names in (ASKED, ANSWERED)] if not _talk_in(header) else []
+    columns = (
+        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)] if not _talk_in(header) else []
+    )
     if empty := next((name for name in (*columns, _talk_in(header)) if name and name not in found), ""):
-        return Unreadable(where, f"the cell of the column '{empty}' is empty: what was said is not known")
+        return UnreadableRecord(
+            where, f"the cell of the column '{empty}' is empty: what was said is not known"
+        )
     return Record(found, where)
 
 
@@ -76,7 +82,7 @@ def _wrong_with(header: Sequence[str]) -> str:
         return f"two columns are named '{twice}': which one is meant is unknown"
     if _talk_in(header):
         return ""
-    missing = [names for names in (ASKED, ANSWERED) if not _column(header, names)]
+    missing = [names for names in (QUESTION_KEYS, ANSWER_KEYS) if not _column(header, names)]
     if not missing:
         return ""
     wanted = " and ".join(f"a column {_either(names)}" for names in missing)
@@ -99,7 +105,7 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
 
 def _talk_in(header: Sequence[str]) -> str:
     """The column with whole conversations, as JSON."""
-    return next((name for name in MESSAGES if name in header and name != "input"), "")
+    return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
@@ -110,7 +116,7 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 class _Lines:
     """The lines of a file as text, counted. ``broken``: why they end before the file does."""
 
-    def __init__(self, lines: Iterable[NumberedLine | Unreadable]) -> None:
+    def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
         self.number = 0
         self.broken = ""
@@ -122,8 +128,8 @@ class _Lines:
 
     def __next__(self) -> str:
         line = next(self._lines)
-        if isinstance(line, Unreadable):
-            self.broken, self._where = line.why, line.where
+        if isinstance(line, UnreadableRecord):
+            self.broken, self._where = line.reason, line.where
             raise StopIteration
         self.number = line.number
         try:
@@ -138,6 +144,6 @@ class _Lines:
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 
-    def report(self, source: Source) -> Iterator[Unreadable]:
+    def report(self, source: Source) -> Iterator[UnreadableRecord]:
         if self.broken:
-            yield Unreadable(self._where or f"{source.shown}:{self.number}", self.broken)
+            yield UnreadableRecord(self._where or f"{source.display_name}:{self.number}", self.broken)

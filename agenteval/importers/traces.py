@@ -18,20 +18,20 @@ from typing import Any, NamedTuple, TypeAlias
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers import langfuse, langsmith
-from agenteval.importers.exchanges import Logged
-from agenteval.importers.span_calls import FromSpans, shown_by_spans_alone
+from agenteval.importers.exchanges import LoggedMessages
+from agenteval.importers.span_calls import SpanOnlyContent, find_span_only_content
 from agenteval.importers.span_messages import SpanMessages, messages_of
 from agenteval.importers.span_tree import SpanTree, conversations_in
 from agenteval.importers.span_turns import SpanTurns
 from agenteval.importers.spans import Span, is_span, trace_of
-from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.json_fields import list_of, object_of, objects_of
-from agenteval.messages.message import parse_messages
-from agenteval.messages.message_adapters import plain_as_far_as_read
-from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, marked
-from agenteval.messages.placed import Unplaced, unplaced_in_record
+from agenteval.messages.log_entry import LogEntry, Record, UnreadableRecord
+from agenteval.messages.message_adapters import to_openai_messages_lenient
+from agenteval.messages.message_parser import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, ParsedMessage, mark_unplaced
 from agenteval.messages.record_paths import MISSING
-from agenteval.messages.speakers import is_agents
+from agenteval.messages.roles import is_agent_message
+from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _SPANS = "spans"
 _PAGES = ("data", "runs")
@@ -54,14 +54,14 @@ class _Exported(NamedTuple):
 
 
 def _exported_by_others(value: Any) -> _Exported | None:
-    if langsmith.is_ours(value):
-        return _Exported(langsmith.spans_in(value), langsmith.outermost_in(value))
-    if langfuse.is_ours(value):
-        spans = langfuse.spans_in(value)
+    if langsmith.is_langsmith_run(value):
+        return _Exported(langsmith.parse_langsmith_spans(value), langsmith.outermost_in(value))
+    if langfuse.is_langfuse_record(value):
+        spans = langfuse.parse_langfuse_spans(value)
         return _Exported(spans, {trace_of(spans[0]): value} if langfuse.is_trace(value) else {})
     key = next((key for key in _PAGES if key in object_of(value)), "")
     listed = list_of(value[key] if key else value)
-    if not listed or not all(map(is_of_a_trace, listed)):
+    if not listed or not all(map(is_tracer_record, listed)):
         return None
     found = [each for each in map(_exported_by_others, listed) if each]
     spans = [span for each in found for span in each.spans]
@@ -69,12 +69,12 @@ def _exported_by_others(value: Any) -> _Exported | None:
     return _Exported(spans, documents, tuple(unplaced_in_record(value, {key})) if key else ())
 
 
-def is_of_a_trace(value: Any) -> bool:
+def is_tracer_record(value: Any) -> bool:
     """Whether a value is a step, or a trace, of another tracer's than OpenTelemetry's."""
-    return langsmith.is_ours(value) or langfuse.is_ours(value)
+    return langsmith.is_langsmith_run(value) or langfuse.is_langfuse_record(value)
 
 
-def spans_in(value: Any) -> list[Any] | None:
+def find_spans(value: Any) -> list[Any] | None:
     """The spans of a document: in a list, by themselves, or as OpenTelemetry exports them."""
     if isinstance(value, dict):
         if is_span(value):
@@ -112,20 +112,24 @@ TracePlaces: TypeAlias = dict[tuple[str, str], str]
 """Where traces and sessions stand, by what they are ("trace", "session") and their ids."""
 
 
-def whole_traces(entries: Iterable[Entry], elsewhere: TracePlaces | None = None) -> Iterator[Entry]:
+def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
     """Spans put together by their trace or by the session that they name; all else as it is. ``elsewhere``:
     those of the files before, to which these are added: their spans are not put together with any here."""
-    groups = _Groups({} if elsewhere is None else elsewhere)
+    groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
         if isinstance(entry, Record) and (others := _exported_by_others(entry.value)):
             entry = entry._replace(around=(*entry.around, *others.around))
             yield from groups.add(entry, others.spans, others.documents)
             continue
-        spans = None if isinstance(entry, Unreadable) or _has_messages(entry.value) else spans_in(entry.value)
-        if isinstance(entry, Unreadable) or spans is None:
+        spans = (
+            None
+            if isinstance(entry, UnreadableRecord) or _has_messages(entry.value)
+            else find_spans(entry.value)
+        )
+        if isinstance(entry, UnreadableRecord) or spans is None:
             yield from groups.close()
             yield entry
-        elif _fields_beside(entry.value) or not all(map(trace_of, spans)):
+        elif _document_fields(entry.value) or not all(map(trace_of, spans)):
             yield from groups.close()
             yield from _of_document(entry, spans)
         else:
@@ -136,10 +140,10 @@ def whole_traces(entries: Iterable[Entry], elsewhere: TracePlaces | None = None)
 
 def _of_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
     """The traces of a document that says more of itself than its spans."""
-    own = _Groups({}, most_between=len(spans))
+    own = _SpanGroups({}, most_between=len(spans))
     found = [each for each in (*own.add(record, spans), *own.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
-        yield each._replace(value={**_fields_beside(record.value), _SPANS: spans_in(each.value)})
+        yield each._replace(value={**_document_fields(record.value), _SPANS: find_spans(each.value)})
     if len(found) < 2:
         yield record
 
@@ -148,7 +152,7 @@ def _has_messages(record: Any) -> bool:
     return isinstance(record, dict) and isinstance(record.get("messages"), list)
 
 
-def _fields_beside(value: Any) -> dict[str, Any]:
+def _document_fields(value: Any) -> dict[str, Any]:
     """What a document holds beside its spans."""
     if not isinstance(value, dict) or is_span(value):
         return {}
@@ -156,7 +160,7 @@ def _fields_beside(value: Any) -> dict[str, Any]:
 
 
 @dataclass(eq=False)
-class _Group:
+class _SpanGroup:
     """Spans of one trace or one session. ``record``: that of the first; ``number``: how many spans came
     before it; ``last``: the same of the last. ``documents``: those of whole traces, by
     their ids."""
@@ -183,21 +187,21 @@ class _Group:
             self.record = self.record._replace(around=(*around.values(),))
 
 
-class _Groups:
+class _SpanGroups:
     """Those to which spans may still come, the latest last."""
 
     def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
         self._elsewhere = elsewhere
         self._most_between = most_between
-        self._open: dict[int, _Group] = {}
-        self._of: dict[tuple[str, str], _Group] = {}
+        self._open: dict[int, _SpanGroup] = {}
+        self._of: dict[tuple[str, str], _SpanGroup] = {}
         self._closed: TracePlaces = {}
         self._late: set[tuple[str, str]] = set()
         self._came = 0
 
     def add(
         self, record: Record, spans: Sequence[Any], documents: Mapping[str, Any] | None = None
-    ) -> Iterator[Entry]:
+    ) -> Iterator[LogEntry]:
         late: dict[str, str] = {}
         for span in spans:
             trace = ("trace", trace_of(span))
@@ -216,11 +220,11 @@ class _Groups:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
             apart = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
-            yield Unreadable(record.where, f"{apart}; sort the log by traces")
+            yield UnreadableRecord(record.where, f"{apart}; sort the log by traces")
         while self._open and self._came - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
 
-    def _group_of(self, keys: set[tuple[str, str]], record: Record) -> _Group:
+    def _group_of(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
         found = {id(group): group for key in keys if (group := self._of.get(key))}
         first, *others = sorted(found.values(), key=lambda group: group.number) or [self._new(keys, record)]
         for other in others:
@@ -235,14 +239,14 @@ class _Groups:
         self._open[id(first)] = first
         return first
 
-    def _new(self, keys: set[tuple[str, str]], record: Record) -> _Group:
+    def _new(self, keys: set[tuple[str, str]], record: Record) -> _SpanGroup:
         for places, far in ((self._closed, "far from this trace"), (self._elsewhere, "in another file")):
             for kind, name in sorted(keys & places.keys(), reverse=True)[:1]:  # a trace, before its session
                 what = f"what the {kind} {name[:40]} holds at {places[kind, name]}, {far}"
                 record = record._replace(around=(*record.around, Unplaced(what)))
-        return _Group(record, self._came, self._came)
+        return _SpanGroup(record, self._came, self._came)
 
-    def _close(self, group: _Group) -> Record:
+    def _close(self, group: _SpanGroup) -> Record:
         del self._open[id(group)]
         for key in group.keys:
             del self._of[key]
@@ -260,20 +264,20 @@ class _Groups:
 # ── the conversation of one record ───────────────────────────────────────────────────────────────
 
 
-def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
+def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     """The conversation of the traces in a record; ``None``: there is none. Raises ``AuthorError`` (without a
     place) for one whose spans hold no message."""
-    spans = spans_in(record)
+    spans = find_spans(record)
     if spans is None:
         return None
-    tree = SpanTree(langfuse.settled(spans))
+    tree = SpanTree(langfuse.complete_spans(spans))
     told = messages_of(tree)
     if told is None:
         raise AuthorError(_without_messages(tree))
-    is_lost = bool(told.error) and not is_agents(told.messages[-1])
+    is_lost = bool(told.error) and not is_agent_message(told.messages[-1])
     lost = f"the trace reports an error: {told.error}" if is_lost else ""
     around = () if is_span(record) else tuple(unplaced_in_record(record, {_SPANS, *_EXPORTED}))
-    logged = Logged([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
+    logged = LoggedMessages([], (told.request,), {"id": tree.ordered[0].trace}, lost, (), around)
     return _with_span_calls(logged, told, tree)
 
 
@@ -288,39 +292,39 @@ def _without_messages(tree: SpanTree) -> Problem:
     return Problem(what, remedy)
 
 
-def _with_span_calls(logged: Logged, told: SpanMessages, tree: SpanTree) -> Logged:
+def _with_span_calls(logged: LoggedMessages, told: SpanMessages, tree: SpanTree) -> LoggedMessages:
     """The messages with the calls that spans alone show, and what of the spans nobody knows, each in its
     turn. A call that may be of one of several turns stands in the last of them, and is named as such; those
     turns are not fully seen."""
-    talk = _SpanTalk(told.messages)
+    talk = _TraceMessages(told.messages)
     turns = SpanTurns(tree, told.turns, talk.counts[-1])
     begin = next((at for at, count in enumerate(talk.counts) if count >= turns.first), 0)
-    places = [at for at in range(begin, len(talk.said)) for each in talk.said[at] for _ in each.calls]
-    calls, before = [*_calls_of(talk.said[begin:])], [*_calls_of(talk.said[:begin])]
-    shown = shown_by_spans_alone(tree, calls, before, told.apart)
+    places = [at for at in range(begin, len(talk.parsed)) for each in talk.parsed[at] for _ in each.calls]
+    calls, before = [*_calls_of(talk.parsed[begin:])], [*_calls_of(talk.parsed[:begin])]
+    shown = find_span_only_content(tree, calls, before, told.separate_spans)
     _add_unplaced(talk, shown, turns)
     unsure = set()
     for each in shown.calls:
-        *others, turn = turns.of(each.span)
+        *others, turn = turns.turns_of(each.span)
         end = talk.end_of(turn)
         later = [at for at in (places[n] for n in each.later) if talk.counts[at] == turn and at < end]
         talk.added[min(later, default=end)] += each.messages
         if others:
             unsure.add(each.id)
-            what = marked(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
+            what = mark_unplaced(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
             talk.add((*others, turn), what)
     written = _with_results(talk, places, shown.results)
     return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))
 
 
-class _SpanTalk:
+class _TraceMessages:
     """The messages of a trace. ``said``: what each says; ``counts``: how many messages of users there are up
     to each; ``added``: what spans show besides, by the place before which it belongs."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
-        self.said = [list(parse_messages([message])) for message in messages]
-        self.counts = list(accumulate(sum(one.is_of_user for one in each) for each in self.said))
+        self.parsed = [list(parse_messages([message])) for message in messages]
+        self.counts = list(accumulate(sum(one.is_of_user for one in each) for each in self.parsed))
         self.added = defaultdict[int, list[Any]](list)
 
     def add(self, turns: Iterable[int], message: Any) -> None:
@@ -330,24 +334,26 @@ class _SpanTalk:
     def end_of(self, turn: int) -> int:
         """The place in a turn before its answer, or where none is, its end."""
         end = bisect_right(self.counts, turn)
-        spoken = (at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.said[at]))
+        spoken = (
+            at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.parsed[at])
+        )
         last = next(spoken, -1)
-        return last if last >= 0 and self.counts[last] == turn and _is_answer(self.said[last]) else end
+        return last if last >= 0 and self.counts[last] == turn and _is_answer(self.parsed[last]) else end
 
 
-def _add_unplaced(talk: _SpanTalk, shown: FromSpans, turns: SpanTurns) -> None:
-    met = {each.value.phrase for some in talk.said for each in some if each.role == UNPLACED}
-    unplaced = [(turns.of(span), each) for span, each in shown.unplaced]
-    unplaced += [([*range(turns.first, turns.of(span)[-1])], each) for span, each in shown.earlier]
+def _add_unplaced(talk: _TraceMessages, shown: SpanOnlyContent, turns: SpanTurns) -> None:
+    met = {each.value.phrase for some in talk.parsed for each in some if each.role == UNPLACED}
+    unplaced = [(turns.turns_of(span), each) for span, each in shown.unplaced]
+    unplaced += [([*range(turns.first, turns.turns_of(span)[-1])], each) for span, each in shown.earlier]
     for of, each in unplaced:
         if each.phrase not in met:
-            talk.add(of, marked(each))
+            talk.add(of, mark_unplaced(each))
 
 
-def _with_results(talk: _SpanTalk, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
+def _with_results(talk: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]) -> list[Any]:
     """The messages with what was added, each with the results of its calls that no message has, by the ids of
     the calls. One without an id gets that of the span's."""
-    said = talk.said
+    said = talk.parsed
     given = {each.id for some in said for each in some if each.role == "tool" and each.id}
     written = [[message] for message in talk.messages]
     for number, result in results.items():
@@ -372,7 +378,7 @@ def _results_without_id(said: Iterable[Sequence[ParsedMessage]]) -> int:
 
 def _with_id(message: Any, number: int, identity: str) -> list[Any]:
     """A message in OpenAI's words, with an id of one of its calls."""
-    *before, last = plain_as_far_as_read([message])
+    *before, last = to_openai_messages_lenient([message])
     calls = [dict(call) for call in last.get("tool_calls") or ()]
     if number < len(calls):
         calls[number]["id"] = identity

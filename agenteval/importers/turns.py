@@ -9,31 +9,31 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.json_text import as_text
+from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Tool
-from agenteval.core.speech import spoken
 from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
-from agenteval.core.value import changed
-from agenteval.importers.exchanges import Logged
-from agenteval.messages.agent_names import after_handoffs, by
-from agenteval.messages.calls import Call, Read, Tell, handed_over
-from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import filled, object_of
-from agenteval.messages.message import is_repeat, parse_messages
+from agenteval.core.value import copy_with
+from agenteval.importers.exchanges import LoggedMessages
+from agenteval.messages.agent_names import apply_handoffs, assign_agent
+from agenteval.messages.calls import OnWarning, ParsedCall, ReadCallIndex, find_final_answer
+from agenteval.messages.json_fields import drop_empty, object_of
+from agenteval.messages.log_entry import IMPORTER_REMEDY
+from agenteval.messages.message_parser import is_already_read, parse_messages
 from agenteval.messages.pairing import WaitingCalls
 from agenteval.messages.parsed_message import ParsedMessage, unplaced_in
-from agenteval.messages.placed import NoCallsIn, Unplaced
-from agenteval.messages.reported_usage import metered
-from agenteval.messages.text_tool_calls import with_text_calls_unplaced
-from agenteval.messages.texts import joined
+from agenteval.messages.reported_usage import attach_usage
+from agenteval.messages.text_tool_calls import mark_text_calls
+from agenteval.messages.texts import join_texts
+from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 
 _NO_TOOLS: Mapping[str, Tool] = {}
-_NOWHERE = NoCallsIn()
+_NOWHERE = CallFreeNames()
 CUT_OFF = "the recording ends before an answer"
-READ_IT = f"{IMPORT_IT}; what holds neither calls nor answers, name with --no-calls-in"
+READ_IT = f"{IMPORTER_REMEDY}; what holds neither calls nor answers, name with --no-calls-in"
 _MOST_KEYS = 8
 
 
-class Talk(NamedTuple):
+class ParsedConversation(NamedTuple):
     """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
     results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
     in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
@@ -44,7 +44,7 @@ class Talk(NamedTuple):
     orphans: tuple[str, ...]
     is_partial: bool
     coverage: Coverage
-    served: frozenset[str] = frozenset()
+    provider_tools: frozenset[str] = frozenset()
 
 
 class Coverage(NamedTuple):
@@ -54,19 +54,19 @@ class Coverage(NamedTuple):
     read: int
 
 
-def talk_of(
-    logged: Logged,
-    tell: Tell,
+def parse_conversation(
+    logged: LoggedMessages,
+    tell: OnWarning,
     *,
     tools: Mapping[str, Tool] = _NO_TOOLS,
-    no_calls_in: NoCallsIn = _NOWHERE,
-) -> Talk:
+    no_calls_in: CallFreeNames = _NOWHERE,
+) -> ParsedConversation:
     """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
     those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
     ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
-    draft = _Draft(no_calls_in)
-    for said in with_text_calls_unplaced(parse_messages(messages, tell), tools):
+    draft = _ConversationDraft(no_calls_in)
+    for said in mark_text_calls(parse_messages(messages, tell), tools):
         draft.add(said)
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
@@ -81,7 +81,7 @@ def talk_of(
         *done, last = done
         unfinished = last.frozen(sees_all=bool(tools), of_unknown_turn=unsure, error=lost or CUT_OFF)
     turns = tuple(turn.frozen(sees_all=bool(tools), of_unknown_turn=unsure) for turn in done)
-    return Talk(
+    return ParsedConversation(
         Trajectory(turns=turns, unfinished=unfinished),
         "\n\n".join(draft.policy),
         tuple(draft.orphans),
@@ -91,7 +91,7 @@ def talk_of(
     )
 
 
-def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
+def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -> None:
     """Raises ``AuthorError`` for a record of which too little was read to be judged."""
     if coverage.read * 2 < coverage.messages:
         raise AuthorError(Problem(_unread_words(draft, coverage), READ_IT))
@@ -99,16 +99,16 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
-        parts = " ".join((unread.steps[-1].said.text or "").split())
+        parts = " ".join((unread.steps[-1].message.text or "").split())
         what = f"no part of an answer of the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORT_IT}"))
+        raise AuthorError(Problem(what, f"it stands where nobody looks: {IMPORTER_REMEDY}"))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(
             Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
         )
 
 
-def _unread_words(draft: _Draft, coverage: Coverage) -> str:
+def _unread_words(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
     named = f"; their keys are {keys}" if keys else ""
@@ -116,25 +116,27 @@ def _unread_words(draft: _Draft, coverage: Coverage) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class _Step:
+class _StepDraft:
     """``results``: of the calls that have one, by their place."""
 
-    said: ParsedMessage
+    message: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
 
     def frozen(self) -> Step:
-        said = self.said
+        said = self.message
         calls: tuple[ToolCall, ...] = ()
         if said.calls:
             calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
-        step = by(changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent)
-        return metered(step, said.usage)
+        step = assign_agent(
+            copy_with(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent
+        )
+        return attach_usage(step, said.usage)
 
 
-def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
+def _tool_call(call: ParsedCall, result: ToolResult | None) -> ToolCall:
     name, args, raw_args, identity, _, attempted, approved = call
     own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
-    return changed(_CALL, own | filled({"attempted": attempted, "approved": approved}))
+    return copy_with(_CALL, own | drop_empty({"attempted": attempted, "approved": approved}))
 
 
 _TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
@@ -143,16 +145,16 @@ _CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result
 
 
 @dataclass(slots=True)
-class _Turn:
+class _TurnDraft:
     user: list[str]
-    steps: list[_Step] = field(default_factory=list)
+    steps: list[_StepDraft] = field(default_factory=list)
     unplaced: dict[str, None] = field(default_factory=dict)
 
     @property
     def ends_in_calls(self) -> bool:
         """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
-        last = self.steps[-1].said if self.steps else None
-        return last is not None and bool(last.calls) and not spoken(last.text or "").strip()
+        last = self.steps[-1].message if self.steps else None
+        return last is not None and bool(last.calls) and not blank_reasoning(last.text or "").strip()
 
     @property
     def is_open(self) -> bool:
@@ -162,20 +164,20 @@ class _Turn:
     @property
     def is_unread(self) -> bool:
         """Whether nothing that the agent said to the user could be read."""
-        spoken = [step.said for step in self.steps if (step.said.text or "").strip()]
+        spoken = [step.message for step in self.steps if (step.message.text or "").strip()]
         return bool(spoken) and all(said.is_unread for said in spoken)
 
     @property
     def has_answer(self) -> bool:
         """Whether the agent said anything, be it nothing, but call tools."""
-        return any(step.said.text or not step.said.calls for step in self.steps)
+        return any(step.message.text or not step.message.calls for step in self.steps)
 
     def frozen(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls. ``of_unknown_turn``:
         the ids of calls that may be of another turn."""
-        steps = after_handoffs([step.frozen() for step in self.steps])
+        steps = apply_handoffs([step.frozen() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
             evidence = CallEvidence.REPORTED
@@ -188,20 +190,22 @@ class _Turn:
             "evidence": evidence,
             "unplaced": tuple(self.unplaced),
         }
-        return changed(_TURN, own)
+        return copy_with(_TURN, own)
 
 
 def _unsure(step: Step, ids: Collection[str]) -> Step:
-    calls = [changed(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls]
-    return changed(step, {"tool_calls": tuple(calls)})
+    calls = [
+        copy_with(call, {"of_unknown_turn": True}) if call.id in ids else call for call in step.tool_calls
+    ]
+    return copy_with(step, {"tool_calls": tuple(calls)})
 
 
-class _Draft:
+class _ConversationDraft:
     """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
     about it; ``unread``: of how many messages nothing was read, ``unread_keys``: the keys of these."""
 
-    def __init__(self, no_calls_in: NoCallsIn) -> None:
-        self.turns: list[_Turn] = []
+    def __init__(self, no_calls_in: CallFreeNames) -> None:
+        self.turns: list[_TurnDraft] = []
         self.policy: list[str] = []
         self.orphans: list[str] = []
         self.served: set[str] = set()
@@ -210,7 +214,7 @@ class _Draft:
         self.unread = 0
         self.unread_keys: dict[str, None] = {}
         self._no_calls_in = no_calls_in
-        self._waiting = WaitingCalls[_Step]()
+        self._waiting = WaitingCalls[_StepDraft]()
         self._ids: set[str] = set()
         self._early: list[str] = []
 
@@ -231,8 +235,12 @@ class _Draft:
         """What stands before all turns may be of the first, what stands ``around`` them of any."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._early)
-        read = Read(call for turn in self.turns for step in turn.steps for call in step.said.calls)
-        left = [each for each in around if not (is_repeat(each, read) or self._no_calls_in.places(each))]
+        read = ReadCallIndex(
+            call for turn in self.turns for step in turn.steps for call in step.message.calls
+        )
+        left = [
+            each for each in around if not (is_already_read(each, read) or self._no_calls_in.accepts(each))
+        ]
         for each in left:
             self._note(each)
         for turn in self.turns:
@@ -247,7 +255,7 @@ class _Draft:
         self.remarks.setdefault(unplaced.remark)
 
     def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
-        if self._no_calls_in.places(unplaced):
+        if self._no_calls_in.accepts(unplaced):
             return
         self._note(unplaced)
         if whole:
@@ -263,19 +271,19 @@ class _Draft:
         if self.turns and not self.turns[-1].steps:
             self.turns[-1].user.append(text)
         else:
-            self.turns.append(_Turn([text]))
+            self.turns.append(_TurnDraft([text]))
 
     def _assistant(self, said: ParsedMessage) -> None:
         if not self.turns:
-            self.turns.append(_Turn([""]))  # the agent greets first
-        if said.calls and (answer := handed_over(said.calls)):
-            said = said._replace(text=joined(filter(None, (said.text, answer))))
-        step = _Step(said)
+            self.turns.append(_TurnDraft([""]))  # the agent greets first
+        if said.calls and (answer := find_final_answer(said.calls)):
+            said = said._replace(text=join_texts(filter(None, (said.text, answer))))
+        step = _StepDraft(said)
         self.turns[-1].steps.append(step)
         if said.calls:
             self._waiting.add(step, {at: (call.id, call.name) for at, call in enumerate(said.calls)})
             self._ids.update([call.id for call in said.calls])
-            self.served.update([call.name for call in said.calls if call.is_served])
+            self.served.update([call.name for call in said.calls if call.is_provider_executed])
 
     def _result(self, said: ParsedMessage) -> None:
         found = self._waiting.take(said.id, said.name)

@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
-from agenteval.core.call_outcomes import key_of
-from agenteval.core.json_text import parsed
-from agenteval.importers.span_contents import SpanContents, gathered, message_in_event
-from agenteval.importers.span_kinds import OF_TOOLS, named_calls
+from agenteval.core.call_outcomes import json_key
+from agenteval.core.json_text import parse_or
+from agenteval.importers.span_contents import SpanContents, message_in_event, unflatten
+from agenteval.importers.span_kinds import TOOL_ATTRIBUTES, named_calls
 from agenteval.importers.spans import EVENTS, Span, is_message_event
-from agenteval.messages.calls import PLACES, call_in
+from agenteval.messages.calls import CALL_KEYS, parse_raw_call
 from agenteval.messages.chat import MAX_DEPTH
-from agenteval.messages.json_fields import first_of, word
-from agenteval.messages.message import parse_messages
+from agenteval.messages.field_shapes import ARGUMENT_KEYS, TOOL_NAME_KEYS, is_call, is_call_kind
+from agenteval.messages.json_fields import first_nonempty, first_text
+from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import RESULT_IDS
-from agenteval.messages.placed import Unplaced
-from agenteval.messages.without_calls import GIVEN, NAMES, is_call, is_call_kind
+from agenteval.messages.unplaced_entries import Unplaced
 
 _WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
 """One of these is in every JSON text that holds a call."""
@@ -40,7 +40,7 @@ _PROSE = frozenset(
 """Where texts of people and models stand in a message: what they write is no call."""
 
 
-class IsCall(Protocol):
+class CallLike(Protocol):
     @property
     def name(self) -> str: ...
     @property
@@ -59,7 +59,7 @@ class UnreadCall(NamedTuple):
     args: Mapping[str, Any] | None
     id: str
     is_result: bool = False
-    within: str = ""
+    location: str = ""
     is_in_event: bool = False
     lists: tuple[tuple[_Members, int], ...] = ()
 
@@ -71,16 +71,16 @@ class UnreadCall(NamedTuple):
     def unplaced(self, span: Span) -> Unplaced:
         what = "the result of a call" if self.is_result else "a call"
         of = f" of '{self.name[:40]}'" if self.name else ""
-        within = f"an event '{self.within[:40]}'" if self.is_in_event else f"'{self.within[:40]}'"
+        within = f"an event '{self.location[:40]}'" if self.is_in_event else f"'{self.location[:40]}'"
         where = f"{within} of the span '{span.name[:40]}'"
-        return Unplaced(f"{what}{of} in {where}", (self.within,))
+        return Unplaced(f"{what}{of} in {where}", (self.location,))
 
 
 class ReadCalls:
     """The calls that were read. The same call elsewhere has its id; where one of both has none, its name and,
     as far as they are known, its arguments."""
 
-    def __init__(self, calls: Iterable[IsCall]) -> None:
+    def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
         self._ids = {call.id for call in calls if call.id}
         self._all = _Pool(calls)
@@ -98,7 +98,7 @@ class ReadCalls:
 
 
 class _Pool:
-    def __init__(self, calls: Iterable[IsCall]) -> None:
+    def __init__(self, calls: Iterable[CallLike]) -> None:
         self._calls: dict[str, list[Any]] = {}
         for call in calls:
             self._calls.setdefault(call.name, []).append(_key(call.args))
@@ -120,7 +120,7 @@ class _Pool:
 
 
 def _key(args: Mapping[str, Any] | None) -> Any:
-    return None if args is None else key_of(args)
+    return None if args is None else json_key(args)
 
 
 # ── a span ───────────────────────────────────────────────────────────────────────────────────────
@@ -129,24 +129,24 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 def unread_calls(span: Span, read: SpanContents) -> Iterator[UnreadCall]:
     """A span of a tool is itself read as a call, with what it was given and gave back."""
     if not span.tool:
-        yield from _named(span.name, span.own)
-    yield from _in_attributes(span.own, OF_TOOLS if span.tool else read.read)
+        yield from _find_named_calls(span.name, span.own)
+    yield from _in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else read.source_keys)
     for around in span.attributes_around():
         yield from _in_attributes(around, frozenset())
     for name, fields in span.events:
         if not is_message_event(name):
             found = _in_attributes(fields, frozenset())
-        elif EVENTS not in read.read:
+        elif EVENTS not in read.source_keys:
             found = _search(message_in_event(name, fields))
         else:
             continue
-        for call in (*_named(name, fields), *found):
-            yield call._replace(within=name, is_in_event=True)
+        for call in (*_find_named_calls(name, fields), *found):
+            yield call._replace(location=name, is_in_event=True)
 
 
-def _named(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:
+def _find_named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[UnreadCall]:
     for key, tool, identity in named_calls(name, attributes):
-        yield UnreadCall(tool, None, identity, within=key)
+        yield UnreadCall(tool, None, identity, location=key)
 
 
 def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Iterator[UnreadCall]:
@@ -161,8 +161,8 @@ def _in_attributes(attributes: Mapping[str, Any], read: frozenset[str]) -> Itera
         else:
             plain.append((key, value))
     for key, value in (*plain, *spread.items()):
-        found = _search(gathered(value) if isinstance(value, dict) else value, key.rpartition(".")[2])
-        yield from (call._replace(within=key) for call in found)
+        found = _search(unflatten(value) if isinstance(value, dict) else value, key.rpartition(".")[2])
+        yield from (call._replace(location=key) for call in found)
 
 
 # ── a value ──────────────────────────────────────────────────────────────────────────────────────
@@ -209,7 +209,7 @@ def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
         elif isinstance(inner.value, list | tuple):
             left += reversed([*_elements(inner)])
         elif isinstance(inner.value, dict):
-            is_marked = inner.key in PLACES or not inner.value.keys().isdisjoint(_MARKS)
+            is_marked = inner.key in CALL_KEYS or not inner.value.keys().isdisjoint(_MARKS)
             if is_marked and (call := _call_in(inner)):
                 yield call
             else:
@@ -218,7 +218,7 @@ def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
 
 def _parsed(text: str) -> Any:
     """What a JSON text holds; ``None``: it is none."""
-    return parsed(text) if text.lstrip().startswith(("[", "{", '"')) else None
+    return parse_or(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
 def _elements(inner: _Inner) -> Iterator[_Inner]:
@@ -242,37 +242,37 @@ def _fields(inner: _Inner, is_marked: bool) -> Iterator[_Inner]:
 # ── an object ────────────────────────────────────────────────────────────────────────────────────
 
 _IDS = frozenset((*RESULT_IDS, "id"))
-_MARKS = frozenset((*NAMES, *RESULT_IDS, "type", "part_kind", "function"))
+_MARKS = frozenset((*TOOL_NAME_KEYS, *RESULT_IDS, "type", "part_kind", "function"))
 """The keys by which calls, their results and the declarations of tools are known."""
-_OF_DECLARATIONS = frozenset((*GIVEN, "function"))
-_OF_CALLS_ALONE = frozenset(NAMES) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
+_OF_DECLARATIONS = frozenset((*ARGUMENT_KEYS, "function"))
+_OF_CALLS_ALONE = frozenset(TOOL_NAME_KEYS) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
 """Much else has a name and a text that it is given."""
 
 
 def _call_in(inner: _Inner) -> UnreadCall | None:
     """What an object says of a call; ``None``: nothing."""
     value = inner.value
-    kind = word(value, "type", "part_kind")
+    kind = first_text(value, "type", "part_kind")
     if _is_call(value, kind, inner.key):
-        call = call_in(value)
-        name = call.name if call else word(value, "action")
+        call = parse_raw_call(value)
+        name = call.name if call else first_text(value, "action")
         args, identity = (call.args, call.id) if call else (None, "")
         return UnreadCall(name, args, identity, lists=inner.lists)
     if kind in _RESULTS or any(map(value.get, RESULT_IDS)):
-        identity = str(first_of((*RESULT_IDS, "id"), value) or "")
-        name = word(value, "name", "toolName", "tool_name")
+        identity = str(first_nonempty((*RESULT_IDS, "id"), value) or "")
+        name = first_text(value, "name", "toolName", "tool_name")
         return UnreadCall(name, None, identity, is_result=True, lists=inner.lists)
     return None
 
 
 def _is_call(value: Mapping[str, Any], kind: str, key: str) -> bool:
-    if is_call_kind(kind) or (key in PLACES and call_in(value)):
+    if is_call_kind(kind) or (key in CALL_KEYS and parse_raw_call(value)):
         return True
     if kind == "constructor" or not is_call(value) or _is_declaration(value, kind):
         return False
-    call = call_in(value)
+    call = parse_raw_call(value)
     if call is None:
-        return bool(word(value, "action"))
+        return bool(first_text(value, "action"))
     return call.args is not None or not _OF_CALLS_ALONE.isdisjoint(value)
 
 
@@ -282,7 +282,7 @@ def _is_declaration(value: Mapping[str, Any], kind: str) -> bool:
     inner = function if isinstance(function, Mapping) else value
     if not _IDS.isdisjoint(value) or "arguments" in inner or "arguments" in value:
         return False
-    given = (inner[each] for each in GIVEN if each in inner)
+    given = (inner[each] for each in ARGUMENT_KEYS if each in inner)
     return inner is function or kind == "function" or "description" in inner or any(map(_is_schema, given))
 
 

@@ -7,36 +7,36 @@ from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
-from agenteval.messages.message_adapters import phrases_in, plain, without_repeats
-from agenteval.messages.pairing import paired
+from agenteval.messages.message_adapters import drop_repeats, to_openai_messages, unplaced_phrases
+from agenteval.messages.pairing import match_pairs
 from agenteval.messages.parsed_message import PASSAGES
-from agenteval.messages.placed import quoted
+from agenteval.messages.unplaced_entries import quote_json
 
 
-class TurnRead(NamedTuple):
+class ParsedTurn(NamedTuple):
     """What a list of messages holds of one turn. ``unplaced``: entries that no reader knows, as phrases."""
 
     steps: tuple[Step, ...]
     unplaced: tuple[str, ...]
 
 
-def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> TurnRead:
+def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
     """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
     what is known from them is history. A call that is not known is not a history, wherever it stands, and
     neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
-    read = without_repeats(plain(messages), sent[-1].tool_calls)
-    lines = [_Line(message["role"], _words(message)) for message in read]
+    read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
+    lines = [_MessageWords(message["role"], _words(message)) for message in read]
     cut = _cut(lines, sent)
     known = {phrase for turn in sent[:-1] for phrase in turn.unplaced}
-    unplaced = [*phrases_in(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
-    unplaced += [phrase for phrase in phrases_in(read[: cut.place]) if phrase not in known]
-    steps = _steps_of(chat.steps_of(read), lines, cut, sent)
+    unplaced = [*unplaced_phrases(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
+    unplaced += [phrase for phrase in unplaced_phrases(read[: cut.place]) if phrase not in known]
+    steps = _steps_of(chat.parse_steps(read), lines, cut, sent)
     is_open = bool(steps) and _ends_with_user(lines)
-    return TurnRead((*steps, Step()) if is_open else steps, tuple(dict.fromkeys(unplaced)))
+    return ParsedTurn((*steps, Step()) if is_open else steps, tuple(dict.fromkeys(unplaced)))
 
 
 def _steps_of(
-    steps: Sequence[Step], lines: Sequence[_Line], cut: _Cut, sent: Sequence[Turn]
+    steps: Sequence[Step], lines: Sequence[_MessageWords], cut: _Cut, sent: Sequence[Turn]
 ) -> tuple[Step, ...]:
     places = [at for at, line in enumerate(lines) if line.role == "assistant"]
     here = sum(place < cut.place for place in places)
@@ -53,14 +53,15 @@ def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[st
     waiting = 0
     for message in read:
         if message["role"] == "assistant":
-            calls = [chat.read_tool_call(call) for call in chat.given_calls(message)]
+            calls = [chat.read_tool_call(call) for call in chat.collect_tool_calls(message)]
             ids.update(call.id for call in calls)
             waiting += len(calls)
         elif message["role"] == "tool" and waiting:
             waiting -= 1
         elif _is_missing_its_call(message, ids):
             of = f" of '{message['name']}'" if message.get("name") else ""
-            yield f"the call of a tool's result{of}: {quoted(chat.result_of(message.get('content')))}"
+            result = chat.parse_tool_result(message.get("content"))
+            yield f"the call of a tool's result{of}: {quote_json(result)}"
 
 
 def _is_missing_its_call(message: Message, ids: Collection[str]) -> bool:
@@ -76,14 +77,14 @@ class _Cut(NamedTuple):
     is_sure: bool
 
 
-class _Line(NamedTuple):
+class _MessageWords(NamedTuple):
     """Who says what in a message."""
 
     role: str
     words: str
 
 
-def _cut(lines: Sequence[_Line], sent: Sequence[Turn]) -> _Cut:
+def _cut(lines: Sequence[_MessageWords], sent: Sequence[Turn]) -> _Cut:
     """Behind the user's message: of several that say the same, the one behind the answer before it."""
     users = [at for at, line in enumerate(lines) if line.role == "user"]
     wanted = _plain(sent[-1].user)
@@ -91,7 +92,7 @@ def _cut(lines: Sequence[_Line], sent: Sequence[Turn]) -> _Cut:
     same = same or [at for at in users if wanted and wanted in lines[at].words]  # within a prompt
     if not same:
         return _Cut(users[-1] + 1 if users else 0, is_sure=False)
-    answer = _Line("assistant", _plain(sent[-2].answer) if len(sent) > 1 else "")
+    answer = _MessageWords("assistant", _plain(sent[-2].answer) if len(sent) > 1 else "")
     following = [at for at in same if answer.words and at and lines[at - 1] == answer]
     return _Cut((following or same[:1])[-1] + 1, is_sure=True)
 
@@ -111,7 +112,7 @@ class _History:
     Where the user's message of this turn is not found (``is_sure``), the others are not there either.
     """
 
-    def __init__(self, lines: Sequence[_Line], sent: Sequence[Turn], *, is_sure: bool) -> None:
+    def __init__(self, lines: Sequence[_MessageWords], sent: Sequence[Turn], *, is_sure: bool) -> None:
         asked = {_plain(turn.user) for turn in sent[:-1]} - {""}
         answered = {_plain(step.text or "") for turn in sent[:-1] for step in turn.steps[-1:]} - {""}
         users = [at for at, (role, words) in enumerate(lines) if role == "user" and words in asked]
@@ -150,7 +151,7 @@ def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ..
     arguments, whatever the agent made of their results."""
     known = [call for step in sent for call in step.tool_calls]
     listed = [call for step in steps for call in step.tool_calls if not call.attempted]
-    echoes = {id(listed[at]) for at in paired(listed, known, _has_id_of, _is_same)}
+    echoes = {id(listed[at]) for at in match_pairs(listed, known, _has_id_of, _is_same)}
     kept: list[Step] = []
     for step in steps:
         calls = tuple(call for call in step.tool_calls if id(call) not in echoes)
@@ -163,7 +164,7 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
     return bool(call.id) and known.id == call.id and known.name == call.name
 
 
-def _ends_with_user(lines: Sequence[_Line]) -> bool:
+def _ends_with_user(lines: Sequence[_MessageWords]) -> bool:
     """Whether the agent still owes an answer to a message that somebody put in."""
     last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
     return last is not None and last.role == "user" and bool(last.words)

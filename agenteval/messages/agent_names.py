@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from agenteval.core.trajectory import Step, ToolCall, total_of
+from agenteval.core.trajectory import Step, ToolCall, sum_usage
 from agenteval.messages.json_fields import object_of, read_json
 
-_SAID = ("agent", "agent_name", "agentName")
+_AGENT_NAME_KEYS = ("agent", "agent_name", "agentName")
 _OF_MESSAGES = ("name", "sender", "source", "author")
-NAMED = frozenset((*_SAID, *_OF_MESSAGES))
+AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_OF_MESSAGES))
 """The keys of a message that may name its agent."""
 _ROLES = frozenset(
     ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
@@ -29,15 +29,15 @@ _LONGEST = 200
 def agent_of(message: Mapping[str, Any]) -> str:
     """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
     does not say."""
-    named = (name_of(message.get(key)) for key in _SAID)
+    named = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
     if (found := next(filter(None, named), "")) or _is_call(message):  # its name is the tool's
         return found
-    others = (name_of(message.get(key)) for key in _OF_MESSAGES[1:])
+    others = (read_agent_name(message.get(key)) for key in _OF_MESSAGES[1:])
     agents = (each for each in others if each and each.lower() not in _ROLES)
-    return name_of(message.get("name")) or next(agents, "")
+    return read_agent_name(message.get("name")) or next(agents, "")
 
 
-def name_of(value: Any) -> str:
+def read_agent_name(value: Any) -> str:
     """The name of an agent that is named by a text, a mapping or an object; empty if it is by none."""
     if isinstance(value, Mapping):
         value = value.get("name")
@@ -53,7 +53,7 @@ def _is_call(message: Mapping[str, Any]) -> bool:
     return is_item or "arguments" in message or isinstance(message.get("function"), Mapping)
 
 
-def by(step: Step, agent: str) -> Step:
+def assign_agent(step: Step, agent: str) -> Step:
     """The step as that of an agent, with those of its calls that name none."""
     if not agent:
         return step
@@ -66,7 +66,7 @@ def by(step: Step, agent: str) -> Step:
 # ── hand-offs ────────────────────────────────────────────────────────────────────────────────────
 
 
-def after_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
+def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps of one turn, with the agent that took over where a hand-off names it and the steps behind it
     name none. The items of OpenAI's Agents SDK say no more: its tools ``transfer_to_…`` return
     ``{"assistant": NAME}`` (``Handoff.get_transfer_message``). Who spoke before stays unknown."""
@@ -75,12 +75,12 @@ def after_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
     told, agent = [], ""
     for step in steps:
         agent = "" if step.agent else agent
-        told.append(by(step, agent))
+        told.append(assign_agent(step, agent))
         agent = next(filter(None, map(_handed_to, step.tool_calls)), agent)
     return tuple(told)
 
 
-def without_silent(steps: Sequence[Step]) -> list[Step]:
+def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
     """The steps, without those in which a named agent neither said nor called anything before another one
     spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
     told: list[Step] = []
@@ -91,7 +91,7 @@ def without_silent(steps: Sequence[Step]) -> list[Step]:
             handed.append(step)
             continue
         if handed:
-            usage = total_of(each.usage for each in (*handed, step))
+            usage = sum_usage(each.usage for each in (*handed, step))
             names = tuple(each.agent for each in handed)
             step, handed = step.model_copy(update={"handed_by": names, "usage": usage}), []
         told.append(step)
@@ -107,4 +107,4 @@ def _handed_to(call: ToolCall) -> str:
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
     value = object_of(read_json(call.result.value))
-    return name_of(value["assistant"]) if value.keys() == {"assistant"} else ""
+    return read_agent_name(value["assistant"]) if value.keys() == {"assistant"} else ""

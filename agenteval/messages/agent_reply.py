@@ -14,10 +14,10 @@ from agenteval.core.protocols import AgentReply, ReadReply
 from agenteval.core.trajectory import CallEvidence, Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.agent_names import name_of
-from agenteval.messages.completion import Unreadable
-from agenteval.messages.endings import cut_of, last_answer
-from agenteval.messages.error_status import NO_ACCESS, NOT_THE_AGENTS, named_status
+from agenteval.messages.agent_names import read_agent_name
+from agenteval.messages.completion import UnreadableResponseError
+from agenteval.messages.error_status import ACCESS_DENIED_STATUSES, INFRASTRUCTURE_STATUSES, find_error_status
+from agenteval.messages.finish_reasons import find_truncation, last_assistant_message
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
@@ -32,67 +32,69 @@ _PIECES = frozenset(("delta", "chunk", "token", "piece", "answer", "response", "
 def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
     """Raises ``Unreadable`` for an answer that was cut off, whatever of it there is. ``around``: what it came
     in."""
-    if cut := cut_of(answer, *around):
-        raise Unreadable(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
+    if cut := find_truncation(answer, *around):
+        raise UnreadableResponseError(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
 
 
-def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT) -> ReadReply:
+def parse_agent_answer(
+    message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT
+) -> ReadReply:
     """What one message says. One in another library's shape, or that holds more than an answer and its calls,
     is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
     and ``AgentError`` for a call in a known form that cannot be read."""
     require_complete(message, *around, remedy=remedy)
-    single, is_plain, unplaced = foreign.answer_in(message)
+    single, is_plain, unplaced = foreign.parse_reply_message(message)
     usage = usage_in(message) if usage is None else usage
     if not is_plain:
         return ReadReply(messages=[single], usage=usage)
-    step = chat.step_of({**single, "tool_calls": None, "function_call": None})
+    step = chat.parse_step({**single, "tool_calls": None, "function_call": None})
     extra = {name: value for name, value in step.extra.items() if value is not None}
-    calls = list(chat.given_calls(single))
+    calls = list(chat.collect_tool_calls(single))
     return ReadReply(step.text, calls, usage=usage, agent=step.agent, extra=extra, unplaced=unplaced)
 
 
-def unplaced_around(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
+def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
     """What nobody could place of a completion beside its message. ``read``: keys that are read otherwise."""
     rest = {key: value for key, value in completion.items() if key not in read}
     return tuple(each.phrase for each in unread_in_response(rest))
 
 
-def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
+def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
     """The message of a choice of a completion; ``None`` if it has none. Raises ``Unreadable`` for an error in
     its place, and for one that was cut off."""
     if error := choice.get("error"):
-        raise Unreadable(HOLDS_ERROR, json.dumps(error, default=str), error=error)
+        raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     message = choice.get("message")
     require_complete(message, choice, remedy=remedy)
     return message
 
 
-def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
+def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
     """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
     ``AgentError`` for what is no message."""
-    require_complete(last_answer(listed), *around, remedy=remedy)
-    return foreign.entries_in(listed)
+    require_complete(last_assistant_message(listed), *around, remedy=remedy)
+    return foreign.parse_entries(listed)
 
 
 # ── what code returns ────────────────────────────────────────────────────────────────────────────
 
 
-def reply_of(value: Any) -> ReadReply:
+def parse_reply(value: Any) -> ReadReply:
     """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
     for what is no complete answer; ``InfrastructureError`` for an error of a provider's that is none of the
     agent's."""
     try:
-        return _reply_of(value)
-    except Unreadable as error:
+        return _parse_reply(value)
+    except UnreadableResponseError as error:
         evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
-        status = named_status(error.error)
-        if status in NOT_THE_AGENTS:
+        status = find_error_status(error.error)
+        if status in INFRASTRUCTURE_STATUSES:
             what = f"the agent's reply {error.what}{evidence}"
-            raise InfrastructureError(what, is_final=status in NO_ACCESS) from None
+            raise InfrastructureError(what, is_final=status in ACCESS_DENIED_STATUSES) from None
         raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
 
 
-def seen_by(read: Callable[[], ReadReply]) -> ReadReply | None:
+def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
     """What ``read`` finds of an answer beside an error, or before one; ``None`` where it cannot read it."""
     try:
         return read()
@@ -100,7 +102,7 @@ def seen_by(read: Callable[[], ReadReply]) -> ReadReply | None:
         return None
 
 
-def _reply_of(value: Any) -> ReadReply:
+def _parse_reply(value: Any) -> ReadReply:
     if isinstance(value, AgentReply):
         return _read_agent_reply(value)
     if value is None or isinstance(value, str):
@@ -115,17 +117,17 @@ def _reply_of(value: Any) -> ReadReply:
             )
         if parts := _parts_in(value):
             return _read_mapping({"role": "assistant", "content": parts})
-        return ReadReply(messages=_require_read(answers_in(value)))
+        return ReadReply(messages=_require_read(parse_agent_answers(value)))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
         return _read_mapping(value)
     if foreign.is_like_message(value):
         return _read_mapping(foreign.as_message(value))
-    raise no_answer(type(value).__name__)
+    raise no_answer_error(type(value).__name__)
 
 
-def no_answer(type_name: str) -> AgentError:
+def no_answer_error(type_name: str) -> AgentError:
     return AgentError(
         f"the agent returned {type_name}; expected the answer's text, an assistant message, the list of this"
         " turn's messages, or an AgentReply",
@@ -148,7 +150,7 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
 
 def _read_agent_reply(reply: AgentReply) -> ReadReply:
     """Checked; ``text`` may be any of the other return styles."""
-    inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _reply_of(reply.text)
+    inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
         raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
@@ -156,12 +158,12 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
         inner.text,
         [
             *inner.tool_calls,
-            *(call for call in chat.calls_of(reply.tool_calls) if call not in inner.tool_calls),
+            *(call for call in chat.validate_tool_calls(reply.tool_calls) if call not in inner.tool_calls),
         ],
-        _both(answers_in(listed), inner.messages),
+        _both(parse_agent_answers(listed), inner.messages),
         reply.usage if reply.usage is not None else inner.usage,
         latency_ms=_time(reply.latency_ms),
-        agent=name_of(reply.agent) or inner.agent,
+        agent=read_agent_name(reply.agent) or inner.agent,
         unplaced=inner.unplaced,
     )
 
@@ -169,7 +171,7 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
 def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages of a reply that is nothing else. Raises ``AgentError`` where none of them is known:
     then it is not known what was answered, which is not that nothing was."""
-    if phrase := foreign.unread_list(messages):
+    if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
         known = "OpenAI's, Anthropic's, Google's, LangChain's, pydantic-ai's or ADK's"
         raise AgentError(
@@ -190,7 +192,7 @@ def _time(value: Any) -> float | None:
 
 def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
     if (error := value.get("error")) and not (value.get("choices") or value.get("content")):
-        raise Unreadable(HOLDS_ERROR, json.dumps(error, default=str), error=error)
+        raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     if "choices" in value:  # a whole completion of a client library
         return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
@@ -201,32 +203,32 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
         return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
-    return answer_of(value)
+    return parse_agent_answer(value)
 
 
-def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> ReadReply:
+def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
-    reply = ReadReply(messages=answers_in(listed, beside), usage=usage_in(beside))
-    if "content" not in beside:
+    reply = ReadReply(messages=parse_agent_answers(listed, state), usage=usage_in(state))
+    if "content" not in state:
         _require_read(reply.messages)
-        reply = replace(reply, unplaced=unplaced_around({"messages": (), **beside}))
-    if isinstance(unknown := beside.get("unknown_tools"), list):  # our own word, of objects of frameworks
-        evidence = CallEvidence.LISTED if beside.get("lists_tools") is True else None
-        unplaced = tuple(map(str, beside.get("unplaced") or ()))
+        reply = replace(reply, unplaced=unplaced_in_completion({"messages": (), **state}))
+    if isinstance(unknown := state.get("unknown_tools"), list):  # our own word, of objects of frameworks
+        evidence = CallEvidence.LISTED if state.get("lists_tools") is True else None
+        unplaced = tuple(map(str, state.get("unplaced") or ()))
         reply = replace(reply, unknown_tools=unknown, is_over=True, evidence=evidence, unplaced=unplaced)
-    if "content" not in beside:
+    if "content" not in state:
         return reply
-    inner = _read_mapping(beside)
+    inner = _read_mapping(state)
     return replace(inner, messages=_both(reply.messages, inner.messages))
 
 
 def _read_completion(value: Mapping[str, Any]) -> ReadReply:
     try:
-        message = {**message_of(value["choices"][0])}
+        message = {**parse_choice(value["choices"][0])}
     except (LookupError, TypeError):
         raise AgentError(
             "the agent returned a completion without choices[0].message", kind="protocol"
         ) from None
     reply = _read_mapping(message)
-    unplaced = (*reply.unplaced, *unplaced_around(value))
+    unplaced = (*reply.unplaced, *unplaced_in_completion(value))
     return replace(reply, usage=usage_in(value) or reply.usage, unplaced=unplaced)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.core.json_text import parsed
+from agenteval.core.json_text import parse_or
 from agenteval.messages.chat import (
     APPROVED,
     ARGUMENTS_UNKNOWN,
@@ -15,22 +15,22 @@ from agenteval.messages.chat import (
     depth_of,
     read_arguments,
 )
-from agenteval.messages.json_fields import first_of, given_of, object_at, word
-from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
-from agenteval.messages.without_calls import CALL_IDS, GIVEN, NAMES, WAITING
+from agenteval.messages.field_shapes import APPROVAL_REQUEST, ARGUMENT_KEYS, CALL_ID_KEYS, TOOL_NAME_KEYS
+from agenteval.messages.json_fields import first_nonempty, first_present, first_text, object_at
+from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unplaced_fields
 
-CALL_ALONE = frozenset(("id", "type", "function", "index"))
+BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
 """The keys of a call with nothing beside it."""
-Tell: TypeAlias = Callable[[str], None]
+OnWarning: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that was not read as it stands."""
 _OF_TEXT = ("custom", "custom_tool_call")
-_BY_SERVERS = ("server_tool_use", "mcp_tool_use", WAITING)
+_BY_SERVERS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
 _NOT_MADE = ("approval-requested", "output-denied")
 _FUNCTIONS = ("function", "custom")
 """Where a call may name its tool as an object."""
 
 
-class Call(NamedTuple):
+class ParsedCall(NamedTuple):
     """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
     object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
     provider's, or behind it, and stands in no declaration. ``is_attempt``: it was denied, or it waits for an
@@ -40,7 +40,7 @@ class Call(NamedTuple):
     args: dict[str, Any] | None
     raw_args: str | None
     id: str
-    is_served: bool = False
+    is_provider_executed: bool = False
     is_attempt: bool = False
     is_approved: bool = False
 
@@ -53,104 +53,108 @@ _LISTS = (
 )  # fmt: skip
 _BROKEN = "invalid_tool_calls"
 _OLDER = ("function_call", "functionCall")
-PLACES = frozenset((*_LISTS, _BROKEN, *_OLDER))
+CALL_KEYS = frozenset((*_LISTS, _BROKEN, *_OLDER))
 """The keys of a message below which its calls stand."""
 
 
-def calls_of(message: Mapping[str, Any]) -> list[Any]:
+def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
     """The calls beside the content of a message, as they stand there: what stands in several places counts
     once."""
-    more = object_at(message, ADDITIONAL)
+    more = object_at(message, ADDITIONAL_KWARGS)
     given = (
         *map(message.get, _LISTS),
         *map(more.get, ("tool_calls", *_OLDER)),
         *map(message.get, _OLDER),
     )
-    found, *others = [*filter(None, map(listed, given))] or [[]]
+    found, *others = [*filter(None, map(parse_list, given))] or [[]]
     for other in others:
-        known = [call for raw in found if (call := call_in(raw))]
-        found = [*found, *(raw for raw in other if not _take_copy(call_in(raw), known))]
-    return [*found, *listed(message.get(_BROKEN))]
+        known = [call for raw in found if (call := parse_raw_call(raw))]
+        found = [*found, *(raw for raw in other if not _take_copy(parse_raw_call(raw), known))]
+    return [*found, *parse_list(message.get(_BROKEN))]
 
 
-def without_copies(calls: Iterable[Call], known: Iterable[Call]) -> list[Call]:
+def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
     """The calls that are not among those that are ``known``, each of which is one of them."""
     left = list(known)
     return [call for call in calls if not _take_copy(call, left)]
 
 
-def _take_copy(call: Call | None, known: list[Call]) -> bool:
+def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
     """Whether a call is one of those that are known, which is taken away: by its id, else by tool and
     arguments."""
     same = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
     return same is not None and bool(known.pop(same))
 
 
-def _is_same(call: Call, other: Call) -> bool:
+def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
     if call.id and other.id:
         return call.id == other.id
     return _does_same(call, other)
 
 
-class Read:
+class ReadCallIndex:
     """The calls that were read, by which those are known that stand somewhere else once more: by tool and id,
     else by tool and arguments. ``others``: those of other turns, known by their ids alone; ``ids``: of what
     else was read, for what has nothing but an id."""
 
-    def __init__(self, calls: Iterable[Call], others: Iterable[Call] = (), ids: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, calls: Iterable[ParsedCall], others: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
+    ) -> None:
         self._calls = tuple(calls)
         self._named = {(call.name, call.id) for call in (*self._calls, *others) if call.id}
         self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._named}
 
-    def holds(self, raw: Any) -> bool:
+    def contains(self, raw: Any) -> bool:
         if not isinstance(raw, Mapping):
             return False
         inside = (dict(raw), *(inner for inner in raw.values() if isinstance(inner, dict)))
-        ids = {str(each[key]) for each in inside for key in CALL_IDS if each.get(key)}
-        call = next(filter(None, map(call_in, inside)), None)
+        ids = {str(each[key]) for each in inside for key in CALL_ID_KEYS if each.get(key)}
+        call = next(filter(None, map(parse_raw_call, inside)), None)
         if call is None:
             return not self._ids.isdisjoint(ids)
         is_named = any((call.name, identity) in self._named for identity in ids)
         return is_named or any(_does_same(call, each) for each in self._calls)
 
 
-def _does_same(call: Call, other: Call) -> bool:
+def _does_same(call: ParsedCall, other: ParsedCall) -> bool:
     return call.name == other.name and (call.args == other.args or None in (call.args, other.args))
 
 
-def listed(value: Any) -> list[Any]:
+def parse_list(value: Any) -> list[Any]:
     """A list as it is, one object as a list of one, and either of them written as JSON."""
     if not value:
         return []
-    value = parsed(value, value) if isinstance(value, str) else value
+    value = parse_or(value, value) if isinstance(value, str) else value
     return list(value) if isinstance(value, list) else [value]
 
 
 # ── one call ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def call_in(raw: Any) -> Call | None:
+def parse_raw_call(raw: Any) -> ParsedCall | None:
     """A call in any form that is known; ``None``: it names no tool."""
     if not isinstance(raw, dict):
         return None
     inner = object_at(raw, *_FUNCTIONS) or raw
-    name = word(inner, *NAMES) or word(raw, "function")
+    name = first_text(inner, *TOOL_NAME_KEYS) or first_text(raw, "function")
     if not name:
         return None
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
-    given = given_of(GIVEN, inner, raw)
-    if isinstance(given, str) and word(raw, "type") in _OF_TEXT:
+    given = first_present(ARGUMENT_KEYS, inner, raw)
+    if isinstance(given, str) and first_text(raw, "type") in _OF_TEXT:
         given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
-    identity = str(first_of(CALL_IDS, raw) or "")
+    identity = str(first_nonempty(CALL_ID_KEYS, raw) or "")
     is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
     args, raw_args = (None, None) if is_unknown else _arguments(given)
-    is_served, is_attempt = word(raw, "type") in _BY_SERVERS, _is_attempt(raw)
-    return Call(name, args, raw_args, identity, is_served, is_attempt, not is_attempt and _is_approved(raw))
+    is_served, is_attempt = first_text(raw, "type") in _BY_SERVERS, _is_attempt(raw)
+    return ParsedCall(
+        name, args, raw_args, identity, is_served, is_attempt, not is_attempt and _is_approved(raw)
+    )
 
 
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
     """Whether a call was denied or waits, by its kind, by the state that it is in, or by our own mark."""
-    is_waiting = word(raw, "type") == WAITING or word(raw, "state") in _NOT_MADE
+    is_waiting = first_text(raw, "type") == APPROVAL_REQUEST or first_text(raw, "state") in _NOT_MADE
     is_denied = object_at(raw, "approval").get("approved") is False
     return is_waiting or is_denied or raw.get(ATTEMPTED) is True
 
@@ -160,18 +164,18 @@ def _is_approved(raw: Mapping[str, Any]) -> bool:
     return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
-def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
+def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unplaced]:
     """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
     are not known, and the call is."""
     is_known = call.args is not None or call.raw_args is not None
     others = () if is_known else _in_other_places(raw)
-    yield from unplaced_fields(_fields(raw), {*CALL_FIELDS, *others}, of=f"a call of '{call.name[:40]}'")
+    yield from unplaced_fields(_fields(raw), {*CALL_FIELDS, *others}, owner=f"a call of '{call.name[:40]}'")
 
 
 def _in_other_places(call: Mapping[str, Any]) -> list[str]:
     """The keys of objects in a call without arguments that may be these."""
     fields = _fields(call)
-    return _objects_among(fields, unplaced_fields(fields, CALL_FIELDS, of=""))
+    return _objects_among(fields, unplaced_fields(fields, CALL_FIELDS, owner=""))
 
 
 def _objects_among(fields: Mapping[str, Any], unplaced: Iterable[Unplaced]) -> list[str]:
@@ -197,14 +201,15 @@ def _written_again(text: str) -> dict[str, Any] | None:
     """The object in a JSON text that was made JSON a second time."""
     value: Any = text
     while isinstance(value, str) and value.lstrip().startswith('"'):  # each time it is shorter
-        value = parsed(value)
+        value = parse_or(value)
     is_object = isinstance(value, str) and value.lstrip().startswith("{")
     return read_arguments(value, lenient=True)[0] if is_object else None
 
 
 CALL_FIELDS = frozenset((
-    *GIVEN, "function", "custom", "type", "index", "tool", "result", "output", "tool_output", "toolOutput",
-    "observation", "error", "errorText", "state", "approval", "schema", "status", "toolMetadata",
+    *ARGUMENT_KEYS, "function", "custom", "type", "index", "tool", "result", "output", "tool_output",
+    "toolOutput", "observation", "error", "errorText", "state", "approval", "schema", "status",
+    "toolMetadata",
 ))  # fmt: skip
 """What is read of a call, and what is known to be said of one."""
 
@@ -213,10 +218,10 @@ _LAST = frozenset(("final_answer", "Finish"))
 _ANSWERS = ("answer", "final_answer")
 
 
-def handed_over(calls: Iterable[Call]) -> str:
+def find_final_answer(calls: Iterable[ParsedCall]) -> str:
     """The answer that an agent hands over as a call: it has been told so to end its turn. Empty: none."""
     last = next((call.args for call in calls if call.name in _LAST), None)
-    return word(last or {}, *_ANSWERS)
+    return first_text(last or {}, *_ANSWERS)
 
 
 # ── what the provider runs itself ────────────────────────────────────────────────────────────────
@@ -227,19 +232,21 @@ _SERVED = frozenset((*_GIVEN, *_GIVEN_BACK, *CALL_FIELDS, "environment", "pendin
                      "acknowledged_safety_checks", "tools", "actions"))  # fmt: skip
 
 
-def served_call(item: Mapping[str, Any]) -> tuple[Call, tuple[Any, bool] | None]:
+def parse_provider_call(item: Mapping[str, Any]) -> tuple[ParsedCall, tuple[Any, bool] | None]:
     """A call that a provider made and writes as one item with its result (a search, a server of tools), and
     that result, if there is one: its value, and whether it is an error."""
-    name = word(item, "name") or word(item, "type").removesuffix("_call")
-    identity = str(first_of(("call_id", "id"), item) or "")
-    return Call(name, *_served_arguments(item), identity, is_served=True), _served_outcome(item)
+    name = first_text(item, "name") or first_text(item, "type").removesuffix("_call")
+    identity = str(first_nonempty(("call_id", "id"), item) or "")
+    return ParsedCall(name, *_served_arguments(item), identity, is_provider_executed=True), _served_outcome(
+        item
+    )
 
 
 def _served_arguments(item: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     if "arguments" in item:
         return _arguments(item["arguments"])
     given = {key: item[key] for key in _GIVEN if item.get(key)}
-    if not given and _objects_among(item, unplaced_in_served(item)):
+    if not given and _objects_among(item, unplaced_in_provider_call(item)):
         return None, None
     action = item.get("action")
     return _arguments(action if isinstance(action, dict) else given)
@@ -248,11 +255,11 @@ def _served_arguments(item: Mapping[str, Any]) -> tuple[dict[str, Any] | None, s
 def _served_outcome(item: Mapping[str, Any]) -> tuple[Any, bool] | None:
     if error := item.get("error"):
         return {"error": error}, True
-    value, failed = given_of(_GIVEN_BACK, item), item.get("status") == "failed"
-    if value and word(item, "type") == "image_generation_call":
+    value, failed = first_present(_GIVEN_BACK, item), item.get("status") == "failed"
+    if value and first_text(item, "type") == "image_generation_call":
         value = "[image]"
     return (value, failed) if value is not None or failed else None
 
 
-def unplaced_in_served(item: Mapping[str, Any]) -> Iterator[Unplaced]:
-    return unplaced_fields(item, _SERVED, of=f"an item of the kind '{word(item, 'type')[:40]}'")
+def unplaced_in_provider_call(item: Mapping[str, Any]) -> Iterator[Unplaced]:
+    return unplaced_fields(item, _SERVED, owner=f"an item of the kind '{first_text(item, 'type')[:40]}'")

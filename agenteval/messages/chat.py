@@ -18,19 +18,19 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from agenteval.core.errors import AgentError
-from agenteval.core.json_text import STRICT, KeyTwiceError
+from agenteval.core.json_text import STRICT_DECODER, DuplicateKeyError
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
-from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
-from agenteval.messages.endings import refusal_in
+from agenteval.messages.agent_names import agent_of, apply_handoffs, assign_agent, read_agent_name
+from agenteval.messages.finish_reasons import find_refusal
 from agenteval.messages.pairing import WaitingCalls
-from agenteval.messages.reported_usage import USAGE_KEYS, metered, usage_in
+from agenteval.messages.reported_usage import USAGE_KEYS, attach_usage, usage_in
 
-PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
+PART_TYPES = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
           "input_audio", "file", "input_file", "document"}  # fmt: skip
 _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "type", "name", *USAGE_KEYS}
 
 
-def messages_of(
+def to_chat_messages(
     turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
     """The conversation as an agent gets it: valid for a strict server, each call with one result.
@@ -83,7 +83,7 @@ def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def whole(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
     return _HALF.sub("\ufffd", text)
 
@@ -93,7 +93,7 @@ def text_of(content: Any) -> str | None:
     if content is None:
         return None
     if isinstance(content, str):
-        return whole(content)
+        return replace_surrogates(content)
     if isinstance(content, Sequence) and not isinstance(content, bytes | bytearray):
         parts = []
         for part in content:
@@ -101,11 +101,11 @@ def text_of(content: Any) -> str | None:
                 parts.append(part)
             elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
                 parts.append(str(part.get("text") or ""))
-        return whole("".join(parts))
+        return replace_surrogates("".join(parts))
     raise AgentError(f"message content is {type(content).__name__}, expected text", kind="protocol")
 
 
-def result_of(content: Any) -> Any:
+def parse_tool_result(content: Any) -> Any:
     """What a tool message says: its text, or any other value as JSON has it. Agents that run their tools
     themselves put in what the tool returned."""
     if content is None or isinstance(content, str) or _are_parts(content):
@@ -125,7 +125,7 @@ def _are_parts(content: Any) -> bool:
 
 
 def _is_part(part: Mapping[str, Any]) -> bool:
-    return part.get("type") in PARTS if "type" in part else set(part) == {"text"}
+    return part.get("type") in PART_TYPES if "type" in part else set(part) == {"text"}
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
@@ -139,7 +139,7 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     if isinstance(raw, str):
         return _read_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
-        if text := _text_of_twice(raw):
+        if text := _duplicate_key_text(raw):
             return None, text
         try:
             return jsonable(dict(raw)), None
@@ -151,7 +151,7 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
 def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
     try:
         value = _decoded(raw)
-    except KeyTwiceError:
+    except DuplicateKeyError:
         return None, raw
     except (ValueError, RecursionError):
         value = _python_literal(raw) if lenient else None
@@ -167,9 +167,11 @@ def _decoded(text: str) -> Any:
     try:
         value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
     except (ValueError, TypeError):
-        return STRICT.decode(whole_json(text))
+        return STRICT_DECODER.decode(replace_json_surrogates(text))
     # Each key has a colon of its own: with no more colons than keys, none was there twice.
-    return value if text.count(":") == _keys_in(value) else STRICT.decode(whole_json(text))
+    return (
+        value if text.count(":") == _keys_in(value) else STRICT_DECODER.decode(replace_json_surrogates(text))
+    )
 
 
 def _keys_in(value: Any) -> int:
@@ -187,7 +189,7 @@ def _keys_in(value: Any) -> int:
     return count
 
 
-class Twice(dict[str, Any]):
+class DuplicateKeyObject(dict[str, Any]):
     """An object in which a key was there twice; ``pairs`` are all of them."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
@@ -195,22 +197,22 @@ class Twice(dict[str, Any]):
         self.pairs = pairs
 
 
-def noting_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
     made = dict(pairs)
-    return made if len(made) == len(pairs) else Twice(pairs)
+    return made if len(made) == len(pairs) else DuplicateKeyObject(pairs)
 
 
-def _text_of_twice(value: Any) -> str:
+def _duplicate_key_text(value: Any) -> str:
     """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
-    return _with_pairs(value) if _holds_twice(value) else ""
+    return _with_pairs(value) if _has_duplicate_keys(value) else ""
 
 
-def _holds_twice(value: Any) -> bool:
+def _has_duplicate_keys(value: Any) -> bool:
     level, seen = [value], set()
     while level:
         item = level.pop()
-        if isinstance(item, Twice):
+        if isinstance(item, DuplicateKeyObject):
             return True
         if isinstance(item, dict | list) and id(item) not in seen:
             seen.add(id(item))  # a Python agent's may hold itself
@@ -220,18 +222,18 @@ def _holds_twice(value: Any) -> bool:
 
 def _with_pairs(value: Any) -> str:
     if isinstance(value, Mapping):
-        pairs = value.pairs if isinstance(value, Twice) else value.items()
+        pairs = value.pairs if isinstance(value, DuplicateKeyObject) else value.items()
         return "{" + ", ".join(f"{json.dumps(key)}: {_with_pairs(item)}" for key, item in pairs) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_with_pairs, value)) + "]"
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def key_twice(raw_args: str) -> str:
+def describe_duplicate_key(raw_args: str) -> str:
     """What is wrong with arguments in which a key occurs twice; empty for all others."""
     try:
-        STRICT.decode(whole_json(raw_args))
-    except KeyTwiceError as twice:
+        STRICT_DECODER.decode(replace_json_surrogates(raw_args))
+    except DuplicateKeyError as twice:
         return str(twice)
     except (ValueError, RecursionError):
         pass
@@ -264,7 +266,7 @@ _HALF_ESCAPED = re.compile(
 )
 
 
-def whole_json(text: str) -> str:
+def replace_json_surrogates(text: str) -> str:
     """The same of JSON whose characters beyond ASCII are escaped."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
@@ -281,7 +283,7 @@ def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
     endless or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
-        made = json.loads(whole_json(json.dumps(value, default=default, allow_nan=False)))
+        made = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error) or "nested too deeply") from error
     if depth_of(made) > MAX_DEPTH:
@@ -304,7 +306,7 @@ def depth_of(value: Any) -> int:
     return depth
 
 
-def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
     """``fields`` without those that a journal could not keep."""
     kept = {}
     for key, value in fields.items():
@@ -315,9 +317,9 @@ def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def stored(value: Any) -> Any:
+def to_storable(value: Any) -> Any:
     """``value`` as a journal keeps it; what it cannot keep, as it prints."""
-    return storable({"value": value}).get("value", repr(value))
+    return drop_unstorable({"value": value}).get("value", repr(value))
 
 
 def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
@@ -332,14 +334,14 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
     return text_of(value)
 
 
-def tool_name(name: Any, call: Callable[[], str]) -> str:
+def require_tool_name(name: Any, call: Callable[[], str]) -> str:
     """The name of the tool that is called. Raises ``AgentError`` for a ``call`` that names none."""
     if not isinstance(name, str) or not name.strip():
         raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
     return name
 
 
-ARGUMENTS = ("arguments", "args", "input")
+OPENAI_ARGUMENT_KEYS = ("arguments", "args", "input")
 """Where a call in OpenAI's format, or a flat one, has its arguments: the first that is there counts."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Our own mark of a call that was made with arguments that nobody knows."""
@@ -360,13 +362,13 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
     function = raw.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
-    name = tool_name(name, lambda: json.dumps(raw, default=str))
-    given = next((inner[key] for key in ARGUMENTS if key in inner), None)
+    name = require_tool_name(name, lambda: json.dumps(raw, default=str))
+    given = next((inner[key] for key in OPENAI_ARGUMENT_KEYS if key in inner), None)
     args, raw_args = read_arguments(given)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
-        *("id", "type", "function", "name", *ARGUMENTS, "index", "agent"),
+        *("id", "type", "function", "name", *OPENAI_ARGUMENT_KEYS, "index", "agent"),
         *(ARGUMENTS_UNKNOWN, ATTEMPTED, APPROVED),
     }
     return ToolCall(
@@ -375,26 +377,28 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
         raw_args=raw_args,
         id=str(raw.get("id") or ""),
         observed=observed,
-        extra=storable({key: value for key, value in raw.items() if key not in known}),
-        agent=name_of(raw.get("agent")),
+        extra=drop_unstorable({key: value for key, value in raw.items() if key not in known}),
+        agent=read_agent_name(raw.get("agent")),
         attempted=raw.get(ATTEMPTED) is True,
         approved=raw.get(APPROVED) is True,
     )
 
 
-def calls_of(raw: Any) -> tuple[Any, ...]:
+def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
     """The raw tool calls of a message. Raises ``AgentError`` if that is not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
         raise AgentError(f"tool_calls is {type(raw).__name__}, expected a list", kind="protocol")
-    return in_order(raw)
+    return sort_by_index(raw)
 
 
 _Item = TypeVar("_Item")
 
 
-def in_order(calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None) -> tuple[_Item, ...]:
+def sort_by_index(
+    calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None
+) -> tuple[_Item, ...]:
     """The calls of one reply by their ``index``. One without a number stays behind the call before it, and
     those of one index in the order in which they came: some servers give each call the index 0."""
     index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
@@ -406,7 +410,7 @@ def in_order(calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = N
     return tuple(calls[at] for at in sorted(range(len(calls)), key=keys.__getitem__))
 
 
-def steps_of(messages: Sequence[Message]) -> tuple[Step, ...]:
+def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
     """The steps in the messages of one turn, which the agent reports: one for each of the assistant's. Other
     roles are skipped."""
     steps: list[Step] = []
@@ -415,7 +419,7 @@ def steps_of(messages: Sequence[Message]) -> tuple[Step, ...]:
     starts = [0]
     for message in messages:
         if message["role"] == "assistant":
-            step = step_of(message, observed=True)
+            step = parse_step(message, observed=True)
             waiting.add(len(steps), _waiting_in(step))
             steps.append(step)
             calls.append(list(step.tool_calls))
@@ -430,7 +434,7 @@ def steps_of(messages: Sequence[Message]) -> tuple[Step, ...]:
         for step, own in zip(steps, calls, strict=True)
     ]
     parts = (done[start:end] for start, end in pairwise([*starts, len(done)]))
-    return tuple(step for part in parts for step in after_handoffs(part))
+    return tuple(step for part in parts for step in apply_handoffs(part))
 
 
 def _waiting_in(step: Step) -> dict[int, tuple[str, Any]]:
@@ -445,12 +449,12 @@ def _answered_by(message: Mapping[str, Any]) -> tuple[str, Any]:
 
 def _result_in(message: Mapping[str, Any]) -> ToolResult:
     is_error = message.get("status") == "error"
-    return ToolResult(value=result_of(message.get("content")), is_error=is_error)
+    return ToolResult(value=parse_tool_result(message.get("content")), is_error=is_error)
 
 
-def given_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
+def collect_tool_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
     """The raw tool calls of a message; the older ``function_call`` as one of them, unless they hold it."""
-    calls, legacy = calls_of(message.get("tool_calls")), message.get("function_call")
+    calls, legacy = validate_tool_calls(message.get("tool_calls")), message.get("function_call")
     if not legacy or any(_is_same_call(call, legacy) for call in calls):
         return calls
     return (*calls, {"type": "function", "function": legacy} if isinstance(legacy, Mapping) else legacy)
@@ -464,15 +468,15 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
     return function.get("name") == legacy.get("name") and told == older
 
 
-def step_of(message: Mapping[str, Any], *, observed: bool = False) -> Step:
+def parse_step(message: Mapping[str, Any], *, observed: bool = False) -> Step:
     """One assistant message as a step; calls have no results yet."""
-    calls = given_calls(message)
+    calls = collect_tool_calls(message)
     text = text_of(message.get("content"))
-    if not text and (refused := refusal_in(message) or message.get("refusal")):
+    if not text and (refused := find_refusal(message) or message.get("refusal")):
         text = str(refused)
     step = Step(
         text=text,
         tool_calls=tuple(read_tool_call(call, observed=observed) for call in calls),
-        extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
+        extra=drop_unstorable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
     )
-    return metered(by(step, agent_of(message)), usage_in(message))
+    return attach_usage(assign_agent(step, agent_of(message)), usage_in(message))

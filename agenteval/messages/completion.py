@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from agenteval.messages import chat
-from agenteval.messages.json_fields import filled, is_json, list_of, object_at, objects_of, present
-from agenteval.messages.placed import EVENTS, is_signal
+from agenteval.messages.json_fields import drop_empty, drop_none, is_json, list_of, object_at, objects_of
 from agenteval.messages.sse import ends_stream, texts_of
 from agenteval.messages.texts import unplaced_in_part
+from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 
 
-class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
+class UnreadableResponseError(Exception):  # it becomes an AgentError where the endpoint is known
     """A reply that is not a chat completion. ``what`` completes "the reply …"; ``evidence`` is the
     server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
 
@@ -28,28 +28,28 @@ class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the
 def parse_object(text: str) -> dict[str, Any]:
     """The JSON object in ``text``; raises ``Unreadable`` if it is none."""
     try:
-        value = json.loads(text, object_pairs_hook=chat.noting_twice)
+        value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
-        raise Unreadable(not_json(text), text) from None
+        raise UnreadableResponseError(describe_non_json(text), text) from None
     if not isinstance(value, dict):
-        raise Unreadable("is JSON but not an object", text)
+        raise UnreadableResponseError("is JSON but not an object", text)
     return value
 
 
-def not_json(text: str) -> str:
+def describe_non_json(text: str) -> str:
     if not text.strip():
         return "is empty"
     return "is a web page: is the URL the API's?" if text.lstrip().startswith("<") else "is not JSON"
 
 
-def assemble(payloads: Sequence[str]) -> dict[str, Any]:
+def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
     """The completion that a stream's payloads amount to.
 
     Raises ``Unreadable`` for a payload that is not an object, for an error in the stream, for a stream that
     ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
     after what reads like an error.
     """
-    completion = _Completion()
+    completion = _CompletionBuilder()
     for chunk in _chunks(payloads):
         if error := _error_in(chunk):
             raise _broken_off(error)
@@ -57,14 +57,16 @@ def assemble(payloads: Sequence[str]) -> dict[str, Any]:
     if not completion.finished and (error := completion.last_words):
         raise _broken_off(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
-        raise Unreadable("was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:]))
+        raise UnreadableResponseError(
+            "was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:])
+        )
     return completion.document()
 
 
-def assembled_by(payloads: Sequence[str]) -> dict[str, Any]:
+def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
     """The same of a stream that broke off: what its pieces amount to by then, whatever they lack."""
-    completion = _Completion()
-    with suppress(Unreadable):
+    completion = _CompletionBuilder()
+    with suppress(UnreadableResponseError):
         for chunk in _chunks(payloads):
             if not _error_in(chunk):
                 completion.add(chunk)
@@ -75,8 +77,8 @@ def _error_in(chunk: Mapping[str, Any]) -> Any:
     return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
 
 
-def _broken_off(error: Any) -> Unreadable:
-    return Unreadable("broke off with an error", json.dumps(error), error=error)
+def _broken_off(error: Any) -> UnreadableResponseError:
+    return UnreadableResponseError("broke off with an error", json.dumps(error), error=error)
 
 
 _CODES = ("code", "status", "status_code", "statusCode")
@@ -100,7 +102,7 @@ def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
     return map(parse_object, texts_of(payloads))
 
 
-class _Completion:
+class _CompletionBuilder:
     """Grows by chunks. Of several choices only that with index 0 counts."""
 
     def __init__(self) -> None:
@@ -111,8 +113,8 @@ class _Completion:
         self._choice: dict[str, Any] | None = None
         self._message: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {}
-        self._calls = CallPieces()
-        self._legacy = _Call()
+        self._calls = ToolCallAssembler()
+        self._legacy = _ToolCallBuilder()
 
     @property
     def finished(self) -> bool:
@@ -140,7 +142,12 @@ class _Completion:
 
     def _replace(self, message: Mapping[str, Any]) -> None:
         """A whole message in the stream stands for all pieces before it."""
-        self._message, self._texts, self._calls, self._legacy = {}, {}, CallPieces(), _Call()
+        self._message, self._texts, self._calls, self._legacy = (
+            {},
+            {},
+            ToolCallAssembler(),
+            _ToolCallBuilder(),
+        )
         self._merge(message)
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
@@ -165,14 +172,14 @@ class _Completion:
 
     def document(self) -> dict[str, Any]:
         if self._events:
-            self._fields[EVENTS] = self._events
+            self._fields[UNKNOWN_EVENTS_KEY] = self._events
         if self._choice is None:
             return {**self._fields, "choices": []}
         message = self._message | {name: "".join(pieces) for name, pieces in self._texts.items()}
-        if calls := self._calls.done():
+        if calls := self._calls.build():
             message["tool_calls"] = calls
         if self._legacy.name:
-            message["function_call"] = self._legacy.done()["function"]
+            message["function_call"] = self._legacy.build()["function"]
         return {**self._fields, "choices": [{**self._choice, "message": message}]}
 
 
@@ -201,10 +208,10 @@ def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:
 def _present(
     fields: Mapping[str, Any], *, without: frozenset[str] | set[str] = frozenset()
 ) -> dict[str, Any]:
-    return {name: value for name, value in present(fields).items() if name not in without}
+    return {name: value for name, value in drop_none(fields).items() if name not in without}
 
 
-class _Call:
+class _ToolCallBuilder:
     """One tool call. The id comes once; the name in pieces, or whole again and again; the arguments in
     pieces of text, or (against the standard) as an object."""
 
@@ -232,29 +239,29 @@ class _Call:
     def is_whole(self) -> bool:
         return is_json("".join(self._arguments))
 
-    def done(self) -> dict[str, Any]:
+    def build(self) -> dict[str, Any]:
         function = {**self._function, "name": self.name}
         if self._arguments:
             function["arguments"] = "".join(self._arguments)
-        return {**self._fields, **filled({"id": self.id}), "function": function}
+        return {**self._fields, **drop_empty({"id": self.id}), "function": function}
 
 
-class CallPieces:
+class ToolCallAssembler:
     """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[Any, _Call]] = []
-        self._by_index: dict[int, _Call] = {}
-        self._by_id: dict[tuple[Any, str], _Call] = {}
+        self._calls: list[tuple[Any, _ToolCallBuilder]] = []
+        self._by_index: dict[int, _ToolCallBuilder] = {}
+        self._by_id: dict[tuple[Any, str], _ToolCallBuilder] = {}
 
     def add(self, piece: Any) -> None:
         if not isinstance(piece, dict):
-            raise Unreadable("has a tool call that is not an object", json.dumps(piece))
+            raise UnreadableResponseError("has a tool call that is not an object", json.dumps(piece))
         index = piece.get("index")
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
         call = self._continued(piece, index)
         if call is None:
-            call = _Call()
+            call = _ToolCallBuilder()
             self._calls.append((index, call))
         if index is not None:
             self._by_index[index] = call
@@ -262,7 +269,7 @@ class CallPieces:
         for place in (index, None) if call.id else ():
             self._by_id.setdefault((place, call.id), call)
 
-    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _Call | None:
+    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
         """The call that the piece belongs to; ``None`` if it begins one.
 
         It is the call with the same index and id, else the last one of that index; without an index the
@@ -281,5 +288,5 @@ class CallPieces:
         is_next = index is None and not call_id and call.is_whole
         return None if is_next else call
 
-    def done(self) -> list[dict[str, Any]]:
-        return [call.done() for _, call in chat.in_order(self._calls, lambda each: each[0])]
+    def build(self) -> list[dict[str, Any]]:
+        return [call.build() for _, call in chat.sort_by_index(self._calls, lambda each: each[0])]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval.core.json_text import parsed
-from agenteval.messages.json_fields import first_of
+from agenteval.core.json_text import parse_or
+from agenteval.messages.json_fields import first_nonempty
 
-NOT_THE_AGENTS = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
+INFRASTRUCTURE_STATUSES = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
 """The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
-NO_ACCESS = frozenset((401, 403))
+ACCESS_DENIED_STATUSES = frozenset((401, 403))
 """Those of them that do not pass by themselves."""
 _PLACES = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER = ("error", "response")
@@ -65,7 +65,7 @@ _WORDS = ("error", '"code"', '"status', '"__type"')
 """Without one of these a text holds no error: most replies are not read for one."""
 
 
-def named_status(error: Any) -> int | None:
+def find_error_status(error: Any) -> int | None:
     """The status that an error names, 400 to 599; ``None``: it names none."""
     error = _first(error)
     levels = list(_levels(error))
@@ -75,7 +75,7 @@ def named_status(error: Any) -> int | None:
     return next(numbers, None) or next(filter(None, map(_of_word, named)), None)
 
 
-def error_in(document: Any) -> Any:
+def find_error(document: Any) -> Any:
     """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
     document = _first(document)
     if not isinstance(document, Mapping):
@@ -83,16 +83,16 @@ def error_in(document: Any) -> Any:
     choices = document.get("choices")
     inner = None if choices else document.get("response")  # of an event; beside an answer it is the agent's
     held = (each for each in (document, _first(choices), inner) if isinstance(each, Mapping))
-    found = first_of(("error",), *held)
+    found = first_nonempty(("error",), *held)
     if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words
         return dict(document)
     return document if found is None and _is_error_itself(document) else found
 
 
-def error_in_texts(texts: Iterable[str]) -> Any:
+def find_error_in_texts(texts: Iterable[str]) -> Any:
     """The first error in the texts of a reply: its body, or the payloads of its events."""
     likely = (text for text in texts if any(word in text for word in _WORDS))
-    return next(filter(None, map(error_in, map(parsed, likely))), None)
+    return next(filter(None, map(find_error, map(parse_or, likely))), None)
 
 
 def _first(value: Any) -> Any:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agenteval.core.json_text import parsed
+from agenteval.core.json_text import parse_or
 
 
 def is_json(text: str) -> bool:
     """Whether a text is JSON, of any kind."""
-    return parsed(text, _NO_JSON) is not _NO_JSON
+    return parse_or(text, _NO_JSON) is not _NO_JSON
 
 
 _NO_JSON = object()
@@ -23,7 +23,7 @@ _NO_JSON = object()
 def read_json(value: Any) -> Any:
     """The list or the object that a text is the JSON of; anything else as it is."""
     is_json = isinstance(value, str) and value.lstrip().startswith(("[", "{"))
-    return parsed(value, value) if is_json else value
+    return parse_or(value, value) if is_json else value
 
 
 def json_in(text: str) -> Any:
@@ -47,7 +47,7 @@ def objects_of(value: Any) -> list[dict[str, Any]]:
     return [each for each in list_of(value) if isinstance(each, dict)]
 
 
-def word(fields: Mapping[str, Any], *keys: str) -> str:
+def first_text(fields: Mapping[str, Any], *keys: str) -> str:
     """The first text below these keys that is not empty; empty: there is none."""
     for key in keys:
         found = fields.get(key)
@@ -74,21 +74,21 @@ def list_at(fields: Mapping[str, Any], *keys: str) -> list[Any]:
     return []
 
 
-def first_of(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
+def first_nonempty(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
     """The first value below these keys that is not empty, place by place; ``None``: there is none."""
     return next((found for place in places for key in keys if (found := place.get(key))), None)
 
 
-def given_of(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
+def first_present(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
     """The first value below these keys, place by place; ``None``: there is none."""
     return next((found for place in places for key in keys if (found := place.get(key)) is not None), None)
 
 
-def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a value."""
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def filled(fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a value which is not empty."""
     return {key: value for key, value in fields.items() if value}

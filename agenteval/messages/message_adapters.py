@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AgentError
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
-from agenteval.messages.agent_names import NAMED, name_of
-from agenteval.messages.calls import Call, Read, call_in
+from agenteval.messages.agent_names import AGENT_KEYS, read_agent_name
+from agenteval.messages.calls import ParsedCall, ReadCallIndex, parse_raw_call
 from agenteval.messages.dialects import google_adk, pydantic_ai
-from agenteval.messages.endings import refusal_in
-from agenteval.messages.json_fields import filled, list_of, present, word
-from agenteval.messages.message import parse_messages
+from agenteval.messages.field_shapes import public_fields
+from agenteval.messages.finish_reasons import find_refusal
+from agenteval.messages.json_fields import drop_empty, drop_none, first_text, list_of
+from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import PASSAGES, UNPLACED, ParsedMessage
-from agenteval.messages.placed import Unplaced, quoted
-from agenteval.messages.reported_usage import USAGE_KEYS, UsageOnce
-from agenteval.messages.speakers import unwrapped
-from agenteval.messages.texts import is_silent
-from agenteval.messages.without_calls import public_fields
+from agenteval.messages.reported_usage import USAGE_KEYS, UsageDeduplicator
+from agenteval.messages.roles import unwrap_message
+from agenteval.messages.texts import is_silent_kind
+from agenteval.messages.unplaced_entries import Unplaced, quote_json
 
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
@@ -51,7 +51,7 @@ def as_message(value: Any) -> Message:
     if role := _role_of(message):
         message["role"] = role
     if not isinstance(message.get("agent"), str | None):
-        message["agent"] = name_of(message["agent"])
+        message["agent"] = read_agent_name(message["agent"])
     for key in ("content", "parts"):
         if role != "tool" and isinstance(message.get(key), list | tuple):
             message[key] = [_part(part) for part in message[key]]
@@ -62,12 +62,12 @@ def as_message(value: Any) -> Message:
 
 def _fields_in(value: Any) -> Message:
     if isinstance(value, Mapping):
-        return unwrapped(dict(value)) if value.get("role") is None else dict(value)
+        return unwrap_message(dict(value)) if value.get("role") is None else dict(value)
     if hasattr(value, "model_dump"):
         dumped: Message = value.model_dump(exclude_none=True)
         return dumped
     if fields := public_fields(value):
-        names = dict.fromkeys((*_ATTRIBUTES, *NAMED, *USAGE_KEYS))  # which may be properties
+        names = dict.fromkeys((*_ATTRIBUTES, *AGENT_KEYS, *USAGE_KEYS))  # which may be properties
         more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
         return {**fields, **more}
     raise AgentError(f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol")
@@ -103,7 +103,7 @@ def _with_fields(value: Any) -> Any:
 
 def _role_of(message: Message) -> str:
     """Empty where a message names none, and its kind is none of a chat's: an item or an event."""
-    role, kind = (_named(message.get(key)) for key in ("role", "type"))
+    role, kind = (_enum_text(message.get(key)) for key in ("role", "type"))
     if role:
         return _ROLES.get(role, role)
     kind = kind.lower().removesuffix("chunk").removesuffix("message")
@@ -125,7 +125,7 @@ def as_entry(value: Any) -> Message:
     return {**known, _OTHER: others} if others else known
 
 
-def _named(value: Any) -> str:
+def _enum_text(value: Any) -> str:
     return str((value.value if isinstance(value, Enum) else value) or "")
 
 
@@ -149,7 +149,7 @@ def _part(part: Any, depth: int = 3) -> Any:
 _LISTS_OF_FRAMEWORKS = (pydantic_ai.importer, google_adk.importer)
 
 
-def entries_in(listed: Sequence[Any]) -> list[Message]:
+def parse_entries(listed: Sequence[Any]) -> list[Message]:
     """The elements of a list as messages. One of a framework's own is read as a log of it is."""
     entries = [_as_logged(each) for each in listed]
     importer = next((each for each in _LISTS_OF_FRAMEWORKS if each.matches(entries)), None)
@@ -166,59 +166,63 @@ def _as_logged(value: Any) -> Any:
     return _with_fields(dumped)
 
 
-def plain(messages: Iterable[Any]) -> list[Message]:
+def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
     """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
     ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
     read."""
-    looks = [_look(message) for message in _usage_once(map(as_entry, messages))]
+    looks = [_inspect_message(message) for message in _usage_once(map(as_entry, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
         if is_foreign:
             read += map(_as_plain, parse_messages([_bare(look.message) for look in some]))
         else:
-            read += [each for look in some for each in (look.message, *map(_stand_in, look.unplaced))]
-    return without_repeats(read)
+            read += [each for look in some for each in (look.message, *map(_unplaced_entry, look.unplaced))]
+    return drop_repeats(read)
 
 
-def without_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
+def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
     """The messages without what was not placed for calls that are among them, or ``known``."""
     if not any(each.get(_CALLS) for each in messages):
         return list(messages)
-    given = (raw for each in messages if each.get("role") == "assistant" for raw in chat.given_calls(each))
-    calls = [call for raw in given if (call := call_in(raw))]
-    calls += [Call(call.name, call.args, call.raw_args, call.id) for call in known]
-    read = Read(calls, ids=(each.get("id") for each in messages))
-    return [each for each in messages if not (each.get(_CALLS) and all(map(read.holds, each[_CALLS])))]
+    given = (
+        raw for each in messages if each.get("role") == "assistant" for raw in chat.collect_tool_calls(each)
+    )
+    calls = [call for raw in given if (call := parse_raw_call(raw))]
+    calls += [ParsedCall(call.name, call.args, call.raw_args, call.id) for call in known]
+    read = ReadCallIndex(calls, ids=(each.get("id") for each in messages))
+    return [each for each in messages if not (each.get(_CALLS) and all(map(read.contains, each[_CALLS])))]
 
 
-def plain_as_far_as_read(messages: Sequence[Any]) -> list[Message]:
+def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
     """As ``plain``, of what was recorded: a call in a known form that cannot be read is one more thing that
     nobody could place, and the others stand."""
     try:
-        read = plain(messages)
-        chat.steps_of(read)
+        read = to_openai_messages(messages)
+        chat.parse_steps(read)
     except AgentError:
         entries = [_bare(as_entry(each)) if isinstance(each, Mapping) else each for each in messages]
         return list(map(_as_plain, parse_messages(entries)))
     return read
 
 
-def unread_list(messages: Sequence[Message]) -> str:
+def describe_unread_list(messages: Sequence[Message]) -> str:
     """How a list begins of which nobody knows any entry; empty if it holds one that is known."""
     if not messages or any(each.get("role") in _USUAL_ROLES for each in messages):
         return ""
-    read = plain(messages)
-    return "" if any(each.get("role") != UNPLACED for each in read) else next(iter(phrases_in(read)), "")
+    read = to_openai_messages(messages)
+    return (
+        "" if any(each.get("role") != UNPLACED for each in read) else next(iter(unplaced_phrases(read)), "")
+    )
 
 
-def phrases_in(messages: Iterable[Message]) -> tuple[str, ...]:
+def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
     """What nobody could place of messages in OpenAI's shape."""
     return tuple(str(each["content"]) for each in messages if each.get("role") == UNPLACED)
 
 
 def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages, those without their usage that tell what the one before them told of both."""
-    usages = UsageOnce()
+    usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")
         is_spoken = role != "user" or _has_text(message)
@@ -226,7 +230,7 @@ def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
         yield {**message, "usage": {}} if is_again else message
 
 
-class Answer(NamedTuple):
+class ReplyMessage(NamedTuple):
     """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but
     for what is ``unplaced``."""
 
@@ -235,21 +239,23 @@ class Answer(NamedTuple):
     unplaced: tuple[str, ...]
 
 
-def answer_in(value: Any) -> Answer:
+def parse_reply_message(value: Any) -> ReplyMessage:
     """The one message of a reply. A role, or a kind, that nobody knows is then the agent's own. Raises
     ``AgentError`` as above."""
     message = as_message(value)
-    if message.get("role") not in _USUAL_ROLES and all(each.role == UNPLACED for each in _said(message)):
+    if message.get("role") not in _USUAL_ROLES and all(
+        each.role == UNPLACED for each in _parse_probed_message(message)
+    ):
         message["role"] = "assistant"
-    look = _look(message)
+    look = _inspect_message(message)
     content = message.get("content")
     if isinstance(content, Mapping) and any(each.entry == content for each in look.unplaced):
         chat.text_of(content)  # an object of no known kind is no answer to anybody: raises
     is_plain = message.get("role") == "assistant" and not look.is_foreign
-    return Answer(message, is_plain, tuple(each.phrase for each in look.unplaced) if is_plain else ())
+    return ReplyMessage(message, is_plain, tuple(each.phrase for each in look.unplaced) if is_plain else ())
 
 
-class _Look(NamedTuple):
+class _InspectedMessage(NamedTuple):
     """A message, and whether the reader of recorded ones is to read it, or OpenAI's fields hold all that it
     says; what of it nobody could place then."""
 
@@ -258,25 +264,25 @@ class _Look(NamedTuple):
     unplaced: Sequence[Unplaced] = ()
 
 
-def _look(message: Message) -> _Look:
-    said = _said(message)
+def _inspect_message(message: Message) -> _InspectedMessage:
+    said = _parse_probed_message(message)
     unplaced = [each.value for each in said if each.role == UNPLACED]
     if broken := next((each for each in unplaced if each.is_broken_call), None):
         _require_calls(message)
-        text = f"{broken.what}: {quoted(message)}"
+        text = f"{broken.what}: {quote_json(message)}"
         raise AgentError(f"unreadable message in the agent's reply: {text}", kind="protocol")
     is_foreign = not _is_usual(message, [each for each in said if each.role != UNPLACED])
-    return _Look(message, is_foreign, unplaced)
+    return _InspectedMessage(message, is_foreign, unplaced)
 
 
 def _require_calls(message: Message) -> None:
     """Raises ``AgentError`` with what is wrong with calls where OpenAI has them."""
-    for call in chat.given_calls(message) if message.get("role") == "assistant" else ():
-        if not isinstance(call, Mapping) or not call_in(_shallow(call)):
+    for call in chat.collect_tool_calls(message) if message.get("role") == "assistant" else ():
+        if not isinstance(call, Mapping) or not parse_raw_call(_shallow(call)):
             chat.read_tool_call(call)
 
 
-def _is_usual(message: Message, said: Sequence[ParsedMessage]) -> bool:
+def _is_usual(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
     """Whether OpenAI's fields hold all that a message says. What is wrong with those is told by whoever reads
     them."""
     role, content = message.get("role"), message.get("content")
@@ -285,28 +291,28 @@ def _is_usual(message: Message, said: Sequence[ParsedMessage]) -> bool:
     if role == "tool":
         return all(map(_is_usual_part, list_of(content)))
     if role == "assistant":
-        return _is_usual_answer(message, said)
-    return role != "user" or all(each.role == "user" for each in said)
+        return _is_usual_answer(message, parsed)
+    return role != "user" or all(each.role == "user" for each in parsed)
 
 
-def _is_usual_answer(message: Message, said: Sequence[ParsedMessage]) -> bool:
-    given = chat.given_calls(message)
-    calls = [call for each in said for call in each.calls]
+def _is_usual_answer(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
+    given = chat.collect_tool_calls(message)
+    calls = [call for each in parsed for call in each.calls]
     if not all(map(_is_plain_call, given)) or len(calls) != len(given):
         return False
     is_apart = not isinstance(message.get("content"), str | None)
-    texts = [each for each in said if each.text and (is_apart or not each.is_unread)]
-    return all(each.role == "assistant" for each in said) and (_has_text(message) or not texts)
+    texts = [each for each in parsed if each.text and (is_apart or not each.is_unread)]
+    return all(each.role == "assistant" for each in parsed) and (_has_text(message) or not texts)
 
 
 def _has_text(message: Message) -> bool:
     content = message.get("content")
-    return bool(refusal_in(message)) or (not isinstance(content, Mapping) and bool(chat.text_of(content)))
+    return bool(find_refusal(message)) or (not isinstance(content, Mapping) and bool(chat.text_of(content)))
 
 
 def _is_usual_part(part: Any) -> bool:
-    kind = word(part, "type") if isinstance(part, Mapping) else ""
-    return not kind or kind in chat.PARTS or is_silent(kind)
+    kind = first_text(part, "type") if isinstance(part, Mapping) else ""
+    return not kind or kind in chat.PART_TYPES or is_silent_kind(kind)
 
 
 def _is_plain_call(raw: Any) -> bool:
@@ -315,10 +321,10 @@ def _is_plain_call(raw: Any) -> bool:
         return True
     function = raw.get("function")
     inner = function if isinstance(function, Mapping) else raw
-    if word(inner, "name") and any(inner.get(key) is not None for key in chat.ARGUMENTS):
+    if first_text(inner, "name") and any(inner.get(key) is not None for key in chat.OPENAI_ARGUMENT_KEYS):
         return True
-    call = call_in(_bare(raw))
-    return call is None or (bool(word(inner, "name")) and call.args == {})
+    call = parse_raw_call(_bare(raw))
+    return call is None or (bool(first_text(inner, "name")) and call.args == {})
 
 
 def as_call(raw: Any) -> Any:
@@ -326,10 +332,10 @@ def as_call(raw: Any) -> Any:
     ``AgentError`` for one whose arguments nobody knows."""
     if _is_plain_call(raw):
         return raw
-    call = call_in(_bare(raw))
+    call = parse_raw_call(_bare(raw))
     assert call
     if call.args is None and call.raw_args is None:
-        what = f"the arguments of a tool call are unknown: {quoted(raw)}"
+        what = f"the arguments of a tool call are unknown: {quote_json(raw)}"
         raise AgentError(f"unreadable call in the agent's reply: {what}", kind="protocol")
     return _as_plain_call(call)
 
@@ -337,7 +343,7 @@ def as_call(raw: Any) -> Any:
 # ── the reader of recorded messages ──────────────────────────────────────────────────────────────
 
 
-def _said(message: Message) -> list[ParsedMessage]:
+def _parse_probed_message(message: Message) -> list[ParsedMessage]:
     return list(parse_messages([_probe(message)]))
 
 
@@ -377,23 +383,29 @@ def _shallow(value: Any, depth: int = 4) -> Any:
     return value if isinstance(value, str | int | float | None) else _fields_of(value)
 
 
-def _stand_in(unplaced: Unplaced) -> Message:
+def _unplaced_entry(unplaced: Unplaced) -> Message:
     return {"role": UNPLACED, "content": unplaced.phrase, _CALLS: unplaced.calls}
 
 
-def _as_plain(said: ParsedMessage) -> Message:
-    if said.role == UNPLACED:
-        return _stand_in(said.value)
-    if said.role == "tool":
-        failed = {"status": "error"} if said.is_error else {"type": PASSAGES} if said.is_passage else {}
-        return {"role": "tool", "tool_call_id": said.id, "name": said.name, "content": said.value, **failed}
-    own = {"content": said.text, **present({"name": said.agent or None, "usage": said.usage})}
-    if said.calls:
-        return {"role": "assistant", **own, "tool_calls": [_as_plain_call(call) for call in said.calls]}
-    return {"role": said.role, **own}
+def _as_plain(parsed: ParsedMessage) -> Message:
+    if parsed.role == UNPLACED:
+        return _unplaced_entry(parsed.value)
+    if parsed.role == "tool":
+        failed = {"status": "error"} if parsed.is_error else {"type": PASSAGES} if parsed.is_passage else {}
+        return {
+            "role": "tool",
+            "tool_call_id": parsed.id,
+            "name": parsed.name,
+            "content": parsed.value,
+            **failed,
+        }
+    own = {"content": parsed.text, **drop_none({"name": parsed.agent or None, "usage": parsed.usage})}
+    if parsed.calls:
+        return {"role": "assistant", **own, "tool_calls": [_as_plain_call(call) for call in parsed.calls]}
+    return {"role": parsed.role, **own}
 
 
-def _as_plain_call(call: Call) -> dict[str, Any]:
+def _as_plain_call(call: ParsedCall) -> dict[str, Any]:
     arguments = call.args if call.raw_args is None else call.raw_args
     made = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
     marks = {
@@ -401,4 +413,4 @@ def _as_plain_call(call: Call) -> dict[str, Any]:
         chat.ATTEMPTED: call.is_attempt,
         chat.APPROVED: call.is_approved,
     }
-    return made | filled(marks)
+    return made | drop_empty(marks)

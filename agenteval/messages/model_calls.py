@@ -12,24 +12,37 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from agenteval.agentside.world import AskedCall
+from agenteval.agentside.world import RequestedCall
 from agenteval.core.errors import AgentError, AuthorError
 from agenteval.core.protocols import ReadReply
-from agenteval.core.trajectory import CallEvidence, Message, Usage, total_of
+from agenteval.core.trajectory import CallEvidence, Message, Usage, sum_usage
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.completion import Unreadable, assembled_by, not_json, parse_object
-from agenteval.messages.json_fields import filled, first_of, is_json, list_at, object_at, object_of, word
-from agenteval.messages.message_adapters import phrases_in, plain
-from agenteval.messages.pairing import paired
+from agenteval.messages.completion import (
+    UnreadableResponseError,
+    assemble_partial_completion,
+    describe_non_json,
+    parse_object,
+)
+from agenteval.messages.json_fields import (
+    drop_empty,
+    first_nonempty,
+    first_text,
+    is_json,
+    list_at,
+    object_at,
+    object_of,
+)
+from agenteval.messages.message_adapters import to_openai_messages, unplaced_phrases
+from agenteval.messages.pairing import match_pairs
 from agenteval.messages.parsed_message import unplaced_in
 from agenteval.messages.reported_usage import read_usage, usage_in
-from agenteval.messages.responses import reply_to
+from agenteval.messages.responses import parse_response
 from agenteval.messages.sse import SseParser, looks_like_sse, texts_of
-from agenteval.messages.streams import begun, whole
+from agenteval.messages.streams import assemble_partial_response, assemble_response
 
 
-class HeardCall(NamedTuple):
+class ModelToolCall(NamedTuple):
     """A call that a model asked for. ``call``: in OpenAI's format, always with an id."""
 
     call: Message
@@ -50,14 +63,14 @@ class HeardCall(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeardTurn:
+class ModelTurn:
     """What was heard in one turn."""
 
-    rounds: tuple[tuple[HeardCall, ...], ...] = ()
+    rounds: tuple[tuple[ModelToolCall, ...], ...] = ()
     """The calls, those of one reply together."""
     usage: Usage | None = None
     """Of all requests; ``None``: that of one is not known, or there was none."""
-    unread: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     """What could not be understood."""
     offered_tools: bool = False
     """Whether a request that was answered, and whose answer the agent read, told its model of tools."""
@@ -68,21 +81,21 @@ class HeardTurn:
 class KnownCalls(NamedTuple):
     """What is known of the calls of a turn besides."""
 
-    asked: Sequence[AskedCall] = ()
+    scenario_calls: Sequence[RequestedCall] = ()
     """Those that the scenario was asked for."""
-    met: Collection[str] = ()
+    intercepted_tools: Collection[str] = ()
     """The tools that are met where they run: what did not come there was refused before."""
-    named: Collection[str] = ()
+    scenario_tools: Collection[str] = ()
     """The tools that the scenario knows."""
-    made: Sequence[AskedCall] = ()
+    all_scenario_calls: Sequence[RequestedCall] = ()
     """All calls for which the scenario was asked."""
-    is_met: bool = False
+    has_intercepted_tools: bool = False
     """Calls of a framework's tools are met where they run."""
-    is_listed: bool = False
+    is_framework_object: bool = False
     """The agent is an object of a framework: its adapter lists its calls and says what it could not place."""
 
 
-def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> HeardTurn:
+def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
     """``exchanges``: as ``agentside.model_requests`` notes them, as JSON."""
     forked = tuple(str(each["unread"]) for each in exchanges if each.get("forked"))
     exchanges = [each for each in exchanges if not each.get("forked")]
@@ -92,19 +105,19 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> HeardTurn:
     offered = any(
         response and each.get("offers_tools") for each, response in zip(exchanges, responses, strict=True)
     )
-    rounds: list[tuple[HeardCall, ...]] = []
+    rounds: list[tuple[ModelToolCall, ...]] = []
     fetched_again = _fetched_again(exchanges, responses)
     once = [(at, response) for at, response in enumerate(responses) if at not in fetched_again]
     for at, response in once:
         try:
             calls, unplaced = _calls(response, exchanges[at], brought[at + 1 :], f"asked_{at}")
-        except (Unreadable, AuthorError, AgentError) as error:
+        except (UnreadableResponseError, AuthorError, AgentError) as error:
             unread.append(_worded(error))
             continue
         rounds += [calls] if calls else []
         unread += unplaced
     answered = [response for at, response in once if not exchanges[at].get("failed")]
-    return HeardTurn(tuple(rounds), _usage(answered), tuple(dict.fromkeys(unread)), offered, forked)
+    return ModelTurn(tuple(rounds), _usage(answered), tuple(dict.fromkeys(unread)), offered, forked)
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
@@ -114,13 +127,13 @@ def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping
         return {}
     try:
         return _response(str(exchange.get("dialect")), str(exchange.get("reply") or "").strip())
-    except (Unreadable, AuthorError, AgentError, RecursionError) as error:
+    except (UnreadableResponseError, AuthorError, AgentError, RecursionError) as error:
         unread.append(_worded(error))
         return {}
 
 
 def _worded(error: Exception) -> str:
-    return f"a reply of a model {error}" if isinstance(error, Unreadable) else str(error)
+    return f"a reply of a model {error}" if isinstance(error, UnreadableResponseError) else str(error)
 
 
 def _fetched_again(
@@ -138,15 +151,18 @@ def _fetched_again(
 # ── with what the agent itself shows ─────────────────────────────────────────────────────────────
 
 
-def with_calls(reply: ReadReply, turn: HeardTurn, known: KnownCalls) -> ReadReply:
+def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
     """Return a reply of the agent with what its models asked for, each call once: the reply may show it, and
     the scenario may have been asked for it."""
-    own = [*chat.calls_of(reply.tool_calls), *(call for m in reply.messages for call in _calls_of(m))]
-    matches = _Matches(turn.rounds, own, known.asked)
+    own = [
+        *chat.validate_tool_calls(reply.tool_calls),
+        *(call for m in reply.messages for call in _calls_of(m)),
+    ]
+    matches = _Matches(turn.rounds, own, known.scenario_calls)
     kept = list(_kept(turn.rounds, matches, known, lists=bool(reply.messages)))
-    unread = () if known.is_listed else turn.unread
-    forked = () if known.is_listed or reply.messages else turn.forked
-    shows_all = turn.offered_tools and not (known.is_listed and turn.unread)
+    unread = () if known.is_framework_object else turn.unreadable
+    forked = () if known.is_framework_object or reply.messages else turn.forked
+    shows_all = turn.offered_tools and not (known.is_framework_object and turn.unreadable)
     evidence = CallEvidence.RECORDED if shows_all else reply.evidence
     return replace(
         reply,
@@ -168,11 +184,11 @@ def _with_kept(reply: ReadReply, kept: list[Message]) -> list[Any]:
 
 
 def _calls_of(message: Any) -> Iterator[Any]:
-    yield from chat.given_calls(foreign.as_message(message))
+    yield from chat.collect_tool_calls(foreign.as_message(message))
 
 
 def _kept(
-    rounds: Iterable[Sequence[HeardCall]], matches: _Matches, known: KnownCalls, *, lists: bool
+    rounds: Iterable[Sequence[ModelToolCall]], matches: _Matches, known: KnownCalls, *, lists: bool
 ) -> Iterator[Message]:
     """The messages of the calls that nothing else shows. ``lists``: the agent lists its calls, and those that
     the scenario was asked for are recorded anyway."""
@@ -195,14 +211,14 @@ def _kept(
             yield from results
 
 
-def _unmet(heard: HeardCall, known: KnownCalls) -> Message | None:
+def _unmet(heard: ModelToolCall, known: KnownCalls) -> Message | None:
     """A call that did not reach the scenario, as it counts; ``None``: it is none of a tool. In a framework
     that is known only of the tools that the scenario names: hand-offs and forms of answers look the same."""
-    if heard.name in known.met:
+    if heard.name in known.intercepted_tools:
         return {**heard.call, chat.ATTEMPTED: True}
-    if heard.name in known.named:
+    if heard.name in known.scenario_tools:
         return heard.call
-    is_of_framework = bool(heard.framework) or known.is_listed
+    is_of_framework = bool(heard.framework) or known.is_framework_object
     return None if is_of_framework or (heard.is_form and heard.result is None) else heard.call
 
 
@@ -211,25 +227,25 @@ class _Matches:
     By id, else by name and arguments, else by name."""
 
     def __init__(
-        self, rounds: Iterable[Sequence[HeardCall]], own: Sequence[Any], asked: Sequence[AskedCall]
+        self, rounds: Iterable[Sequence[ModelToolCall]], own: Sequence[Any], asked: Sequence[RequestedCall]
     ) -> None:
         heard = [call for calls in rounds for call in calls]
         shown = [_Shown.of(call) for call in own]
         # What the reply shows and the scenario was asked for is one call.
         made = [each for each in shown if not each.is_attempt]
-        both = paired([*map(_Shown.asked, asked)], made, *_SAME)
+        both = match_pairs([*map(_Shown.asked, asked)], made, *_SAME)
         left = [each for at, each in enumerate(asked) if at not in both]
         candidates = [*shown, *map(_Shown.asked, left)]
-        found = paired([_Shown.of(each.call) for each in heard], candidates, *_SAME)
+        found = match_pairs([_Shown.of(each.call) for each in heard], candidates, *_SAME)
         self._found = {id(heard[at]): candidates[place] for at, place in found.items()}
         self.unmet_ids = frozenset(str(each.call["id"]) for at, each in enumerate(heard) if at not in found)
 
-    def is_own(self, heard: HeardCall) -> bool:
+    def is_own(self, heard: ModelToolCall) -> bool:
         """Whether the reply shows it."""
         found = self._found.get(id(heard))
         return found is not None and found.of_asked is None
 
-    def asked(self, heard: HeardCall) -> AskedCall | None:
+    def asked(self, heard: ModelToolCall) -> RequestedCall | None:
         """The call with which the scenario was asked, and which the reply does not show."""
         found = self._found.get(id(heard))
         return found.of_asked if found else None
@@ -241,20 +257,20 @@ class _Shown:
     name: Any
     arguments: str
     is_attempt: bool = False
-    of_asked: AskedCall | None = None
+    of_asked: RequestedCall | None = None
 
     @classmethod
     def of(cls, call: Any) -> _Shown:
         fields = call if isinstance(call, Mapping) else {}
         function = fields.get("function")
         inner = function if isinstance(function, Mapping) else fields
-        given = next((inner[key] for key in chat.ARGUMENTS if key in inner), None)
+        given = next((inner[key] for key in chat.OPENAI_ARGUMENT_KEYS if key in inner), None)
         identity = fields.get("id") if fields else getattr(call, "id", None)
         name = inner.get("name") if fields else getattr(call, "name", None)
         return cls(str(identity or ""), name, _key(given), fields.get(chat.ATTEMPTED) is True)
 
     @classmethod
-    def asked(cls, call: AskedCall) -> _Shown:
+    def asked(cls, call: RequestedCall) -> _Shown:
         return cls(call.call_id, call.name, _key(call.arguments), of_asked=call)
 
 
@@ -298,7 +314,7 @@ def _reported(reply: ReadReply) -> Usage | None:
     if reply.usage is not None:
         return read_usage(reply.usage)
     each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
-    return total_of(usage for usage in each if usage) if any(each) else None
+    return sum_usage(usage for usage in each if usage) if any(each) else None
 
 
 # ── what came back ───────────────────────────────────────────────────────────────────────────────
@@ -314,35 +330,35 @@ def _response(dialect: str, text: str) -> Mapping[str, Any]:
     if text.startswith("{"):
         return parse_object(text)
     if not (text.startswith("[") or looks_like_sse(text)):
-        raise Unreadable(not_json(text), text)
+        raise UnreadableResponseError(describe_non_json(text), text)
     pieces = list(_objects(text)) if text.startswith("[") else _events(text)
     if not pieces:
         return {}
     if dialect == "chat":
         return _completion(pieces)
     try:
-        return whole(pieces)
-    except Unreadable:
+        return assemble_response(pieces)
+    except UnreadableResponseError:
         return _broken_off(dialect, pieces)
 
 
 def _broken_off(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response of a stream that was not read to its end."""
     if dialect == "gemini":  # each piece holds whole parts
-        return whole([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
+        return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
-        return begun(pieces) if any(map(_is_item, pieces)) else {}
+        return assemble_partial_response(pieces) if any(map(_is_item, pieces)) else {}
     closed = {piece.get("index") for piece in pieces if piece.get("type") == "content_block_stop"}
     kept = [
         piece
         for piece in pieces
         if not str(piece.get("type")).startswith("content_block_") or piece.get("index") in closed
     ]
-    return begun(kept)
+    return assemble_partial_response(kept)
 
 
 def _completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    found = assembled_by([json.dumps(piece) for piece in pieces])
+    found = assemble_partial_completion([json.dumps(piece) for piece in pieces])
     for choice in found.get("choices") or ():
         message = choice.get("message") or {}
         if calls := message.get("tool_calls"):
@@ -359,14 +375,14 @@ def _events(text: str) -> list[Mapping[str, Any]]:
     for line in texts_of([str(last)]):
         try:
             found.append(parse_object(line))
-        except Unreadable:
+        except UnreadableResponseError:
             break
     return found
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
     """The objects of a list, or one a line, as far as they are there."""
-    decoder = json.JSONDecoder(object_pairs_hook=chat.noting_twice)
+    decoder = json.JSONDecoder(object_pairs_hook=chat.keep_duplicate_keys)
     place = 0
     while place < len(text):
         if text[place] != "{":
@@ -381,7 +397,7 @@ def _objects(text: str) -> Iterator[Mapping[str, Any]]:
 
 def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Ollama's pieces as a completion."""
-    if error := first_of(("error",), *pieces):
+    if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
     if not messages:
@@ -389,10 +405,10 @@ def _of_ollama(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     calls = [call for message in messages for call in message.get("tool_calls") or ()]
     last = pieces[-1]
     content = "".join(str(message.get("content") or "") for message in messages)
-    message = {"role": "assistant", "content": content, **filled({"tool_calls": calls})}
+    message = {"role": "assistant", "content": content, **drop_empty({"tool_calls": calls})}
     counts = {name: last[name] for name in ("prompt_eval_count", "eval_count") if name in last}
     choice = {"message": message, "finish_reason": last.get("done_reason")}
-    return {"choices": [choice], **filled({"usage": counts})}
+    return {"choices": [choice], **drop_empty({"usage": counts})}
 
 
 def _is_item(piece: Mapping[str, Any]) -> bool:
@@ -400,7 +416,7 @@ def _is_item(piece: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(call: Mapping[str, Any]) -> bool:
-    arguments = word(object_at(call, "function"), "arguments")
+    arguments = first_text(object_at(call, "function"), "arguments")
     return not arguments or is_json(arguments)
 
 
@@ -412,32 +428,34 @@ def _calls(
     exchange: Mapping[str, Any],
     later: Sequence[Sequence[Message]],
     unnamed: str,
-) -> tuple[tuple[HeardCall, ...], tuple[str, ...]]:
+) -> tuple[tuple[ModelToolCall, ...], tuple[str, ...]]:
     """The calls that a response asks for, and what of it nobody could place. ``later``: the results that each
     later request brought; ``unnamed``: how ids begin that are made up."""
     if any(map(_asks, list_at(response, "choices")[1:])):
-        raise Unreadable("is a completion with several choices that ask for tools")
+        raise UnreadableResponseError("is a completion with several choices that ask for tools")
     if not response or response.get("error"):
         return (), ()
-    messages = reply_to((), response).messages
+    messages = parse_response((), response).messages
     unplaced = tuple(left.phrase for left in map(unplaced_in, messages) if left is not None)
-    read = plain([each for each in messages if unplaced_in(each) is None])
+    read = to_openai_messages([each for each in messages if unplaced_in(each) is None])
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
     asked = _with_ids(read, unnamed)
     results = _results(asked, later)
     heard = (_heard(call, ran.get(call["id"]) or results.get(at), exchange) for at, call in enumerate(asked))
-    return tuple(heard), (*unplaced, *phrases_in(read))
+    return tuple(heard), (*unplaced, *unplaced_phrases(read))
 
 
-def _heard(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> HeardCall:
+def _heard(call: Message, result: Message | None, exchange: Mapping[str, Any]) -> ModelToolCall:
     forced, framework = exchange.get("forced"), str(exchange.get("framework") or "")
     is_form = bool(forced) and call["function"].get("name") == forced
-    return HeardCall(call, _result_of(call, result), framework, is_form)
+    return ModelToolCall(call, _result_of(call, result), framework, is_form)
 
 
 def _with_ids(read: Iterable[Message], unnamed: str) -> list[Message]:
     """The calls in messages, those without an id with one that is made up."""
-    given = [call for each in read if each.get("role") == "assistant" for call in chat.given_calls(each)]
+    given = [
+        call for each in read if each.get("role") == "assistant" for call in chat.collect_tool_calls(each)
+    ]
     return [call if call.get("id") else {**call, "id": f"{unnamed}_{at}"} for at, call in enumerate(given)]
 
 
@@ -449,7 +467,7 @@ def _asks(choice: Any) -> bool:
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
     """The results of tools that a request brings."""
     try:
-        read = plain(exchange.get("results") or ())
+        read = to_openai_messages(exchange.get("results") or ())
     except AgentError:  # no result can be read: then it is not known
         return []
     return [each for each in read if each.get("role") == "tool"]

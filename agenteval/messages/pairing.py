@@ -12,7 +12,7 @@ _Other = TypeVar("_Other")
 
 
 @dataclass(eq=False, slots=True)
-class _Open(Generic[_Step]):
+class _PendingStep(Generic[_Step]):
     """The calls of a step that wait: their ids and names by their places, and the names again by ids."""
 
     step: _Step
@@ -25,7 +25,7 @@ class WaitingCalls(Generic[_Step]):
     """The calls that have no result yet, by the steps that they stand in."""
 
     def __init__(self) -> None:
-        self._steps: list[_Open[_Step]] = []
+        self._steps: list[_PendingStep[_Step]] = []
 
     def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
         """``calls``: the id and the name of each that waits, by its place in the step."""
@@ -35,7 +35,7 @@ class WaitingCalls(Generic[_Step]):
         for at, (call_id, name) in calls.items():
             by_id.setdefault(call_id, {})[at] = name
         ids, names = ({at: call[n] for at, call in calls.items()} for n in (0, 1))
-        self._steps.append(_Open(step, ids, names, by_id))
+        self._steps.append(_PendingStep(step, ids, names, by_id))
 
     def take(self, call_id: str, name: Any) -> tuple[_Step, int] | None:
         """The step and the place of the call that a result is of, which waits no longer; ``None``: none does.
@@ -57,7 +57,7 @@ class WaitingCalls(Generic[_Step]):
         return found.step, at
 
 
-def paired(
+def match_pairs(
     wanted: Sequence[_One], given: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
     """By their places, which of ``wanted`` is the same as which of ``given``, each once. What one test finds

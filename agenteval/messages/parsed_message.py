@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agenteval.messages.calls import Call
-from agenteval.messages.json_fields import first_of
-from agenteval.messages.placed import Unplaced
-from agenteval.messages.results import NO_FLAGS, outcome_of
+from agenteval.messages.calls import ParsedCall
+from agenteval.messages.json_fields import first_nonempty
+from agenteval.messages.results import UNFLAGGED_KEYS, parse_outcome
+from agenteval.messages.unplaced_entries import Unplaced
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
 
 class ParsedMessage(NamedTuple):
-    """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
-    stood beside its call; ``is_passage``: it is of a source, and no call is missed. ``is_unread``: parts are
-    all that there is of it, and none could be read. ``agent``: which of a multi-agent system says it. Of the
-    role ``unplaced``, ``value`` says what nobody could place."""
+    """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result;
+    ``is_inline_result``: it stood beside its call; ``is_passage``: it is of a source, and no call is missed.
+    ``is_unread``: parts are all that there is of it, and none could be read. ``agent``: which of a
+    multi-agent system says it. Of the role ``unplaced``, ``value`` says what nobody could place."""
 
     role: Role
     text: str | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ParsedCall, ...] = ()
     value: Any = None
     id: str = ""
     name: str = ""
     is_error: bool = False
     usage: Any = None
-    is_beside: bool = False
+    is_inline_result: bool = False
     is_passage: bool = False
     is_unread: bool = False
     agent: str = ""
@@ -46,12 +46,12 @@ UNPLACED: Literal["unplaced"] = "unplaced"
 _ENTRY = "entry"
 
 
-def not_placed(unplaced: Unplaced, *, whole: bool = False) -> ParsedMessage:
+def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
     """What stands in the place of what nobody could place. ``whole``: nothing of its message was read."""
-    return ParsedMessage(UNPLACED, value=unplaced, is_unread=whole)
+    return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
-def marked(unplaced: Unplaced) -> dict[str, Any]:
+def mark_unplaced(unplaced: Unplaced) -> dict[str, Any]:
     """The same among messages: what a reader of a dialect hands on in their place."""
     return {"role": UNPLACED, _ENTRY: unplaced}
 
@@ -68,7 +68,12 @@ def unplaced_in(message: Any) -> Unplaced | None:
 def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
     """A message of one text, and a result of one, which are most of a log: without the detour of others."""
     role, content = message.get("role"), message.get("content")
-    if not isinstance(content, str) or not content or not message.keys() <= NO_FLAGS or "type" in message:
+    if (
+        not isinstance(content, str)
+        or not content
+        or not message.keys() <= UNFLAGGED_KEYS
+        or "type" in message
+    ):
         return None
     if role == "tool" and all(key == "content" or _is_word(each) for key, each in message.items()):
         return result_message(message, content)
@@ -86,11 +91,11 @@ def _is_word(value: Any) -> bool:
 
 def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
     """What a tool gave back; ``message``: the message or part that holds the ``content``."""
-    if isinstance(content, str) and message.keys() <= NO_FLAGS:
+    if isinstance(content, str) and message.keys() <= UNFLAGGED_KEYS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return ParsedMessage("tool", None, (), content, str(identity), str(name))
-    identity, name = first_of(RESULT_IDS, message) or "", first_of(_NAMES, message) or ""
-    value, failed = outcome_of(message, content)
+    identity, name = first_nonempty(RESULT_IDS, message) or "", first_nonempty(_NAMES, message) or ""
+    value, failed = parse_outcome(message, content)
     return ParsedMessage("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 
 

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from agenteval.messages.calls import CALL_FIELDS, Call, call_in, unplaced_in_call
-from agenteval.messages.json_fields import given_of, object_at, object_of, word
-from agenteval.messages.parsed_message import ParsedMessage, Role, not_placed, result_message
-from agenteval.messages.placed import ADDITIONAL, Unplaced, nobodys, unplaced_calls, unplaced_fields
-from agenteval.messages.results import FLAGS, bare, outcome_beside
-from agenteval.messages.texts import is_media, joined, passages_in, text_in, unplaced_in_part
-from agenteval.messages.without_calls import GIVEN, is_call_kind, is_typed_call
+from agenteval.messages.calls import CALL_FIELDS, ParsedCall, parse_raw_call, unplaced_in_call
+from agenteval.messages.field_shapes import ARGUMENT_KEYS, is_call_kind, is_typed_call
+from agenteval.messages.json_fields import first_present, first_text, object_at, object_of
+from agenteval.messages.parsed_message import ParsedMessage, Role, result_message, unplaced_message
+from agenteval.messages.results import ERROR_FLAGS, find_inline_outcome, unwrap_untyped_parts
+from agenteval.messages.texts import is_media_kind, join_texts, passages_in, text_in, unplaced_in_part
+from agenteval.messages.unplaced_entries import (
+    ADDITIONAL_KWARGS,
+    Unplaced,
+    make_unplaced,
+    unplaced_calls,
+    unplaced_fields,
+)
 
 # ── one part ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -43,7 +49,7 @@ def parse_part(part: Any) -> CallPart | ParsedMessage | None:
 
 
 def _parse_result(part: Any) -> ParsedMessage | None:
-    kind = word(object_of(part), "type")
+    kind = first_text(object_of(part), "type")
     match part:
         case {"type": _} if kind.endswith(_RESULT_KINDS) and "state" not in part:
             return _typed_result(part, kind)
@@ -61,7 +67,7 @@ def _parse_result(part: Any) -> ParsedMessage | None:
 
 def parse_call(part: Any) -> CallPart | None:
     """The call that a part is, whether or not it is a result, too; ``None``: it is none."""
-    kind = word(object_of(part), "type")
+    kind = first_text(object_of(part), "type")
     match part:
         case {"type": _, "state": _} if kind.startswith(("tool-", "dynamic-tool")):
             return _ai_sdk_call(part, kind)
@@ -74,7 +80,7 @@ def parse_call(part: Any) -> CallPart | None:
             | {"toolInvocation": dict(inner)}
         ):
             return _keyed_call(inner)
-        case {"toolCall": dict(served)} if word(served, "toolType"):
+        case {"toolCall": dict(served)} if first_text(served, "toolType"):
             return _google_served_call(served)
         case {"executableCode": dict(code)}:
             return _google_code(code)
@@ -100,7 +106,7 @@ def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
 
 def _google_served_call(served: Mapping[str, Any]) -> CallPart:
     """Google, of a tool of its own: ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``."""
-    call = {"type": "server_tool_use", "name": word(served, "toolType").lower(), **served}
+    call = {"type": "server_tool_use", "name": first_text(served, "toolType").lower(), **served}
     return CallPart({**call, "input": served.get("args", {})}, is_within=True)
 
 
@@ -114,19 +120,19 @@ def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
     of OpenTelemetry (``tool_call_response``) have the id of their call as their own."""
     named = {"call_id": part.get("id")} if kind.endswith("response") else {}
     failed = {"is_error": True} if kind == "tool-error" else {}
-    return result_message({**named, **part, **failed}, given_of(RESULT_VALUES, part))
+    return result_message({**named, **part, **failed}, first_present(RESULT_VALUES, part))
 
 
 def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
     """Google: ``{"functionResponse": {"name": "find", "response": {}}}``; Bedrock: ``{"toolResult":
     {"toolUseId": "1", "content": [{"text": "3 found"}]}}``."""
-    value = inner.get("response", bare(inner.get("content")))
+    value = inner.get("response", unwrap_untyped_parts(inner.get("content")))
     return result_message({"call_id": inner.get("id"), **inner}, value)
 
 
 def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
     """Google's interpreter: ``{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}``."""
-    failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
+    failed = {"is_error": first_text(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
     return result_message({"name": "code_execution", **failed}, inner.get("output"))
 
 
@@ -135,40 +141,40 @@ def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
 
 def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
     """Texts and calls that stand together are one reply, up to a result."""
-    reply = _Reply(role)
+    reply = _ReplyBuilder(role)
     lost: list[Unplaced] = []
     for part in parts:
         match parse_part(part):
             case ParsedMessage() as result:
                 yield from reply.messages(even_blank=False)
-                reply = _Reply(role)
+                reply = _ReplyBuilder(role)
                 yield result
                 lost += unread_in_result(part)
             case CallPart() if role != "assistant":
-                lost.append(nobodys(part, f"a call in a message of the {role}"))
+                lost.append(make_unplaced(part, f"a call in a message of the {role}"))
             case CallPart(raw, is_within):
                 called = parse_calls([raw])
                 reply.add_calls(called.messages)
-                lost += called.lost
+                lost += called.unplaced
                 if is_within:
-                    lost += unplaced_fields(part, _CALL_KEYS, of="a part with a call")
+                    lost += unplaced_fields(part, _CALL_KEYS, owner="a part with a call")
             case None:
                 if reply.results:
                     yield from reply.messages()
-                    reply = _Reply(role)
+                    reply = _ReplyBuilder(role)
                 reply.add_text(part)
                 lost += unplaced_in_part(part)
     yield from reply.messages()
-    yield from map(not_placed, lost)
+    yield from map(unplaced_message, lost)
 
 
-class _Reply:
+class _ReplyBuilder:
     """Texts and calls that stand together, the calls with the results that stand beside them."""
 
     def __init__(self, role: Role) -> None:
         self._role = role
         self._texts: list[str] = []
-        self._calls: list[Call] = []
+        self._calls: list[ParsedCall] = []
         self.results: list[ParsedMessage] = []
         self._is_read = self._is_unread = self._is_bare = False
 
@@ -182,7 +188,7 @@ class _Reply:
         was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
-            text = self._stand_in(word(part, "type"))
+            text = self._placeholder(first_text(part, "type"))
         elif text.strip():
             self._is_read = True
         if was_bare and self._is_bare:
@@ -190,9 +196,9 @@ class _Reply:
         else:
             self._texts.append(text)
 
-    def _stand_in(self, kind: str) -> str:
+    def _placeholder(self, kind: str) -> str:
         """That something was there, a picture or a file, is part of what was said."""
-        if is_media(kind):
+        if is_media_kind(kind):
             self._is_read = True
         else:
             self._is_unread = True
@@ -201,7 +207,7 @@ class _Reply:
     def messages(self, *, even_blank: bool = True) -> Iterator[ParsedMessage]:
         if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
             is_unread = self._is_unread and not (self._is_read or self._calls)
-            yield ParsedMessage(self._role, joined(self._texts), tuple(self._calls), is_unread=is_unread)
+            yield ParsedMessage(self._role, join_texts(self._texts), tuple(self._calls), is_unread=is_unread)
             yield from self.results
 
 
@@ -220,25 +226,25 @@ def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[Pa
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ParsedCalls(NamedTuple):
+class CallsWithResults(NamedTuple):
     """Calls as one reply with the results that stand beside them, and what of them was lost."""
 
     messages: list[ParsedMessage]
-    lost: list[Unplaced]
+    unplaced: list[Unplaced]
 
 
-def parse_calls(raw: Iterable[Any]) -> ParsedCalls:
-    calls: list[Call] = []
+def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
+    calls: list[ParsedCall] = []
     results: list[ParsedMessage] = []
     lost: list[Unplaced] = []
     for each in raw:
-        if call := call_in(each):
+        if call := parse_raw_call(each):
             calls.append(call)
-            results += _result_beside(each, call)
+            results += _parse_inline_result(each, call)
             lost += unplaced_in_call(each, call)
         elif not _is_empty(each):
             lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
-    return ParsedCalls([ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], lost)
+    return CallsWithResults([ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], lost)
 
 
 def _is_empty(raw: Any) -> bool:
@@ -247,25 +253,28 @@ def _is_empty(raw: Any) -> bool:
     return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
 
-def _result_beside(raw: Any, call: Call) -> Iterator[ParsedMessage]:
-    if found := outcome_beside(raw):
+def _parse_inline_result(raw: Any, call: ParsedCall) -> Iterator[ParsedMessage]:
+    if found := find_inline_outcome(raw):
         value, failed = found
-        yield ParsedMessage("tool", value=value, id=call.id, name=call.name, is_error=failed, is_beside=True)
+        yield ParsedMessage(
+            "tool", value=value, id=call.id, name=call.name, is_error=failed, is_inline_result=True
+        )
 
 
 # ── what nobody reads of a result ────────────────────────────────────────────────────────────────
 
 RESULT_FIELDS = frozenset((
-    *RESULT_VALUES, *FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts", "text",
-    "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL,
+    *RESULT_VALUES, *ERROR_FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts",
+    "text", "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content",
+    ADDITIONAL_KWARGS,
 ))  # fmt: skip
 """What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
 _ASIDE = ("artifact", "artifacts")
 
 
-def unread_in_result(part: Mapping[str, Any], of: str = "a result") -> Iterator[Unplaced]:
+def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterator[Unplaced]:
     for each in (part, *(part[key] for key in _RESULT_KEYS if isinstance(part.get(key), dict))):
-        yield from unplaced_fields(each, RESULT_FIELDS, of=of)
+        yield from unplaced_fields(each, RESULT_FIELDS, owner=owner)
         yield from calls_in_result(each)
 
 
@@ -275,6 +284,6 @@ def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     for key, value in fields.items():
         if key in _ASIDE:
             yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
-        elif key not in GIVEN:
+        elif key not in ARGUMENT_KEYS:
             for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):
-                yield nobodys(part, "a call in a result")._replace(calls=(part,))
+                yield make_unplaced(part, "a call in a result")._replace(calls=(part,))

@@ -15,7 +15,7 @@ _MOST_PATHS = 300
 _DEEPEST = 4
 
 
-def find(record: Any, path: str) -> Any:
+def find_value(record: Any, path: str) -> Any:
     """The value at a path, or ``MISSING``. Digits (``-1``: the last) are places in a list, and a key that
     itself has dots in it is found as well."""
     if isinstance(record, Mapping):
@@ -27,7 +27,7 @@ def _find_key(record: Mapping[str, Any], path: str) -> Any:
     if path in record:
         return record[path]
     for head, rest in _splits(path):
-        if head in record and (found := find(record[head], rest)) is not MISSING:
+        if head in record and (found := find_value(record[head], rest)) is not MISSING:
             return found
     return MISSING
 
@@ -44,10 +44,10 @@ def _find_place(record: list[Any], path: str) -> Any:
     is_place = head.removeprefix("-").isdecimal() and len(head) < 10
     if not is_place or not -len(record) <= int(head) < len(record):
         return MISSING
-    return find(record[int(head)], rest) if dot else record[int(head)]
+    return find_value(record[int(head)], rest) if dot else record[int(head)]
 
 
-def suggestion(record: Any, path: str) -> str:
+def suggest_path(record: Any, path: str) -> str:
     """What may have been meant by a path that is nowhere, or what there is."""
     paths = [each for each, _ in zip(_paths(record), range(_MOST_PATHS), strict=False)]
     near = did_you_mean(path, paths)

@@ -30,7 +30,7 @@ Where each name is from, and what it counts:
   OpenInference, the AI SDK).
 
 **Each token counts once, and the total decides what stands beside what.** Reasoning and cached tokens are
-part of the count that they are a detail of; ``_Name.beside`` lists the exceptions by name. Where prompt and
+part of the count that they are a detail of; ``_Name.excluded`` lists the exceptions by name. Where prompt and
 completion are less than the total (xAI, Gemini's compatible endpoint: 1,100 of 1,000 and 40) and what is
 reported besides explains the gap (60 of reasoning), the gap is counted with its kind. A gap that nothing
 explains was used nevertheless: it counts as output, the dearer kind, and the usage is marked as estimated,
@@ -49,21 +49,25 @@ from math import inf
 from typing import Any, NamedTuple, TypeGuard
 
 from agenteval.core.trajectory import Step, Usage
-from agenteval.messages.json_fields import filled, given_of
+from agenteval.messages.json_fields import drop_empty, first_present
 
 
 class _Name(NamedTuple):
     """A name of a count, and the names of what is not in it and stands beside."""
 
     name: str
-    beside: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
 
-_CACHED_BESIDE = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_write_input_tokens")
+_SEPARATE_CACHE_COUNTS = (
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "cache_write_input_tokens",
+)
 _IN = (
-    _Name("input_tokens", _CACHED_BESIDE),
+    _Name("input_tokens", _SEPARATE_CACHE_COUNTS),
     _Name("prompt_tokens"),
-    _Name("input_token_count", tuple(f"anthropic.{name}" for name in _CACHED_BESIDE)),
+    _Name("input_token_count", tuple(f"anthropic.{name}" for name in _SEPARATE_CACHE_COUNTS)),
     _Name("prompt_token_count", ("tool_use_prompt_token_count",)),
     _Name("prompt_eval_count"),
     _Name("request_tokens"),
@@ -168,10 +172,10 @@ def usage_in(message: Mapping[str, Any]) -> Any:
     """What a message, or a reply with its messages, tells of its tokens, as it stands there; ``None`` if
     nothing. LangChain writes it twice: it counts once."""
     places = (message, *(inner for key in _AROUND if isinstance(inner := message.get(key), Mapping)))
-    return given_of(_ON_MESSAGES, *places)
+    return first_present(_ON_MESSAGES, *places)
 
 
-class UsageOnce:
+class UsageDeduplicator:
     """Knows the messages of an agent that repeat the usage of the one before: Anthropic's blocks, as some log
     and give them one by one, are of one message, by its ``id``, and each reports what all of it took."""
 
@@ -186,12 +190,12 @@ class UsageOnce:
         return is_same and message is not before and usage_in(message) == usage_in(before)
 
 
-def metered(step: Step, reported: Any) -> Step:
+def attach_usage(step: Step, reported: Any) -> Step:
     """A step with what was reported of its own tokens."""
     if reported is None:
         return step
     usage, unread = read_usage(reported), unread_usage(reported)
-    known = filled({"usage": usage, "unread_usage": unread})
+    known = drop_empty({"usage": usage, "unread_usage": unread})
     return step.model_copy(update=known) if known else step
 
 
@@ -246,12 +250,12 @@ class _Counted(NamedTuple):
     it besides, and is part of it unless something proves the contrary."""
 
     own: int
-    beside: int = 0
+    excluded: int = 0
     detail: int = 0
 
     @property
     def all(self) -> int:
-        return self.own + self.beside
+        return self.own + self.excluded
 
     @property
     def least(self) -> int:
@@ -299,7 +303,7 @@ def _of_total(asked: _Counted, answered: _Counted, total: int) -> _Counts:
     gap = total - asked.own - answered.own
     if gap == 0 and _may_be_within(asked, answered):
         return _Counts(asked.own, answered.own)
-    explanations = (asked.beside, answered.beside), (0, answered.detail), (asked.detail, 0), (
+    explanations = (asked.excluded, answered.excluded), (0, answered.detail), (asked.detail, 0), (
         asked.detail, answered.detail,
     )  # fmt: skip
     for more_in, more_out in explanations if gap else ():
@@ -312,7 +316,7 @@ def _of_total(asked: _Counted, answered: _Counted, total: int) -> _Counts:
 def _may_be_within(*counted: _Counted) -> bool:
     """Whether what elsewhere stands beside a count can be part of it: some frameworks take a provider's names
     for the parts of their own sums, which the total tells."""
-    return all(each.beside <= each.own for each in counted)
+    return all(each.excluded <= each.own for each in counted)
 
 
 def _counted(payload: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:

@@ -12,25 +12,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
-from agenteval.messages.entry import IMPORT_IT
-from agenteval.messages.json_fields import first_of, list_at, object_of, read_json
-from agenteval.messages.message import parse_messages
-from agenteval.messages.parsed_message import UNPLACED, marked
-from agenteval.messages.placed import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
-from agenteval.messages.speakers import is_agents, is_message
-from agenteval.messages.without_calls import (
+from agenteval.messages.field_shapes import (
     ANYTHING,
     CONTROL,
     NUMBERS,
     RATINGS,
     TEXTS,
     TOKENS,
-    Shape,
+    FieldShape,
     holds_objects,
 )
+from agenteval.messages.finish_reasons import (
+    FINISH_REASON_KEYS,
+    is_content_filter,
+    is_error_reason,
+    is_token_limit,
+)
+from agenteval.messages.json_fields import first_nonempty, list_at, object_of, read_json
+from agenteval.messages.log_entry import IMPORTER_REMEDY
+from agenteval.messages.message_parser import parse_messages
+from agenteval.messages.parsed_message import UNPLACED, mark_unplaced
+from agenteval.messages.roles import is_agent_message, is_message
+from agenteval.messages.unplaced_entries import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 
-BODIES = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
+BODY_KEYS = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
 """Where a request or a response may have its content."""
 _DRESS = "__data__"
 _OF_HTTP = ("http_version", "status_code", "headers")
@@ -44,64 +49,66 @@ FILTERED = "a reply was cut off by the provider's filter: what it would have sai
 BROKEN_OFF = "a reply broke off with an error: what it would have said is unknown"
 
 
-class Reply(NamedTuple):
+class ParsedResponse(NamedTuple):
     """``messages``: those that are not in the request yet. ``lost``: why the request was not answered, as a
     sentence. ``is_known``: false for a response in which nothing could be read."""
 
     messages: list[Any]
     body: Mapping[str, Any] = {}
-    lost: str = ""
+    failure: str = ""
     notes: tuple[str, ...] = ()
     is_known: bool = True
 
 
-def reply_to(messages: Sequence[Any], response: Any) -> Reply:
+def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
     """What a response adds to the messages of its request. A plain text is an answer where one is missing.
     Raises ``AuthorError`` (without a place) for a stream that cannot be put together."""
-    is_answered = is_answer_in(messages)
+    is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
-        return Reply([], lost="" if is_answered else "the request got no response")
+        return ParsedResponse([], failure="" if is_answered else "the request got no response")
     try:
         return _reply(messages, response, is_answered=is_answered)
     except AuthorError:
         if is_answered:
-            return Reply([], is_known=False)
+            return ParsedResponse([], is_known=False)
         raise
 
 
-def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Reply:
+def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> ParsedResponse:
     read = opened(response)
     if isinstance(read, str):
-        return Reply([] if is_answered else _answer(read))
+        return ParsedResponse([] if is_answered else _answer(read))
     for level in _levels(read):
-        if error_in(level) or _has_failed(level):
-            return Reply([], level, "" if is_answered else f"the response is an error: {_worded(read)}")
+        if describe_response_error(level) or _has_failed(level):
+            return ParsedResponse(
+                [], level, "" if is_answered else f"the response is an error: {_worded(read)}"
+            )
         reply = _reply_at(level, messages)
         is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
         if reply and (reply.messages or is_answered or not is_echo):
             return reply
     is_answer = isinstance(response, str) and not is_answered
-    return _json_answer(response, read) if is_answer else Reply([], is_known=False)
+    return _json_answer(response, read) if is_answer else ParsedResponse([], is_known=False)
 
 
-def _json_answer(text: str, read: Any) -> Reply:
+def _json_answer(text: str, read: Any) -> ParsedResponse:
     """An answer in JSON, as it was asked for; or a response of a kind that nobody knows."""
     unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
-    return Reply([*map(marked, unknown), *_answer(text)])
+    return ParsedResponse([*map(mark_unplaced, unknown), *_answer(text)])
 
 
-def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> Reply | None:
+def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedResponse | None:
     """What one level of a response adds; ``None``: no message is there."""
-    found = _said_at(level)
+    found = _find_messages(level)
     if not found:
         return None
     is_there = bool(messages) and found == list(messages[-1:])
-    added = [] if is_there else added_to(messages, found)
-    lost = map(marked, unplaced_in_response(level, messages)) if added else ()
-    return Reply([*lost, *added], level, notes=tuple(_notes(level)))
+    added = [] if is_there else new_messages(messages, found)
+    lost = map(mark_unplaced, unplaced_in_response(level, messages)) if added else ()
+    return ParsedResponse([*lost, *added], level, notes=tuple(_notes(level)))
 
 
-def added_to(messages: Sequence[Any], found: list[Any]) -> list[Any]:
+def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
     """What of ``found`` is new: a graph gives back all of its messages, those that it was given first. They
     are the same by what was said in them: ids and the like are added on the way."""
     known = filter(None, map(_core, messages))
@@ -114,7 +121,7 @@ def added_to(messages: Sequence[Any], found: list[Any]) -> list[Any]:
             return found[at:]
         if said != expected:
             return found
-    return found if all(map(is_agents, found)) else []
+    return found if all(map(is_agent_message, found)) else []
 
 
 def _core(message: Any) -> list[Any]:
@@ -126,25 +133,25 @@ def _core(message: Any) -> list[Any]:
     ]
 
 
-def is_answer_in(messages: Sequence[Any]) -> bool:
+def ends_with_answer(messages: Sequence[Any]) -> bool:
     """Whether the last word is the agent's."""
-    return bool(messages) and is_agents(messages[-1])
+    return bool(messages) and is_agent_message(messages[-1])
 
 
 def opened(value: Any) -> Any:
     """What a JSON text holds, and what the pieces of a stream amount to; anything else as it is. Raises
     ``AuthorError`` for a stream that cannot be put together."""
-    from agenteval.messages.completion import Unreadable
-    from agenteval.messages.streams import pieces_in, whole
+    from agenteval.messages.completion import UnreadableResponseError
+    from agenteval.messages.streams import assemble_response, parse_stream_pieces
 
     read = _undressed(read_json(value))
     try:
-        pieces = pieces_in(read)
-        return read if pieces is None else whole(pieces)
-    except Unreadable as error:
+        pieces = parse_stream_pieces(read)
+        return read if pieces is None else assemble_response(pieces)
+    except UnreadableResponseError as error:
         if error.error is not None:
             return {"error": error.error}
-        why = f"the answer is unknown: log the complete response; else {IMPORT_IT}"
+        why = f"the answer is unknown: log the complete response; else {IMPORTER_REMEDY}"
         raise AuthorError(Problem(f"the response {error.what}", why)) from None
 
 
@@ -155,14 +162,14 @@ def _undressed(value: Any) -> Any:
     return value[_DRESS] if isinstance(value, dict) and _DRESS in value else value
 
 
-def error_in(fields: Mapping[str, Any]) -> str:
+def describe_response_error(fields: Mapping[str, Any]) -> str:
     """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
     error = fields.get("error") or _first(fields, "choices").get("error")
     status = next((fields[key] for key in _CODES if _number(fields.get(key)) >= 400), None)
     code = _number(status) or _number(object_of(error).get("code"))
     if isinstance(error, dict):
-        error = first_of(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
-    error = error or first_of(("message", "reason"), object_of(status))
+        error = first_nonempty(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
+    error = error or first_nonempty(("message", "reason"), object_of(status))
     words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
     return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
 
@@ -173,7 +180,7 @@ def _has_failed(response: Mapping[str, Any]) -> bool:
 
 def _worded(response: Any) -> str:
     """The error of a response in words; its body may tell more than its status."""
-    told = [words for level in _levels(response) if (words := error_in(level))]
+    told = [words for level in _levels(response) if (words := describe_response_error(level))]
     return ", ".join(dict.fromkeys(told)) or "it failed"
 
 
@@ -198,17 +205,17 @@ _STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNO
 # ── what is in it besides ────────────────────────────────────────────────────────────────────────
 
 _READ = ("choices", "candidates", "generations", "message", "error")
-_OF_RESPONSES: Mapping[str, Shape] = {
+_OF_RESPONSES: Mapping[str, FieldShape] = {
     # What the request said, once more.
     **dict.fromkeys(("tools", "tool_choice", "text", "instructions", "input", "prompt"), ANYTHING),
     **dict.fromkeys(("response_format", "system_instruction", "generation_config"), ANYTHING),
     **dict.fromkeys(("billing", "metrics", "performanceConfig", "timings", "time_info"), NUMBERS),
     **dict.fromkeys(("usage_breakdown", "tool_usage", "latency_checkpoint", "sla_metrics"), NUMBERS),
     "content_filters": RATINGS,
-    "moderation": Shape(frozenset(("model",)), values=frozenset(("input", "output", "results"))),
+    "moderation": FieldShape(frozenset(("model",)), values=frozenset(("input", "output", "results"))),
     **dict.fromkeys(("conversation", "modelStatus", "prompt_cache_options", "stream_options"), CONTROL),
     **dict.fromkeys(("finish_details", "warnings"), CONTROL),
-    "x_groq": Shape(frozenset(("id",)), None),
+    "x_groq": FieldShape(frozenset(("id",)), None),
     **dict.fromkeys(("headers", "ResponseMetadata", "additionalModelResponseFields"), TEXTS),
     "prompt_logprobs": TOKENS,
     "delta": TEXTS,
@@ -228,12 +235,12 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
         output = response.get("output")
         is_read = not is_completion and (isinstance(output, list) or "message" in object_of(output))
         read = (*_READ, "output") if is_read else _READ
-        yield from unplaced_fields(response, read, of="the response", shapes=_OF_RESPONSES)
-        yield from unplaced_fields(object_of(output), ("message",), of="the output of the response")
+        yield from unplaced_fields(response, read, owner="the response", shapes=_OF_RESPONSES)
+        yield from unplaced_fields(object_of(output), ("message",), owner="the output of the response")
         for key in _LISTS:
             choice, others = _first(response, key), list_at(response, key)[1:]
             read = (*_READ, "content")
-            yield from unplaced_fields(choice, read, of="a choice of the response", shapes=_OF_RESPONSES)
+            yield from unplaced_fields(choice, read, owner="a choice of the response", shapes=_OF_RESPONSES)
             for other in others:
                 if _may_call(other, key):
                     yield Unplaced(f"another of the {key} of the response", (key,), other)
@@ -242,14 +249,14 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
     """The same, without what its message says itself."""
     around = list(unplaced_in_response(response))
-    said = parse_messages([*map(marked, around), *_said_at(response)])
+    said = parse_messages([*map(mark_unplaced, around), *_find_messages(response)])
     left = [each.value for each in said if each.role == UNPLACED]
     return [each for each in around if any(each is other for other in left)]
 
 
 def _may_call(other: Any, key: str) -> bool:
     """Whether another choice than the first holds calls, or what nobody knows."""
-    found = _said_at({key: [other]})
+    found = _find_messages({key: [other]})
     told = parse_messages(found)
     return any(each.calls or each.role == UNPLACED for each in told) or (not found and holds_objects([other]))
 
@@ -270,7 +277,7 @@ def _levels(response: Any) -> Iterator[Mapping[str, Any]]:
     yield response
     # A body as recorders of tests write it.
     is_wrapped = response.get("type") == "json" or _is_http_with_content(response)
-    for key in (*BODIES, "content") if is_wrapped else BODIES:
+    for key in (*BODY_KEYS, "content") if is_wrapped else BODY_KEYS:
         inner = response.get(key)
         if inner:
             inner = opened(inner)
@@ -285,7 +292,7 @@ def _is_http_with_content(response: Mapping[str, Any]) -> bool:
     return is_text and "role" not in response and any(key in response for key in _OF_HTTP)
 
 
-def _said_at(response: Mapping[str, Any]) -> list[Any]:
+def _find_messages(response: Mapping[str, Any]) -> list[Any]:
     listed = list_at(response, "messages")
     listed = listed if all(map(is_message, listed)) else []
     if len(response) == 1 and response.get("messages"):
@@ -321,12 +328,12 @@ def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _notes(response: Mapping[str, Any]) -> Iterator[str]:
     parts = (response, _first(response, "choices"), _first(response, "candidates"))
-    ends = [part.get(key) for part in parts for key in ENDS]
-    if any(map(is_at_limit, (*ends, response.get("status")))):
+    ends = [part.get(key) for part in parts for key in FINISH_REASON_KEYS]
+    if any(map(is_token_limit, (*ends, response.get("status")))):
         yield CUT
-    if any(map(is_filtered, ends)):
+    if any(map(is_content_filter, ends)):
         yield FILTERED
-    if any(map(is_error, ends)):
+    if any(map(is_error_reason, ends)):
         yield BROKEN_OFF
     for key in ("choices", "candidates"):
         if len(list_at(response, key)) > 1:

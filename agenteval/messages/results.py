@@ -10,44 +10,47 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agenteval.messages.calls import CALL_ALONE
+from agenteval.messages.calls import BARE_CALL_KEYS
 from agenteval.messages.chat import MAX_DEPTH, depth_of
-from agenteval.messages.json_fields import given_of, object_at, word
-from agenteval.messages.texts import is_text, joined
+from agenteval.messages.json_fields import first_present, first_text, object_at
+from agenteval.messages.texts import is_text_part, join_texts
 
-FLAGS = ("is_error", "isError", "error", "tool_call_error")
-NO_FLAGS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
+ERROR_FLAGS = ("is_error", "isError", "error", "tool_call_error")
+UNFLAGGED_KEYS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
 _NO = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
 _FAILED = frozenset(("error", "errored", "failed", "failure"))
 _WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 """The kinds of output that Vercel's AI SDK has."""
-_BESIDE = ("result", "output", "tool_output", "toolOutput", "observation")
+_INLINE_RESULT_KEYS = ("result", "output", "tool_output", "toolOutput", "observation")
 _FAILED_ENDS = ("output-error", "output-denied")
 _ENDS = ("result", "output-available", *_FAILED_ENDS)
 """The states of a call in that SDK that has its result."""
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     value: Any
     is_error: bool = False
 
 
-def outcome_of(fields: Mapping[str, Any], content: Any) -> Outcome:
+def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
     """What a result comes to; ``fields``: the message or part that holds the ``content``."""
-    failed = not fields.keys() <= NO_FLAGS and has_failed(fields)
+    failed = not fields.keys() <= UNFLAGGED_KEYS and has_failed(fields)
     if isinstance(content, str):
-        return Outcome(content, failed)
+        return ToolOutcome(content, failed)
     if isinstance(content, dict):
         content, has_error = _unwrapped(content)
         failed = failed or has_error
     if content is None and failed and isinstance(fields.get("error"), str | dict):
         content = {"error": fields["error"]}
-    return Outcome(result_value(content), failed)
+    return ToolOutcome(result_value(content), failed)
 
 
 def has_failed(fields: Mapping[str, Any]) -> bool:
     """Whether what stands beside a result tells that it is an error."""
-    if any(_is_set(fields.get(key)) for key in FLAGS) or word(fields, "status").lower() in _FAILED:
+    if (
+        any(_is_set(fields.get(key)) for key in ERROR_FLAGS)
+        or first_text(fields, "status").lower() in _FAILED
+    ):
         return True
     further = object_at(fields, "additional_kwargs")
     return fields.get("success") is False or (bool(further) and has_failed(further))
@@ -65,56 +68,56 @@ def _is_set(value: Any) -> bool:
     return bool(value == 1)
 
 
-def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
+def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
     """What stands beside a call as its result; ``None``: nothing."""
     inner = object_at(call, "function")
-    if inner and call.keys() <= CALL_ALONE and len(inner) <= 2:
+    if inner and call.keys() <= BARE_CALL_KEYS and len(inner) <= 2:
         return None  # a name and arguments, as nearly all are
-    if word(call, "type") == "invalid_tool_call":  # its error tells of its arguments
+    if first_text(call, "type") == "invalid_tool_call":  # its error tells of its arguments
         return None
-    state, value = word(call, "state"), given_of(_BESIDE, call, inner)
+    state, value = first_text(call, "state"), first_present(_INLINE_RESULT_KEYS, call, inner)
     error = call.get("errorText") or (call.get("error") if _is_set(call.get("error")) else None)
     if value is None and error is not None:
-        return Outcome({"error": error}, True)
+        return ToolOutcome({"error": error}, True)
     if value is None and state not in _ENDS:
         return None
-    found = outcome_of(call, value)
+    found = parse_outcome(call, value)
     return found._replace(is_error=found.is_error or state in _FAILED_ENDS or error is not None)
 
 
-def _unwrapped(content: dict[str, Any]) -> Outcome:
+def _unwrapped(content: dict[str, Any]) -> ToolOutcome:
     """A value without what tells only of its kind."""
-    kind = word(content, "type")
+    kind = first_text(content, "type")
     if kind in _WRAPPINGS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":
-            return Outcome({"error": content.get("reason") or "execution denied"}, True)
+            return ToolOutcome({"error": content.get("reason") or "execution denied"}, True)
         if "value" in content:
-            return Outcome(content["value"], kind.startswith("error-"))
+            return ToolOutcome(content["value"], kind.startswith("error-"))
     # Anthropic's servers write an error of a tool of theirs as an object with a kind of its own.
-    return Outcome(content, kind.endswith("_error") and "error_code" in content)
+    return ToolOutcome(content, kind.endswith("_error") and "error_code" in content)
 
 
 def result_value(content: Any) -> Any:
     """Text parts as one text, parts of JSON as what is in them; any other JSON value as it is."""
     if isinstance(content, str):
         return content
-    if is_text(content):
+    if is_text_part(content):
         return content["text"]
     if isinstance(content, list) and content:
-        if all(map(is_text, content)):
-            return joined(part["text"] for part in content)
+        if all(map(is_text_part, content)):
+            return join_texts(part["text"] for part in content)
         if any(map(_is_json, content)):
-            content = bare(content)
+            content = unwrap_untyped_parts(content)
     return content if depth_of(content) <= MAX_DEPTH else json.dumps(content, ensure_ascii=False)
 
 
-def bare(content: Any) -> Any:
+def unwrap_untyped_parts(content: Any) -> Any:
     """What is in parts that name no type, as Bedrock's do; anything else as it is."""
     if not isinstance(content, list) or not content or not all(map(_is_untyped, content)):
         return content
     inner = [part["json"] if "json" in part else part["text"] for part in content]
     if all(isinstance(each, str) for each in inner):
-        return joined(inner)
+        return join_texts(inner)
     return inner[0] if len(inner) == 1 else inner
 
 

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from agenteval.core.json_text import parsed
+from agenteval.core.json_text import parse_or
 from agenteval.messages.json_fields import is_json
 
 DONE = "[DONE]"
@@ -70,7 +70,7 @@ class SseParser:
 
 def _as_error(payload: str) -> str:
     """What an event named ``error`` holds, as servers tell of it that give their events no names."""
-    told = parsed(payload, payload)
+    told = parse_or(payload, payload)
     if isinstance(told, dict) and told.get("error"):
         return payload
     return json.dumps({"error": told or "an event of the name 'error' without details"})

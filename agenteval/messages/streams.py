@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.errors import AgentError
-from agenteval.core.json_text import parsed
-from agenteval.messages.completion import Unreadable, assemble
-from agenteval.messages.json_fields import first_of, list_at, object_at, object_of, present
-from agenteval.messages.placed import EVENTS, Unplaced, is_signal, unplaced_fields
+from agenteval.core.json_text import parse_or
+from agenteval.messages.completion import UnreadableResponseError, assemble_completion
+from agenteval.messages.field_shapes import SOURCES
+from agenteval.messages.json_fields import drop_none, first_nonempty, list_at, object_at, object_of
 from agenteval.messages.sse import DONE, SseParser, ends_stream
-from agenteval.messages.without_calls import SOURCES
+from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is_signal, unplaced_fields
 
 _EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
@@ -33,7 +33,7 @@ _ENDS = (*_LAST, "message_stop")
 _DONE = "response.output_item.done"
 
 
-def pieces_in(value: Any) -> list[dict[str, Any]] | None:
+def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
     """The pieces of a stream, or ``None`` for a value that is none. Raises ``completion.Unreadable``."""
     match value:
         case list():
@@ -51,14 +51,14 @@ def _of_lines(text: str) -> list[dict[str, Any]] | None:
     if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
     if broken := next((line for line, piece in found.items() if piece is None), ""):
-        raise Unreadable("is a stream with an event that is not JSON object", broken)
+        raise UnreadableResponseError("is a stream with an event that is not JSON object", broken)
     return [json.loads(line) for line in lines]
 
 
-def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response that the pieces amount to; an error, if they tell of one. Raises ``completion.Unreadable``
     where the stream ends too early, or is of no known kind."""
-    if error := first_of(("error",), *pieces):
+    if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
         return _completion(pieces)
@@ -70,7 +70,7 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return _with_unknown(_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
         return _with_unknown(_candidate(pieces), pieces)
-    raise Unreadable("is a stream of an unknown kind")
+    raise UnreadableResponseError("is a stream of an unknown kind")
 
 
 def _with_unknown(
@@ -86,7 +86,7 @@ def _with_unknown(
         or _is_unread(piece)
         or any(piece is each for each in unread)
     ]
-    return {**response, EVENTS: unknown} if unknown else response
+    return {**response, UNKNOWN_EVENTS_KEY: unknown} if unknown else response
 
 
 def _of_no_item(
@@ -110,14 +110,14 @@ def _is_unread(piece: Mapping[str, Any]) -> bool:
 
 def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What of a piece is in nothing that is put together."""
-    yield from unplaced_fields(piece, _OF_PIECES, of="an event")
-    yield from unplaced_fields(object_at(piece, "delta"), (), of="a delta", shapes={"citation": SOURCES})
+    yield from unplaced_fields(piece, _OF_PIECES, owner="an event")
+    yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
-    yield from unplaced_fields(candidate, ("content",), of="a candidate")
-    yield from unplaced_fields(object_at(candidate, "content"), ("parts",), of="a content")
+    yield from unplaced_fields(candidate, ("content",), owner="a candidate")
+    yield from unplaced_fields(object_at(candidate, "content"), ("parts",), owner="a content")
 
 
-def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
     if items := _items_done(pieces):
         return _with_unknown({"output": items}, pieces)
@@ -138,13 +138,13 @@ def _of_events(text: str) -> list[dict[str, Any]]:
             elif line.strip():
                 piece = _piece(line)
                 if piece is None:
-                    raise Unreadable("is a stream with an event that is not JSON object", line)
+                    raise UnreadableResponseError("is a stream with an event that is not JSON object", line)
                 found.append(piece)
     return found
 
 
 def _piece(text: str) -> dict[str, Any] | None:
-    value = parsed(text)
+    value = parse_or(text)
     return value if isinstance(value, dict) else None
 
 
@@ -158,8 +158,8 @@ def _is_piece(value: Any) -> bool:
     return known or "candidates" in value or isinstance(value.get("choices"), list)
 
 
-def _cut_off() -> Unreadable:
-    return Unreadable("is a stream that was cut off")
+def _cut_off() -> UnreadableResponseError:
+    return UnreadableResponseError("is a stream that was cut off")
 
 
 # ── the kinds ────────────────────────────────────────────────────────────────────────────────────
@@ -169,12 +169,12 @@ def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """OpenAI's chunks. Raises also for the old interface without messages."""
     given = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
-        raise Unreadable("is a stream of an unknown kind")
+        raise UnreadableResponseError("is a stream of an unknown kind")
     ends = [DONE] if any(piece.get("type") == DONE for piece in pieces) else []
     try:
-        return assemble([*map(json.dumps, given), *ends])
+        return assemble_completion([*map(json.dumps, given), *ends])
     except (AgentError, RecursionError) as error:  # contents that are no text, or too deep
-        raise Unreadable(f"is a stream that cannot be put together: {error}") from None
+        raise UnreadableResponseError(f"is a stream that cannot be put together: {error}") from None
 
 
 def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -207,7 +207,7 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
             case "message_delta":
                 message.update(object_at(piece, "delta"))
                 if counts := object_at(piece, "usage"):
-                    message["usage"] = {**object_at(message, "usage"), **present(counts)}
+                    message["usage"] = {**object_at(message, "usage"), **drop_none(counts)}
             case "message_stop":
                 closed = [_closed(block) for block in blocks.values()]
                 return {**message, "role": "assistant", "content": [*given, *closed]}

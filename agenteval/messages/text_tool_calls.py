@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from agenteval.messages.calls import listed
-from agenteval.messages.parsed_message import ParsedMessage, not_placed
-from agenteval.messages.placed import Unplaced
-from agenteval.messages.without_calls import is_broken_message, is_typed_call
+from agenteval.messages.calls import parse_list
+from agenteval.messages.field_shapes import is_broken_message, is_typed_call
+from agenteval.messages.parsed_message import ParsedMessage, unplaced_message
+from agenteval.messages.unplaced_entries import Unplaced
 
 _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
@@ -28,13 +28,11 @@ _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _AROUND = "\"'`<>/([{"
 
 
-def with_text_calls_unplaced(
-    said: Iterable[ParsedMessage], tools: Collection[str] = ()
-) -> list[ParsedMessage]:
+def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
     """What was said; behind each text of the agent that is a broken message or looks like a call, that it is
     not placed. An agent that makes calls of its own writes none: such a text shows somebody how they look.
     ``tools``: the names of those that are declared."""
-    every = list(said)
+    every = list(parsed)
     has_calls = any(each.calls for each in every)
     named = None if has_calls else _expression_of(frozenset(tools))
     return [
@@ -43,14 +41,14 @@ def with_text_calls_unplaced(
 
 
 def _unplaced_in(
-    said: ParsedMessage, named: re.Pattern[str] | None, *, may_look_like_calls: bool
+    message: ParsedMessage, named: re.Pattern[str] | None, *, may_look_like_calls: bool
 ) -> Iterable[ParsedMessage]:
-    if said.role != "assistant" or not said.text:
+    if message.role != "assistant" or not message.text:
         return
-    if is_broken_message(said.text):
-        yield not_placed(Unplaced("JSON of messages that does not parse", ("JSON",), said.text))
-    elif may_look_like_calls and (name := _notation_in(said.text, named)):
-        yield not_placed(Unplaced("what looks like a tool call in a text", (name,), said.text))
+    if is_broken_message(message.text):
+        yield unplaced_message(Unplaced("JSON of messages that does not parse", ("JSON",), message.text))
+    elif may_look_like_calls and (name := _notation_in(message.text, named)):
+        yield unplaced_message(Unplaced("what looks like a tool call in a text", (name,), message.text))
 
 
 @lru_cache(maxsize=16)
@@ -70,7 +68,7 @@ def _notation_in(text: str, named: re.Pattern[str] | None) -> str:
     """How a text writes what looks like a call, or the tool that it names; empty if there is none in it."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
-    if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, listed(text))):
+    if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):
         return "JSON"
     if "Action" in text and _LABELS.search(text):
         return "Action:"

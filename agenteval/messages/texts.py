@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from agenteval.messages.json_fields import objects_of, word
-from agenteval.messages.placed import Unplaced, nobodys, unplaced_fields
-from agenteval.messages.without_calls import (
+from agenteval.messages.field_shapes import (
     ANYTHING,
     CONTROL,
     DEFINITIONS,
@@ -18,9 +16,11 @@ from agenteval.messages.without_calls import (
     SOURCES,
     STATED,
     THOUGHTS,
-    Shape,
+    FieldShape,
     holds_objects,
 )
+from agenteval.messages.json_fields import first_text, objects_of
+from agenteval.messages.unplaced_entries import Unplaced, make_unplaced, unplaced_fields
 
 _SILENT_STEPS = frozenset((
     "step-start", "mcp_list_tools", "mcp_approval_response", "compaction", "tool_search_output",
@@ -37,7 +37,7 @@ _WITHOUT_CALLS = frozenset((
     "tool_addition",
 ))  # fmt: skip
 """Kinds of parts, besides texts, media and thoughts, in which no call can be."""
-_UNTYPED: Mapping[str, Shape] = {
+_UNTYPED: Mapping[str, FieldShape] = {
     **dict.fromkeys(("text", "refusal"), STATED),
     **dict.fromkeys(("image", "document", "video", "audio", "file"), MEDIA),
     **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), MEDIA),
@@ -48,11 +48,11 @@ _UNTYPED: Mapping[str, Shape] = {
     "json": ANYTHING,
 }
 """What parts without a kind hold, by which they are known: Google's, Bedrock's."""
-_OF_PARTS: Mapping[str, Shape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
+_OF_PARTS: Mapping[str, FieldShape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
 _OF_MODELS = dict.fromkeys(("from", "to", "tool"), CONTROL)
 _OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
 _OF_MEDIA_PARTS = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
-_OF_STEPS: Mapping[str, Shape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
+_OF_STEPS: Mapping[str, FieldShape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
 """What stands in parts of a kind."""
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
@@ -67,7 +67,7 @@ _PLACES = ("text", "refusal", "content", "value")
 _OF_MEDIA = ("text", "refusal", "transcript")
 
 
-def is_silent(kind: str) -> bool:
+def is_silent_kind(kind: str) -> bool:
     """Whether an item or a part of that kind is nothing that anybody was told."""
     return kind in _SILENT_STEPS or kind.startswith(("reasoning", "redacted_thinking", "thinking", "thought"))
 
@@ -83,27 +83,29 @@ def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
     """What of a part that is neither a call nor a result may hold calls."""
     if not isinstance(part, dict):
         if holds_objects(part):
-            yield nobodys(part, "a part that is no object")
+            yield make_unplaced(part, "a part that is no object")
         return
-    kind = word(part, "type")
+    kind = first_text(part, "type")
     if kind and is_known(kind):
-        yield from unplaced_fields(part, (), of=f"a part of the kind '{kind}'", shapes=_shapes_of(kind, part))
+        yield from unplaced_fields(
+            part, (), owner=f"a part of the kind '{kind}'", shapes=_shapes_of(kind, part)
+        )
     elif kind:
-        yield nobodys(part, f"a part of the unknown kind '{kind[:40]}'")
+        yield make_unplaced(part, f"a part of the unknown kind '{kind[:40]}'")
     elif not _UNTYPED.keys().isdisjoint(part):
-        yield from unplaced_fields(part, (), of="a part", shapes=_UNTYPED)
+        yield from unplaced_fields(part, (), owner="a part", shapes=_UNTYPED)
     elif part:
-        yield nobodys(part, "a part of no known kind")
+        yield make_unplaced(part, "a part of no known kind")
 
 
-def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, Shape]:
+def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, FieldShape]:
     kind_is = kind.lower()
     if kind_is in _SILENT_STEPS:
         return _OF_STEPS
-    if is_silent(kind_is):
+    if is_silent_kind(kind_is):
         return {**_OF_THOUGHTS, kind: THOUGHTS}
     if kind_is in _MEDIA_PARTS:
-        return {**_OF_MEDIA_PARTS, **{key: MEDIA for key in part if is_media(key)}}
+        return {**_OF_MEDIA_PARTS, **{key: MEDIA for key in part if is_media_kind(key)}}
     return {**_OF_PARTS, **_OF_MODELS, kind: STATED if kind_is in _TEXTS else SOURCES}
 
 
@@ -120,8 +122,8 @@ def text_in(part: Any) -> str | None:
 
 
 def _text_in_object(part: Mapping[str, Any]) -> str | None:
-    kind = word(part, "type")
-    if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
+    kind = first_text(part, "type")
+    if not part or is_silent_kind(kind) or part.get("thought") is True:  # Google's marks a thought so
         return ""
     texts = (_text_at(part.get(key)) for key in _places_of(kind))
     found = next((text for text in texts if text is not None), None)
@@ -134,32 +136,38 @@ def _places_of(kind: str) -> tuple[str, ...]:
     """Where a part of that kind may have its text."""
     if not kind:
         return _PLACES[:2]
-    return _OF_MEDIA if is_media(kind) else _PLACES
+    return _OF_MEDIA if is_media_kind(kind) else _PLACES
 
 
 def _text_at(value: Any) -> str | None:
     if isinstance(value, dict):  # the Assistants API: {"text": {"value": …}}
         value = value.get("value", value.get("text"))
-    if isinstance(value, list) and value and all(isinstance(each, str) or is_text(each) for each in value):
-        return joined(each if isinstance(each, str) else each["text"] for each in value)
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(each, str) or is_text_part(each) for each in value)
+    ):
+        return join_texts(each if isinstance(each, str) else each["text"] for each in value)
     return value if isinstance(value, str) else None
 
 
-def is_media(kind: str) -> bool:
+def is_media_kind(kind: str) -> bool:
     """Whether parts of that kind are pictures, files and the like."""
     return any(each.startswith(_MEDIA) for each in re.split(r"[^a-z]", kind.lower()))
 
 
-def is_text(part: Any) -> bool:
+def is_text_part(part: Any) -> bool:
     """Whether a part is a text and nothing else."""
-    return isinstance(part, Mapping) and word(part, "type") in _TEXTS and isinstance(part.get("text"), str)
+    return (
+        isinstance(part, Mapping) and first_text(part, "type") in _TEXTS and isinstance(part.get("text"), str)
+    )
 
 
 _CLOSING = frozenset(".,;:!?)]}%…'\"”’»-")
 _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 
-def joined(texts: Iterable[str]) -> str:
+def join_texts(texts: Iterable[str]) -> str:
     """Texts as one, in which no word of one is a part of another's: providers write them side by side."""
     whole = ""
     for text in filter(None, texts):

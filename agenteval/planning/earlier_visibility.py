@@ -10,7 +10,7 @@ from agenteval.core.config import AgentConfig, Config
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files import journal, runs
-from agenteval.files.plain_files import open_file
+from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
 _RUNS_ASKED = 3
@@ -23,7 +23,7 @@ def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> di
     of their calls were seen there. ``public``: the configuration as it is written down, without secrets."""
     agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
-    for folder in runs.runs_under(root)[: -_RUNS_ASKED - 1 : -1]:
+    for folder in runs.find_run_folders(root)[: -_RUNS_ASKED - 1 : -1]:
         for name, known in _found_in(folder, agents):
             found.setdefault(name, known)
     return found
@@ -31,12 +31,12 @@ def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> di
 
 def _found_in(folder: Path, agents: Mapping[str, AgentConfig]) -> Iterator[tuple[str, KnownVisibility]]:
     """What cannot be read tells nothing."""
-    path = folder / runs.JOURNAL
+    path = folder / runs.JOURNAL_FILE
     try:
         if path.stat().st_size > _TOO_LONG:
             return
         with open_file(path) as file:
-            started = journal.from_json(file.readline())
+            started = journal.event_from_json(file.readline())
             file.seek(0)
             known = visibility_in(file)
     except (OSError, ValueError):

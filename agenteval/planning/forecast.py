@@ -19,11 +19,11 @@ from agenteval.core.protocols import Subject
 from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
-from agenteval.files.prompt_templates import placeholders
+from agenteval.files.prompt_templates import find_placeholders
 from agenteval.files.prompts import CRITERIA, Rubric
-from agenteval.planning.judging import Metrics
+from agenteval.planning.judge_setup import Metrics
 from agenteval.scoring import metrics
-from agenteval.scoring.judges.corroboration import SAMPLED
+from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
 from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
@@ -37,7 +37,7 @@ OPINION_TOKENS = 200
 AGAIN = "judge again"
 """The role of a row for verdicts that are asked about again."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
-_PARTS = SAMPLED * GATING
+_PARTS = SAMPLING_INTERVAL * GATING
 _ANSWER = Step(text="text " * ANSWER_TOKENS)
 _SIMULATED = "text " * 30
 
@@ -62,7 +62,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Row:
+class ForecastRow:
     """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
     the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
     are, too."""
@@ -84,7 +84,7 @@ class Forecast:
     agents: int
     samples: Range
     turns: Range
-    rows: tuple[Row, ...]
+    rows: tuple[ForecastRow, ...]
     notes: tuple[str, ...] = field(default=())
 
 
@@ -99,12 +99,12 @@ def forecast(
     """The forecast of a run. ``policies``: the text of each agent's policy."""
     by_id = {scenario.id: scenario for scenario in scenarios}
     run = [by_id[name] for name in plan.scenarios]
-    asking = _Asking(plan, chosen)
-    total = _Tally()
+    asking = ConversationEstimator(plan, chosen)
+    total = EstimateTotals()
     least = most = 0
     for name, agents in plan.scenarios.items():
         for agent in agents:
-            applies = plan.of(name, agent)
+            applies = plan.rules_for_pairing(name, agent)
             epochs = EpochRange(min=applies.least, max=applies.most)
             total.add(asking.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
             least, most = least + epochs.min, most + epochs.max
@@ -126,62 +126,62 @@ def forecast(
 
 
 @dataclass
-class _Spent:
+class RoleEstimate:
     """Of one role: calls and tokens, of the shortest and the longest conversation."""
 
     calls: Range = Range(0, 0)
     input_tokens: Range = Range(0, 0)
     output_tokens: Range = Range(0, 0)
 
-    def add(self, other: _Spent, epochs: EpochRange) -> None:
+    def add(self, other: RoleEstimate, epochs: EpochRange) -> None:
         self.calls += other.calls.times(epochs)
         self.input_tokens += other.input_tokens.times(epochs)
         self.output_tokens += other.output_tokens.times(epochs)
 
 
-class _Conversation(NamedTuple):
+class ConversationEstimate(NamedTuple):
     """``spent``: by role and model; by the role ``AGAIN`` in parts of which ``_PARTS`` are one call."""
 
     turns: Range
-    spent: Mapping[tuple[str, str], _Spent]
+    spent: Mapping[tuple[str, str], RoleEstimate]
 
 
-class _Tally:
+class EstimateTotals:
     def __init__(self) -> None:
         self.turns = Range(0, 0)
-        self._spent: dict[tuple[str, str], _Spent] = {}
+        self._spent: dict[tuple[str, str], RoleEstimate] = {}
 
-    def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
+    def add(self, conversation: ConversationEstimate, epochs: EpochRange) -> None:
         self.turns += conversation.turns.times(epochs)
         for key, spent in conversation.spent.items():
-            self._spent.setdefault(key, _Spent()).add(spent, epochs)
+            self._spent.setdefault(key, RoleEstimate()).add(spent, epochs)
 
-    def put(self, role: str, name: str, spent: _Spent) -> None:
+    def put(self, role: str, name: str, spent: RoleEstimate) -> None:
         self._spent[role, name] = spent
 
-    def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
+    def by_model(self) -> list[tuple[tuple[str, str], RoleEstimate]]:
         return sorted(self._spent.items(), key=lambda item: (_ROLES.index(item[0][0]), item[0][1]))
 
 
 @dataclass(frozen=True)
-class _Calls:
+class CallEstimate:
     """How many calls of one kind there are in a conversation, and the tokens that go into them."""
 
     count: int = 0
     tokens: int = 0
 
-    def __add__(self, other: _Calls) -> _Calls:
-        return _Calls(self.count + other.count, self.tokens + other.tokens)
+    def __add__(self, other: CallEstimate) -> CallEstimate:
+        return CallEstimate(self.count + other.count, self.tokens + other.tokens)
 
 
-class _Judged(NamedTuple):
+class JudgeEstimate(NamedTuple):
     """The calls of judges of a conversation; ``again`` as in ``_Conversation``."""
 
-    calls: _Calls
-    again: _Calls
+    calls: CallEstimate
+    again: CallEstimate
 
 
-class _Asking:
+class ConversationEstimator:
     """What is asked in a conversation, by the rules that the run goes by."""
 
     def __init__(self, plan: Plan, chosen: Metrics) -> None:
@@ -192,8 +192,8 @@ class _Asking:
         self._is_doubted = plan.suite.corroborate and not judge.startswith("scripted/")
         self.may_group = self._judged and "dedup" in plan.suite.models
 
-    def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
-        applies = self._plan.of(scenario.id, agent)
+    def conversation(self, scenario: Scenario, agent: str, policy: str) -> ConversationEstimate:
+        applies = self._plan.rules_for_pairing(scenario.id, agent)
         short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
         user, judge = self._plan.suite.model("user"), self._plan.suite.model("judge")
@@ -203,34 +203,36 @@ class _Asking:
         if self._judged and (judge or least.calls.count):
             most = least if short == long else self._judge(scenario, long, policy, applies)
             review = not scenario.is_scripted  # of the simulated user
-            own = _Calls(self._of_own_tools(scenario, long) + review)
+            own = CallEstimate(self._of_own_tools(scenario, long) + review)
             spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
             spent[AGAIN, judge] = _both(least.again, most.again, "judge")
-        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
+        return ConversationEstimate(Range(len(short.turns), len(long.turns)), spent)
 
-    def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
+    def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> RoleEstimate:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
         if scenario.tools or self._plan.suite.unmocked_tools != "error":
             # A round of calls that the agent leaves to us asks it once more.
             spent.calls = Range(spent.calls.least, None)
         return spent
 
-    def _user(self, scenario: Scenario, trajectory: Trajectory) -> _Calls:
-        from agenteval.conversation.simulated_user import render
+    def _user(self, scenario: Scenario, trajectory: Trajectory) -> CallEstimate:
+        from agenteval.conversation.simulated_user import render_user_prompt
 
         tokens = count = 0
         prompt = self._chosen.prompts.prompt("simulated_user")
         for index, turn in enumerate(trajectory.turns):
             if turn.script is None:
                 before = Trajectory(turns=trajectory.turns[:index])
-                rendered = render(scenario, before, prompt, now=self._plan.suite.now)
+                rendered = render_user_prompt(scenario, before, prompt, now=self._plan.suite.now)
                 tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
                 count += 1
-        return _Calls(count, tokens)
+        return CallEstimate(count, tokens)
 
-    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, applies: ScenarioRules) -> _Judged:
+    def _judge(
+        self, scenario: Scenario, whole: Trajectory, policy: str, applies: ScenarioRules
+    ) -> JudgeEstimate:
         asked: list[tuple[Rubric, int]] = []
-        calls = _Calls()
+        calls = CallEstimate()
         if self._judged:
             for index in range(len(whole.turns)):
                 prefix = Trajectory(turns=whole.turns[: index + 1])
@@ -244,34 +246,39 @@ class _Asking:
             of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
             calls += self._first_calls(of_whole)
             asked += of_whole
-        again = _Calls()
+        again = CallEstimate()
         for rubric, tokens in asked if self._is_doubted else ():
             parts = _parts_again(rubric, applies)
-            again += _Calls(parts, parts * tokens)
-        return _Judged(calls, again)
+            again += CallEstimate(parts, parts * tokens)
+        return JudgeEstimate(calls, again)
 
-    def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> _Calls:
+    def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> CallEstimate:
         """Of the questions on one record, the calls that ask them. A shared one has the record once."""
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
             name = shared if shared and self._plan.suite.shares_calls else str(number)
             together.setdefault(name, []).append((rubric, tokens))
-        sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
-        return _Calls(len(together), sum(sums))
+        sums = (
+            each[0][1] + sum(_count_prompt_tokens(rubric) for rubric, _ in each[1:])
+            for each in together.values()
+        )
+        return CallEstimate(len(together), sum(sums))
 
     def _asked(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
     ) -> list[Rubric]:
         """The rubrics that are asked about a prefix, each a call."""
         specs = (
-            spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
+            spec
+            for spec in self._chosen.selected
+            if spec.scope == scope and self._chosen.is_rubric(spec.name)
         )
         known = bool(policy.strip())
         asked = [
             self._chosen.rubric(spec.name)
             for spec in specs
-            if metrics.applies(spec, scenario, trajectory, policy=known)
+            if metrics.applies_to_trajectory(spec, scenario, trajectory, policy=known)
         ]
         return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
@@ -285,65 +292,67 @@ class _Asking:
         turn: int | None,
     ) -> Iterator[tuple[Rubric, int]]:
         """Each with the tokens of its request."""
-        from agenteval.scoring.transcript import context_of
+        from agenteval.scoring.transcript import render_transcript
 
         records: dict[bool, int] = {}
         for rubric in asked:
             parameters = rubric.needs == "tools"
             if parameters not in records:
                 now = self._plan.suite.now
-                text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
+                text = render_transcript(
+                    scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters
+                )
                 records[parameters] = count_tokens(text)
-            yield rubric, records[parameters] + _beside(rubric)
+            yield rubric, records[parameters] + _count_prompt_tokens(rubric)
 
     def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
         """Calls that are made only if the agent tells of tools that no scenario declares."""
-        asked = sum(spec.needs == "tools" for spec in self._chosen.asked)
+        asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
         return 0 if scenario.tools else asked * len(long.turns)
 
 
-def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
+def _both(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
     reply = REPLY_TOKENS[role]
-    return _Spent(
+    return RoleEstimate(
         calls=Range(least.count, most.count),
         input_tokens=Range(least.tokens, most.tokens),
         output_tokens=Range(least.count * reply, most.count * reply),
     )
 
 
-def _agent_calls(trajectory: Trajectory) -> _Calls:
+def _agent_calls(trajectory: Trajectory) -> CallEstimate:
     """The texts of the conversation, again at each turn. What the agent adds to them is unknown."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
         tokens += so_far
         so_far += ANSWER_TOKENS
-    return _Calls(len(trajectory.turns), tokens)
+    return CallEstimate(len(trajectory.turns), tokens)
 
 
-def _beside(rubric: Rubric) -> int:
+def _count_prompt_tokens(rubric: Rubric) -> int:
     """Tokens of a judge's request beside the record."""
     key = (rubric.metric, rubric.hash)
     if key not in _known:
-        _known[key] = _counted_beside(rubric)
+        _known[key] = _measure_prompt_tokens(rubric)
     return _known[key]
 
 
 _known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
 
 
-def _counted_beside(rubric: Rubric) -> int:
-    from agenteval.scoring.judges.criteria import criterion_request
-    from agenteval.scoring.judges.requests import request_of
-    from agenteval.scoring.transcript import Transcript
+def _measure_prompt_tokens(rubric: Rubric) -> int:
+    from agenteval.scoring.judges.criteria import build_criterion_request
+    from agenteval.scoring.judges.requests import build_judge_request
+    from agenteval.scoring.transcript import JudgeTranscript
 
     if rubric.metric == CRITERIA:
-        request = criterion_request(
-            "text " * 15, "conversation", Transcript(""), rubric=rubric, subject=Subject()
+        request = build_criterion_request(
+            "text " * 15, "conversation", JudgeTranscript(""), rubric=rubric, subject=Subject()
         )
     else:
-        empty = dict.fromkeys(placeholders(rubric.text), "")
-        request = request_of(rubric, Transcript(""), subject=Subject(), criterion=empty)
+        empty = dict.fromkeys(find_placeholders(rubric.text), "")
+        request = build_judge_request(rubric, JudgeTranscript(""), subject=Subject(), criterion=empty)
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 
@@ -366,15 +375,15 @@ def _skeleton(scenario: Scenario, applies: ScenarioRules, *, is_long: bool) -> T
 # ── the whole run ────────────────────────────────────────────────────────────────────────────────
 
 
-def _dedup(calls: int) -> _Spent:
+def _dedup(calls: int) -> RoleEstimate:
     """No call if nothing is found, else one for each agent."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
-    return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
+    return RoleEstimate(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
 
 
-def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
+def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
     for (role, name), spent in total.by_model():
         if role != AGAIN:
             yield _row(role, name, spent, plan)
@@ -382,7 +391,7 @@ def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
             yield replace(_row(role, name, again, plan), estimated=True)
 
 
-def _asked_again(parts: _Spent) -> _Spent:
+def _asked_again(parts: RoleEstimate) -> RoleEstimate:
     """What asking again is taken to come to, a second call each."""
 
     def whole(each: Range) -> Range:
@@ -390,7 +399,7 @@ def _asked_again(parts: _Spent) -> _Spent:
 
     calls = whole(parts.calls)
     opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
-    return _Spent(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
+    return RoleEstimate(calls, whole(parts.input_tokens) + opinions, whole(parts.output_tokens))
 
 
 def _parts_again(rubric: Rubric, applies: ScenarioRules) -> int:
@@ -399,10 +408,10 @@ def _parts_again(rubric: Rubric, applies: ScenarioRules) -> int:
     held = applies.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
     may_fail = not rubric.scale or (held is not None and held.bar is not None)
-    return is_drawn * GATING + may_fail * SAMPLED
+    return is_drawn * GATING + may_fail * SAMPLING_INTERVAL
 
 
-def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:
+def _row(role: str, name: str, spent: RoleEstimate, plan: Plan) -> ForecastRow:
     price = price_of(name, plan.suite.prices)
     cost = None
     if price:
@@ -412,16 +421,16 @@ def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:
             if tokens_in is not None and tokens_out is not None
         ]
         cost = (cost_of(ends[0], price), cost_of(ends[-1], price))
-    return Row(role, name, spent.calls, spent.input_tokens, spent.output_tokens, cost)
+    return ForecastRow(role, name, spent.calls, spent.input_tokens, spent.output_tokens, cost)
 
 
-def _ends(spent: _Spent) -> tuple[tuple[int | None, int | None], ...]:
+def _ends(spent: RoleEstimate) -> tuple[tuple[int | None, int | None], ...]:
     tokens_in, tokens_out = spent.input_tokens, spent.output_tokens
     return (tokens_in.least, tokens_out.least), (tokens_in.most, tokens_out.most)
 
 
 def _notes(
-    rows: Sequence[Row],
+    rows: Sequence[ForecastRow],
     scenarios: Sequence[Scenario],
     plan: Plan,
     chosen: Metrics,
@@ -436,7 +445,7 @@ def _notes(
         yield "a refused message of the simulated user is requested once more"
     if any(row.role == AGAIN for row in rows):
         yield (
-            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, drawn by lot,"
+            f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} verdicts of labels and goals, drawn by lot,"
             f" and one in {GATING} of those that may fail something, assumed to do so"
         )
     if uses_cache:
@@ -445,24 +454,24 @@ def _notes(
 
 
 def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
-    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
+    names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
     if all(scenario.tools for scenario in scenarios):
         return
-    for spec in chosen.asked:
+    for spec in chosen.selected:
         if spec.needs == "tools":
             yield f"the judge's upper number: {spec.name} is asked if agents call tools that nobody declared"
 
 
-def _budget_notes(rows: Sequence[Row], plan: Plan) -> Iterator[str]:
+def _budget_notes(rows: Sequence[ForecastRow], plan: Plan) -> Iterator[str]:
     yield from _beyond(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
     for role, own in plan.suite.budget.roles.items():
         asked = [row for row in rows if row.role == role]
         yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
 
 
-def _beyond(rows: Sequence[Row], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+def _beyond(rows: Sequence[ForecastRow], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
     rows = [row for row in rows if not row.estimated]
     least = {
         "max_calls": sum(row.calls.least for row in rows),

@@ -18,47 +18,50 @@ _NAMED = 5
 _REMEDY = "run without --last-failed or --failed-in"
 
 
-class Failed(NamedTuple):
+class FailedScenarios(NamedTuple):
     """The scenarios and agents of the run ``run`` that failed or were not decided."""
 
-    run: str
+    run_id: str
     pairings: frozenset[Pairing]
 
-    def gone(self, known: Iterable[str]) -> tuple[str, ...]:
+    def find_removed(self, known: Iterable[str]) -> tuple[str, ...]:
         """Scenarios that there are no more: deleted, or renamed."""
         return tuple(sorted({scenario for scenario, _ in self.pairings}.difference(known)))
 
-    def nothing_left(self, gone: Collection[str]) -> NothingSelectedError:
+    def nothing_selected_error(self, gone: Collection[str]) -> NothingSelectedError:
         """None of it is selected."""
         if gone and all(scenario in gone for scenario, _ in self.pairings):
-            what = f"no scenario that failed in the run {self.run} exists any more: {named(gone)}"
+            what = (
+                f"no scenario that failed in the run {self.run_id} exists any more: {list_first_names(gone)}"
+            )
             return NothingSelectedError(Problem(what, f"it was renamed or deleted; {_REMEDY}"))
-        missing = f"; no longer there: {named(gone)}" if gone else ""
+        missing = f"; no longer there: {list_first_names(gone)}" if gone else ""
         return NothingSelectedError(
-            Problem(f"nothing that is selected failed in the run {self.run}{missing}", _REMEDY)
+            Problem(f"nothing that is selected failed in the run {self.run_id}{missing}", _REMEDY)
         )
 
 
-def named(scenarios: Collection[str]) -> str:
+def list_first_names(scenarios: Collection[str]) -> str:
     """The first few, and how many more there are."""
     more = len(scenarios) - _NAMED
     return ", ".join(list(scenarios)[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def gone_text(gone: Collection[str]) -> str:
+def describe_removed(gone: Collection[str]) -> str:
     are = "is" if len(gone) == 1 else "are"
-    return f"{plural(len(gone), 'scenario')} that failed {are} gone (renamed or deleted): {named(gone)}"
+    what = f"{plural(len(gone), 'scenario')} that failed {are} gone (renamed or deleted)"
+    return f"{what}: {list_first_names(gone)}"
 
 
-def last_failed(root: Path, name: str | None) -> Failed:
+def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     """Of the latest run below ``root``, or that of the ``name``; what never ran did not pass. Raises
     ``AuthorError`` where there is no such run, and ``NothingSelectedError`` where all passed."""
     folder = runs.find_run(name, root) if name else _latest(root)
-    run = report.fold(runs.load_run(folder))
+    run = report.build_report(runs.load_run(folder))
     decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
     if found:
-        return Failed(run.run.run_id, frozenset(found))
+        return FailedScenarios(run.run.run_id, frozenset(found))
     which = f"in the run {run.run.run_id}" if name else f"in the latest run, {run.run.run_id}"
     what = f"nothing failed {which}"
     if decision.verdict is not Verdict.PASSED:
@@ -69,8 +72,8 @@ def last_failed(root: Path, name: str | None) -> Failed:
 
 def _latest(root: Path) -> Path:
     """Runs alone: a scoring of recorded conversations says nothing of the agent as it is now."""
-    for folder in reversed(runs.runs_under(root)):
-        if _was_asked_for(folder / runs.JOURNAL):
+    for folder in reversed(runs.find_run_folders(root)):
+        if _was_asked_for(folder / runs.JOURNAL_FILE):
             return folder
     what = f"--last-failed: there is no earlier run in {root / '.agenteval' / 'runs'}"
     raise AuthorError(Problem(what, "start with agenteval run"))

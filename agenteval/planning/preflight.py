@@ -7,21 +7,21 @@ from typing import Literal
 
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
-from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
-from agenteval.core.needles import contains
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, parse_place
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import NO_CALL, Sample, Scenario
 from agenteval.core.severity import NEVER_COMPLETED, severity_of
+from agenteval.core.text_matching import contains
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
-from agenteval.files.loading import vacuous, vacuous_problem
-from agenteval.planning import judging
-from agenteval.planning.resolve import has_policy, has_threshold
-from agenteval.scoring.checks.impossible import NEARLY_THE_SAME, impossible_calls
-from agenteval.scoring.checks.python import target_problems
-from agenteval.scoring.detectors.table import DETECTORS, GONE
+from agenteval.files.scenario_loader import is_vacuous_scenario, vacuous_problem
+from agenteval.planning import judge_setup
+from agenteval.planning.plan_resolution import has_policy, has_threshold
+from agenteval.scoring.checks.impossible_calls import NEARLY_THE_SAME, find_impossible_calls
+from agenteval.scoring.checks.python_checks import find_target_problems
+from agenteval.scoring.detectors.table import DETECTORS, REMOVED_DETECTORS
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.ledger import how_to_price, price_of
 
@@ -36,10 +36,10 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
     judged = [suite.specs[name] for name in suite.judged]
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
     judges = (labels and fails) or _goal_gates(scenario, suite)
-    if vacuous(scenario, thresholds_apply=applies, judges_gate=judges):
+    if is_vacuous_scenario(scenario, thresholds_apply=applies, judges_gate=judges):
         why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)
-    yield from judging.scenario_problems(scenario, suite)
+    yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
 
 
@@ -74,7 +74,7 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
 def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
     """Checks in Python that cannot be loaded or called."""
     for scenario in scenarios:
-        yield from target_problems(scenario)
+        yield from find_target_problems(scenario)
 
 
 def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
@@ -82,7 +82,7 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
         if not tool.is_mocked and suite.unmocked_tools == "error":
             what = f"tool '{name}' does not say how it answers"
             remedy = "add returns:, error:, sequence: or python:"
-            yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+            yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
 
 def checks_of_unseen_calls(
@@ -90,12 +90,12 @@ def checks_of_unseen_calls(
 ) -> Iterable[Problem]:
     """Checks that nothing could decide: the author says that the agent's calls are not seen."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
-    for scenario, agents in played(samples):
+    for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
             for path in _checks_of_calls(scenario):
                 what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
                 remedy = "remove the check, or write calls: all if agenteval is the agent's only way to tools"
-                yield Problem(what, remedy, place_of(scenario.where(path)))
+                yield Problem(what, remedy, parse_place(scenario.where(path)))
 
 
 def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
@@ -115,13 +115,13 @@ def foreign_tools(
 ) -> Iterable[Problem]:
     """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
     answer. An agent of which nothing is known may have any."""
-    for scenario, agents in played(samples):
+    for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
         hosted = {tool.name for tools in known for tool in tools if tool.hosted} - names
         is_all = len(known) == len(agents) and "" not in names
         for name in scenario.tools:
-            place = place_of(scenario.where(f"tools.{name}"))
+            place = parse_place(scenario.where(f"tools.{name}"))
             if name in hosted:
                 what = f"{name} runs at the provider and cannot be mocked"
                 yield Problem(what, "remove it from tools:", place)
@@ -137,7 +137,7 @@ def misspelt_mocks(
     that only a run shows. A warning: one of these may be meant. Where all are known it is an error."""
     from difflib import get_close_matches
 
-    for scenario, agents in played(samples):
+    for scenario, agents in agents_by_scenario(samples):
         names = {tool.name for agent in agents for tool in agents_have.get(agent, ())}
         for name in scenario.tools if "" in names else ():
             near = get_close_matches(name, names - {*scenario.tools, ""}, n=1, cutoff=NEARLY_THE_SAME)
@@ -151,7 +151,7 @@ def unmocked_tools(
 ) -> Iterable[tuple[str, str]]:
     """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
     missing: dict[str, dict[str, int]] = {}
-    for scenario, agents in played(samples):
+    for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
             counts = missing.setdefault(agent, {})
             for tool in agents_have.get(agent, ()):
@@ -171,7 +171,7 @@ _UNMOCKED = {
 }
 
 
-def played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
+def agents_by_scenario(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
     """Each scenario, with the agents that play it."""
     agents: dict[str, dict[str, None]] = {}
     for sample in samples:
@@ -203,12 +203,12 @@ def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
     """Expected calls that cannot be made as they are expected, whatever the agent does."""
-    for scenario, agents in played(samples):
+    for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
         may_have_any = unmocked == "passthrough" and len(known) < len(agents)
         others = None if may_have_any or "" in names else names
-        for path, tool, why in impossible_calls(scenario, others):
+        for path, tool, why in find_impossible_calls(scenario, others):
             where = scenario.where(path)
             yield f"scenario '{scenario.id}' expects a call of '{tool}', but {why} ({where})"
 
@@ -223,7 +223,7 @@ def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
             yield f"{name} of case '{scenario.id}' is an empty list and checks nothing ({where}): {remedy}"
 
 
-def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
+def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
     """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
     is asked for passes it. A warning: its twin may be in another suite."""
     goals = [scenario for scenario in scenarios if scenario.goal.strip()]
@@ -268,7 +268,7 @@ _MOST_NAMED = 3
 def detector_problems(config: Config) -> Iterable[Problem]:
     for at, name in enumerate(config.detectors or ()):
         place = config.place(f"detectors.{at}")
-        if name in GONE:
+        if name in REMOVED_DETECTORS:
             what = f"the detector '{name}' is gone: judges read what an answer says of amounts and statuses"
             yield Problem(what, "remove it from detectors, and have faithfulness judged", place)
         elif name not in DETECTORS:
@@ -276,32 +276,32 @@ def detector_problems(config: Config) -> Iterable[Problem]:
 
 
 def model_problems(
-    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+    scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
     """Scenarios that need a model where none is set, with the remedies."""
-    if config.models.of("user") is None:
+    if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
                 what = f"scenario '{scenario.id}' needs a model for its simulated user, and none is set"
-                yield Problem(what, f"{_REMEDY}; or script its turns", place_of(scenario.source))
-    if no_judge or config.models.of("judge") is not None:
+                yield Problem(what, f"{_REMEDY}; or script its turns", parse_place(scenario.source))
+    if no_judge or config.models.model_for("judge") is not None:
         return
-    judged = [spec.name for spec in chosen.asked if chosen.is_rubric(spec.name)]
+    judged = [spec.name for spec in chosen.selected if chosen.is_rubric(spec.name)]
     if judged:
         names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
         what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
         remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
-        yield Problem(what, remedy, place_of(config.source) if config.source else None)
+        yield Problem(what, remedy, parse_place(config.source) if config.source else None)
         return
     for scenario in scenarios:
         if scenario.all_criteria:
             what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
-            place = place_of(scenario.where("expect.criteria"))
+            place = parse_place(scenario.where("expect.criteria"))
             yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
 
 
 def price_problems(
-    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+    scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
     """Models whose price is unknown, where the budget is in money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
@@ -309,11 +309,11 @@ def price_problems(
     if simulated:
         roles.append("user")
     if not no_judge:
-        judged = chosen.asked or simulated or any(s.all_criteria for s in scenarios)
+        judged = chosen.selected or simulated or any(s.all_criteria for s in scenarios)
         roles += ["judge", "dedup"] if judged else ["dedup"]
     told: dict[str, str] = {}  # by model, the key that needs its price
     for role in roles:
-        if (model := config.models.of(role)) and (key := bounded_in_money(config, role)):
+        if (model := config.models.model_for(role)) and (key := cost_limit_key(config, role)):
             told.setdefault(model.model, key)
     for name, key in told.items():
         if price_of(name, config.prices) is None:
@@ -323,16 +323,16 @@ def price_problems(
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
     """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
-    if not bounded_in_money(config, "agent"):
+    if not cost_limit_key(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)
 
 
-def bounded_in_money(config: Config, role: str) -> str:
+def cost_limit_key(config: Config, role: str) -> str:
     """The key of the budget in money that bounds a role; empty if none does."""
     if config.budget.max_cost is not None:
         return "budget.max_cost"
-    return f"budget.by_role.{role}.max_cost" if config.budget.of(role).max_cost is not None else ""
+    return f"budget.by_role.{role}.max_cost" if config.budget.allowance_for(role).max_cost is not None else ""
 
 
 def _scenarios(number: int) -> str:

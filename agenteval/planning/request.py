@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.traffic.middleware import Recording
+from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.core.config import Config
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Pairing
 from agenteval.core.selection import Filters
 from agenteval.core.tool_visibility import KnownVisibility
-from agenteval.files import named_scenarios
+from agenteval.files import path_arguments
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Request:
     fail_fast: bool = False
     baseline: str | None = None
     keep_baseline: bool = False
-    recording: Recording = field(default_factory=Recording)
+    recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
     """The run whose failures are meant; ``None``: the latest."""
@@ -58,24 +58,24 @@ class Request:
     resume: str | None = None
     visibility: Mapping[str, KnownVisibility] | None = None
     """What the run that is gone on with knew at its start of how calls are seen."""
-    given: tuple[str, ...] = ()
+    options_given: tuple[str, ...] = ()
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
 
     @property
-    def is_part(self) -> bool:
+    def is_partial(self) -> bool:
         """Whether it asks for a part of the suite alone."""
         everything = Filters(agent=self.filters.agent)  # with one of the agents
-        return bool(self.paths or self.asks_what_failed or self.pairings or self.filters != everything)
+        return bool(self.paths or self.selects_failed or self.pairings or self.filters != everything)
 
     @property
-    def asks_what_failed(self) -> bool:
+    def selects_failed(self) -> bool:
         return self.last_failed or self.failed_in is not None
 
-    def to_keep(self, config: Config) -> dict[str, Any]:
-        """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
+    def to_json(self, config: Config) -> dict[str, Any]:
+        """As JSON, with paths that hold from anywhere: all that ``restore_request`` needs."""
         return {
             "cwd": self.cwd,
-            "paths": [named_scenarios.absolute(path, self.cwd) for path in self.paths],
+            "paths": [path_arguments.absolute_path_argument(path, self.cwd) for path in self.paths],
             "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
             "named_config": self.config,
             "profile": self.profile,
@@ -85,13 +85,13 @@ class Request:
             "epochs": self.epochs,
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
-            "last_failed": self.asks_what_failed,
+            "last_failed": self.selects_failed,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
         }
 
 
-def kept_request(run: RunStarted) -> Request:
+def restore_request(run: RunStarted) -> Request:
     """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
     kept = run.request
     replay = Path(kept["replay"]) if kept["replay"] else None
@@ -110,7 +110,7 @@ def kept_request(run: RunStarted) -> Request:
         epochs=kept["epochs"],
         fail_fast=kept["fail_fast"],
         baseline=kept["baseline"],
-        recording=Recording(replay=replay),
+        recording=RecordingOptions(replay=replay),
         last_failed=kept["last_failed"],
         pairings=pairings,
     )

@@ -14,8 +14,8 @@ from typing import Any, TypeGuard
 
 from agenteval.core.config import Config
 from agenteval.core.scenario import Scenario
-from agenteval.files.redact import MASK
-from agenteval.verdict.remaining import MAY_DIFFER, VARIABLES
+from agenteval.files.redaction import MASK
+from agenteval.verdict.resumption import RESULT_NEUTRAL_KEYS, VARIABLES_SUFFIX
 
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
 _OWN = Path(__file__).parents[1]
@@ -34,14 +34,16 @@ def file_hashes(
     return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
 
 
-def is_as_recorded(path: Path, root: str, sources: Mapping[str, str]) -> bool:
+def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool:
     """Whether a file is, byte for byte, the one that a run read: ``root`` is that of its configuration,
     ``sources`` what ``file_hashes`` said then."""
     found = path.resolve()
     return sources.get(_shown(found, Path(root))) == _hash(found.read_bytes())
 
 
-def stand_in_files(secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]) -> frozenset[str]:
+def find_secrets_in_files(
+    secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]
+) -> frozenset[str]:
     """Those secrets that the author wrote into a scenario or another file of the run, such as the agent's
     module: there they are the same in every environment. The configuration is where a secret is named."""
     if not secrets:
@@ -52,7 +54,7 @@ def stand_in_files(secrets: Sequence[str], config: Config, scenarios: Sequence[S
     return frozenset(each for each in secrets if any(os.fsencode(each) in data for data in files))
 
 
-def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
+def list_input_files(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
     """The configuration, the scenarios, and all else that lies in files and is known of. Modules count where
     they were imported."""
     root, scenarios = Path(config.root), tuple(scenarios)
@@ -83,7 +85,7 @@ def _named_files(config: Config) -> Iterator[str | None]:
     yield from config.prompts.values()
     yield config.accepted
     yield from _models(config, "scripted")
-    targets = (*_texts(agent.own for agent in config.all_agents), *config.custom_metrics)
+    targets = (*_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
     yield from (_file_of(target) or target for target in targets)
 
 
@@ -145,13 +147,15 @@ def _model_files(config: Config, root: Path) -> Iterator[Path]:
 
 
 def _variables(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
-    filled, written = (each.model_dump(mode="json", exclude=set(MAY_DIFFER)) for each in (config, public))
+    filled, written = (
+        each.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for each in (config, public)
+    )
     for key, value in filled.items():
         if value != written[key]:
             text = json.dumps(_without_places(value, written[key]), ensure_ascii=False, sort_keys=True)
             for secret in secrets:
                 text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
-            yield f"{key}{VARIABLES}", _hash(text.encode("utf-8", "surrogatepass"))
+            yield f"{key}{VARIABLES_SUFFIX}", _hash(text.encode("utf-8", "surrogatepass"))
 
 
 def _without_places(value: Any, written: Any) -> Any:

@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agenteval.adapters.traffic.middleware import Recording, marked_in
+from agenteval.adapters.traffic.middleware import RecordingOptions, find_marked_secrets
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.scenario import Scenario
-from agenteval.files import config_file, loading, named_scenarios
-from agenteval.files.config_checks import Known
-from agenteval.planning import judging, preflight
-from agenteval.planning.judging import Metrics
+from agenteval.files import config_file, path_arguments, scenario_loader
+from agenteval.files.config_checks import Registries
+from agenteval.planning import judge_setup, preflight
+from agenteval.planning.judge_setup import Metrics
+from agenteval.planning.plan_resolution import suite_policy
 from agenteval.planning.request import Request
-from agenteval.planning.resolve import suite_policy
 from agenteval.scoring.checks import RULES
 
 if TYPE_CHECKING:
-    from agenteval.adapters.traffic.cassettes import Played
+    from agenteval.adapters.traffic.cassettes import Cassette
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Settings:
     """Those that the configuration names."""
     metrics: Metrics
     policy: SuitePolicy
-    recording: Recording
-    played: Played | None
+    recording: RecordingOptions
+    replayed_recording: Cassette | None
     """The recording that answers in the place of agents and models."""
-    marked: MarkedSecrets
+    marked_secrets: MarkedSecrets
     """The secrets that the author marked."""
 
 
@@ -53,35 +53,35 @@ class Suite:
     request: Request
     scenarios: tuple[Scenario, ...]
     """Of all files that were asked for."""
-    found: tuple[Scenario, ...]
+    selected_scenarios: tuple[Scenario, ...]
     """What the filters leave of them."""
 
 
-def load(request: Request, known: Known) -> Suite:
+def load_suite(request: Request, known: Registries) -> Suite:
     """Load configuration, metrics and scenarios. Raises ``AuthorError`` with all that is wrong with them, and
     ``NothingSelectedError`` where no scenario is left. ``known``: what a configuration may name."""
     loaded = load_config(request, known)
     config, asked = loaded.config, with_profile(request, loaded.config)
     no_judge = asked.judging.no_judge
-    metrics = judging.metrics_of(config)
-    policy = suite_policy(config, metrics.known.values(), metrics.asked, no_judge=no_judge)
+    metrics = judge_setup.load_metrics(config)
+    policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
         found = load_scenarios(asked, config, lambda each: preflight.scenario_problems(each, policy))
-    except loading.PartlyReadError as error:
+    except scenario_loader.PartlyReadError as error:
         lacking = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
-    return Suite(settings_of(loaded, metrics, policy, asked.recording), asked, found.loaded, found.selected)
+    return Suite(make_settings(loaded, metrics, policy, asked.recording), asked, found.loaded, found.selected)
 
 
-def settings_of(
-    loaded: config_file.LoadedConfig, metrics: Metrics, policy: SuitePolicy, recording: Recording
+def make_settings(
+    loaded: config_file.LoadedConfig, metrics: Metrics, policy: SuitePolicy, recording: RecordingOptions
 ) -> Settings:
     """Raises ``AuthorError`` for a recording that cannot be played."""
     played = None
     if recording.replay:
-        from agenteval.adapters.traffic.cassettes import read_recording
+        from agenteval.adapters.traffic.cassettes import read_cassette
 
-        played = read_recording(recording.replay)
+        played = read_cassette(recording.replay)
     return Settings(
         config=loaded.config,
         public=loaded.public,
@@ -89,12 +89,12 @@ def settings_of(
         metrics=metrics,
         policy=policy,
         recording=recording,
-        played=played,
-        marked=marked_in(loaded.config, played),
+        replayed_recording=played,
+        marked_secrets=find_marked_secrets(loaded.config, played),
     )
 
 
-def load_config(request: Request, known: Known) -> config_file.LoadedConfig:
+def load_config(request: Request, known: Registries) -> config_file.LoadedConfig:
     """The configuration, with what the command line says over it. Raises ``AuthorError``."""
     return config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
@@ -131,15 +131,17 @@ class FoundScenarios(NamedTuple):
 
 
 def load_scenarios(
-    request: Request, config: Config, check: loading.ScenarioCheck = loading.nothing_more
+    request: Request, config: Config, check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check
 ) -> FoundScenarios:
     """Raises ``AuthorError`` with what is wrong with the files and by ``check``, and ``NothingSelectedError``
     where none is left."""
-    asked = named_scenarios.asked_for(request.paths, config, Path.cwd())
+    asked = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
     if not asked.files:
         raise NothingSelectedError(_no_file(config))
-    loaded = loading.load(asked.files, rules=RULES, root=Path(config.root), check=check)
-    return FoundScenarios(loaded, selection.select(asked.of(loaded), request.filters))
+    loaded = scenario_loader.load_scenario_files(
+        asked.files, rules=RULES, root=Path(config.root), check=check
+    )
+    return FoundScenarios(loaded, selection.select(asked.select_scenarios(loaded), request.filters))
 
 
 def _no_file(config: Config) -> Problem:
@@ -157,15 +159,17 @@ def empty_patterns(config: Config) -> Iterator[str]:
     """A warning for each pattern of ``include`` that matches no file."""
     where = config.where("include")
     if where != "default":
-        for pattern in loading.unmatched(Path(config.root), config.include, config.exclude):
+        for pattern in scenario_loader.unmatched_files(Path(config.root), config.include, config.exclude):
             yield f"include: '{pattern}' ({where}) matches no scenario file"
 
 
-def all_included(config: Config) -> Sequence[Scenario] | None:
+def load_included_scenarios(config: Config) -> Sequence[Scenario] | None:
     """The scenarios that the configuration includes, whatever was asked for. ``None``: mistakes in files that
     nobody asked for; what they hold is unknown."""
     root = Path(config.root)
     try:
-        return loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
+        return scenario_loader.load_scenario_files(
+            scenario_loader.find_scenario_files(root, config.include, config.exclude), rules=RULES, root=root
+        )
     except AuthorError:
         return None

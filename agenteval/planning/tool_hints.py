@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import Sample, Scenario, Tool
-from agenteval.core.tool_effects import marks_hinted
-from agenteval.planning.preflight import played
+from agenteval.core.tool_effects import marks_from_hints
+from agenteval.planning.preflight import agents_by_scenario
 
 
-def with_hints(
+def apply_tool_hints(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> tuple[Sample, ...]:
     """The samples, their scenarios' tools marked as those of the agents that play them hint. Where two of the
     agents do not say the same of a tool, it stays without a mark."""
     marked = {
         scenario.id: _marked(scenario, [agents_have[name] for name in agents if name in agents_have])
-        for scenario, agents in played(samples)
+        for scenario, agents in agents_by_scenario(samples)
     }
     return tuple(
         sample
@@ -31,7 +31,7 @@ def _marked(scenario: Scenario, agents: Iterable[Sequence[AgentTool]]) -> Scenar
     found: dict[str, list[dict[str, bool]]] = {}
     for own in agents:
         for tool in own:
-            if tool.hints and (marks := marks_hinted(tool.hints)):
+            if tool.hints and (marks := marks_from_hints(tool.hints)):
                 found.setdefault(tool.name, []).append(marks)
     hinted = {name: each[0] for name, each in found.items() if all(marks == each[0] for marks in each)}
     tools = {name: _with_mark(tool, hinted.get(name)) for name, tool in scenario.tools.items()}

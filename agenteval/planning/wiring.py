@@ -12,14 +12,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from agenteval.adapters.agents import AGENTS
-from agenteval.adapters.traffic.middleware import Recording, Traffic
-from agenteval.conversation.current_sample import enter
+from agenteval.adapters.traffic.middleware import RecordingOptions, Traffic
+from agenteval.conversation.current_sample import enter_sample
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
-from agenteval.conversation.pipeline import Control, Runtime
+from agenteval.conversation.pipeline import RunControl, Runtime
 from agenteval.conversation.user import ScenarioUser
 from agenteval.core.config import AgentConfig, Config, ModelConfig
-from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
+from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, locate_errors
 from agenteval.core.event import Event, Notice, RunStarted
 from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.plan import ModelRole, Plan
@@ -36,22 +36,22 @@ from agenteval.core.protocols import (
     User,
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
-from agenteval.files import loading
-from agenteval.files.plain_files import read_text
+from agenteval.files import scenario_loader
 from agenteval.files.prompts import USER_REVIEW
-from agenteval.files.redact import MASK, know, know_marked, secrets_of_environment
-from agenteval.planning import judging, preflight
-from agenteval.planning.tool_hints import with_hints
+from agenteval.files.redaction import MASK, environment_secrets, register_marked_secrets, register_secrets
+from agenteval.files.regular_files import read_text
+from agenteval.planning import judge_setup, preflight
+from agenteval.planning.tool_hints import apply_tool_hints
 from agenteval.verdict.ledger import how_to_price
-from agenteval.verdict.sequential import InOrder, UntilDecided
+from agenteval.verdict.sequential import PlannedQueue, SequentialQueue
 
 if TYPE_CHECKING:
     from agenteval.adapters.agents.mcp_agents import McpServers
-    from agenteval.adapters.models import Shared
-    from agenteval.adapters.traffic.cassettes import Played
+    from agenteval.adapters.models import ModelResources
+    from agenteval.adapters.traffic.cassettes import Cassette
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
-    from agenteval.planning.selecting import Selected
+    from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Settings, Suite
 
 
@@ -78,48 +78,48 @@ class Resources:
         secrets: Sequence[str] = (),
         *,
         no_judge: bool = False,
-        recording: Recording | None = None,
-        played: Played | None = None,
+        recording: RecordingOptions | None = None,
+        played: Cassette | None = None,
         marked: MarkedSecrets | None = None,
         declared_tools: Collection[str] = (),
     ) -> None:
         self.config = config
         self.declared_tools = declared_tools
         """The tools that any scenario of the suite declares."""
-        self.named = tuple(secrets)
+        self.config_secrets = tuple(secrets)
         """Those of the secrets that the configuration names."""
-        known = (*all_secrets(config, secrets), *secrets_of_environment(), *_marked_texts(config))
+        known = (*all_secrets(config, secrets), *environment_secrets(), *_marked_texts(config))
         self.secrets = tuple(dict.fromkeys(known))
-        know(self.secrets)
+        register_secrets(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
         self._warned: set[str] = set()
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
-        self.agents_do: dict[str, str] = {}
+        self.agent_descriptions: dict[str, str] = {}
         """By agent, what is done with it, in words; for those whose adapter says so."""
-        self.agents_have: dict[str, tuple[AgentTool, ...]] = {}
+        self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
         """By agent, its tools; of those that are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
-        self._llm: Shared | None = None
+        self._llm: ModelResources | None = None
         self._limits: RateLimits | None = None
         self.traffic = Traffic(
             config,
             recording,
-            played=played,
+            cassette=played,
             marked=marked,
             secrets=self.secrets,
-            tell=self.tell,
+            notify=self.tell,
             warn=self.warn,
-            note=self.note,
+            note=self.forward_event,
         )
         self.marked = self.traffic.marked
         """The secrets that the author marked."""
-        know_marked((*self.marked.all, *self.marked.all.values()), also=True)
+        register_marked_secrets((*self.marked.all, *self.marked.all.values()), also=True)
 
-    def attach(self, emit: Emit, control: Control) -> None:
+    def attach(self, emit: Emit, control: RunControl) -> None:
         """The run begins: where notices go, and how a budget stops it."""
         self.emit = emit
         self.traffic.begin()
@@ -132,7 +132,7 @@ class Resources:
 
         self.traffic.ledger.on_stop = stop
         for name in self.unpriced_agents:
-            key = preflight.bounded_in_money(self.config, "agent")
+            key = preflight.cost_limit_key(self.config, "agent")
             why = f"{key} does not bound agent '{name}', whose price is unknown"
             emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
 
@@ -140,7 +140,7 @@ class Resources:
         if self.emit:
             self.emit(Notice(text=text, key=key))
 
-    def note(self, event: Event) -> None:
+    def forward_event(self, event: Event) -> None:
         if self.emit:
             self.emit(event)
 
@@ -191,17 +191,17 @@ class Resources:
         """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
         says nothing of grouping: code can do that alone. Raises ``AuthorError`` for one that cannot be made.
         """
-        with placed_at(self.config.place(self.config.models.key_of(role))):
+        with locate_errors(self.config.place(self.config.models.key_of(role))):
             return self._model(role)
 
     def _model(self, role: ModelRole) -> ChatModel | None:
-        chosen = self.config.models.of(role)
+        chosen = self.config.models.model_for(role)
         if chosen is None or (self.no_judge and role != "user"):
             return None
         if role == "dedup" and chosen.provider == "scripted":
-            from agenteval.adapters.models.scripted import plays
+            from agenteval.adapters.models.scripted_model import has_rules_for
 
-            if not plays(chosen.name, Path(self.config.root), role):
+            if not has_rules_for(chosen.name, Path(self.config.root), role):
                 return None
         key = f"{role}\0{chosen.model_dump_json()}"
         if key not in self._models:
@@ -209,13 +209,13 @@ class Resources:
         return self._models[key]
 
     def _make_model(self, chosen: ModelConfig, role: ModelRole) -> ChatModel:
-        from agenteval.adapters.models import Shared, make_model
+        from agenteval.adapters.models import ModelResources, make_model
         from agenteval.adapters.models.capabilities import Capabilities
         from agenteval.adapters.models.pool import ModelPool
 
         if self._llm is None:
             pool = ModelPool(self.config.concurrency)
-            self._llm = Shared(pool, Capabilities(), self.tell, self.limits())
+            self._llm = ModelResources(pool, Capabilities(), self.tell, self.limits())
         return make_model(
             chosen,
             role=role,
@@ -244,7 +244,7 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 
 
 @dataclass(frozen=True)
-class Wired:
+class WiredRun:
     """A plan with all that it is carried out with."""
 
     runtime: Runtime
@@ -259,47 +259,47 @@ class Wired:
         return preflight.scenarios_of(self.samples)
 
 
-def resources_of(settings: Settings, *, declared_tools: Collection[str] = ()) -> Resources:
+def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) -> Resources:
     return Resources(
         settings.config,
         settings.secrets,
         no_judge=settings.policy.no_judge,
         recording=settings.recording,
-        played=settings.played,
-        marked=settings.marked,
+        played=settings.replayed_recording,
+        marked=settings.marked_secrets,
         declared_tools=declared_tools,
     )
 
 
-def wire(plan: Plan, suite: Suite, selected: Selected) -> Wired:
+def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     """Names become objects; nothing is called yet. Agents, mocks and models are loaded here: raises
     ``AuthorError`` with all that is wrong with them."""
     declared = frozenset(name for scenario in suite.scenarios for name in scenario.tools)
-    resources = resources_of(suite.settings, declared_tools=declared)
+    resources = make_resources(suite.settings, declared_tools=declared)
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
     # First: what mocks import of the agents' is watched, too.
     agents = _agents(selected.agents, resources, problems)
     found = [*_problems(plan, suite, selected, resources, mocks), *problems]
-    found += preflight.foreign_tools(selected.samples, resources.agents_have)
+    found += preflight.foreign_tools(selected.samples, resources.agent_tools)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
-    samples = with_hints(selected.samples, resources.agents_have)
+    samples = apply_tool_hints(selected.samples, resources.agent_tools)
     runtime = _runtime(plan, suite, selected, samples, resources, agents, mocks)
-    misspelt = preflight.misspelt_mocks(samples, resources.agents_have)
+    misspelt = preflight.misspelt_mocks(samples, resources.agent_tools)
     metrics = suite.settings.metrics
-    resources.traffic.start(preflight.scenarios_of(samples), judging.hashes_of(metrics, plan.suite))
-    return Wired(runtime, resources, samples, (*misspelt, *resources.take_warnings()))
+    resources.traffic.start(preflight.scenarios_of(samples), judge_setup.hash_prompts(metrics, plan.suite))
+    return WiredRun(runtime, resources, samples, (*misspelt, *resources.take_warnings()))
 
 
-def _timeout_s(selected: Selected) -> float:
+def _timeout_s(selected: SelectedSamples) -> float:
     """For what the author wrote beside the agent: as long as the most patient of the agents has."""
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 
 def _problems(
-    plan: Plan, suite: Suite, selected: Selected, resources: Resources, mocks: MockFunctions
+    plan: Plan, suite: Suite, selected: SelectedSamples, resources: Resources, mocks: MockFunctions
 ) -> Iterator[Problem]:
     """What is wrong with mocks, checks, detectors, models and prices."""
     config, metrics, no_judge = suite.settings.config, suite.settings.metrics, resources.no_judge
@@ -317,7 +317,7 @@ def _problems(
 def _runtime(
     plan: Plan,
     suite: Suite,
-    selected: Selected,
+    selected: SelectedSamples,
     samples: tuple[Sample, ...],
     resources: Resources,
     agents: Mapping[str, AgentFactory],
@@ -339,9 +339,9 @@ def _runtime(
             name: _judges(agent, scenarios, plan, metrics, resources)
             for name, agent in selected.agents.items()
         },
-        review=_review(scenarios, plan, metrics, resources),
+        reviewer=_review(scenarios, plan, metrics, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
-        unmocked=plan.suite.unmocked_tools,
+        unmocked_tools=plan.suite.unmocked_tools,
         visibility=plan.visibility,
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=suite.request.fail_fast,
@@ -366,21 +366,21 @@ def _agents(
     factories: dict[str, AgentFactory] = {}
     for name, agent in used.items():
         try:
-            factories[name] = resources.traffic.agents(agent, partial(agents_of, agent, resources))
+            factories[name] = resources.traffic.agents(agent, partial(make_agent_factory, agent, resources))
         except AuthorError as error:
             problems += error.problems
     return factories
 
 
-def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
+def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory:
     """Raises ``AuthorError`` for an agent that cannot be made."""
     adapter = AGENTS.get(agent.kind)
-    with placed_at(resources.place_of(agent, "type")):
+    with locate_errors(resources.place_of(agent, "type")):
         try:
             factory = _made(agent, adapter, resources)
-            resources.agents_do[agent.name] = str(getattr(factory, "does", ""))
+            resources.agent_descriptions[agent.name] = str(getattr(factory, "does", ""))
             if (tools := getattr(factory, "tools", None)) is not None:
-                resources.agents_have[agent.name] = tuple(tools)
+                resources.agent_tools[agent.name] = tuple(tools)
             return factory
         except AgentevalError:
             raise
@@ -392,30 +392,36 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
 
 
 def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
-    options = adapter.of(agent)
+    options = adapter.parse_options(agent)
     if not agent.mcp:
         return adapter.make(agent, options, resources)
-    from agenteval.adapters.agents.mcp_server import require_sdk, told
+    from agenteval.adapters.agents.mcp_server import bind_mcp_url, require_sdk
 
-    with placed_at(resources.place_of(agent, "mcp")):
+    with locate_errors(resources.place_of(agent, "mcp")):
         require_sdk("mcp: true")
     is_here = not adapter.hears_mcp_url(options)
     servers = resources.mcp()
-    with told(servers.here() if is_here else servers.host.address()):
-        return servers.agents(adapter.make(agent, options, resources), is_here=is_here)
+    with bind_mcp_url(servers.in_process_address() if is_here else servers.host.address()):
+        return servers.agents(adapter.make(agent, options, resources), in_process=is_here)
 
 
 def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
     """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
-    from agenteval.scoring.detectors.scorer import Detectors
-    from agenteval.scoring.judges.not_judged import NotJudged
+    from agenteval.scoring.detectors.scorer import DetectorScorer
+    from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
 
-    found = Detectors(plan.suite, policy_of(agent, resources.config.root), resources.marked.of(agent.name))
+    found = DetectorScorer(
+        plan.suite, policy_of(agent, resources.config.root), resources.marked.for_agent(agent.name)
+    )
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
-            NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, judges_gate=False))
+            UnjudgedChecks(
+                lambda scenario: scenario_loader.is_vacuous_scenario(
+                    scenario, thresholds_apply=False, judges_gate=False
+                )
+            )
         )
     return tuple(scorers)
 
@@ -424,20 +430,20 @@ def _judges(
     agent: AgentConfig,
     scenarios: Sequence[Scenario],
     plan: Plan,
-    chosen: judging.Metrics,
+    chosen: judge_setup.Metrics,
     resources: Resources,
 ) -> tuple[Scorer, ...]:
     """One agent's judges: they know its policy."""
     if resources.no_judge:
         return ()
     policy = policy_of(agent, resources.config.root)
-    return judging.scorers_of(
+    return judge_setup.make_judges(
         chosen,
         resources.model("judge"),
         plan.suite,
-        rules_for=lambda scenario: plan.of(scenario.id, agent.name),
+        rules_for=lambda scenario: plan.rules_for_pairing(scenario.id, agent.name),
         policy_of=lambda _: policy,
-        secrets=resources.marked.of(agent.name),
+        secrets=resources.marked.for_agent(agent.name),
         criteria=any(scenario.all_criteria for scenario in scenarios),
     )
 
@@ -445,32 +451,34 @@ def _judges(
 def _queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
     may_play_again = resources.traffic.may_play_again
     if plan.ranges:
-        return UntilDecided(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
-    return InOrder(samples, may_play_again=may_play_again)
+        return SequentialQueue(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
+    return PlannedQueue(samples, may_play_again=may_play_again)
 
 
 def _review(
-    scenarios: Sequence[Scenario], plan: Plan, chosen: judging.Metrics, resources: Resources
+    scenarios: Sequence[Scenario], plan: Plan, chosen: judge_setup.Metrics, resources: Resources
 ) -> Reviewer | None:
     """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
     says so."""
-    return None if all(each.is_scripted for each in scenarios) else user_reviews(plan, chosen, resources)
+    return (
+        None if all(each.is_scripted for each in scenarios) else make_user_reviewer(plan, chosen, resources)
+    )
 
 
-def user_reviews(plan: Plan, chosen: judging.Metrics, resources: Resources) -> Reviewer | None:
+def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resources) -> Reviewer | None:
     """Who looks at users; ``None`` without a judge."""
     config = resources.config
     model = resources.model("judge")
-    judge = config.models.of("judge")
+    judge = config.models.model_for("judge")
     if model is None or judge is None:
         return None
-    from agenteval.adapters.models.scripted import answering
-    from agenteval.scoring.judges.user_review import UserReviews
-    from agenteval.verdict.ended import ended
+    from agenteval.adapters.models.scripted_model import metric_rule_predicate
+    from agenteval.scoring.judges.user_review import UserReviewer
+    from agenteval.verdict.sample_ending import fold_sample
 
     is_asked: Callable[[Subject], bool] = lambda _subject: True  # noqa: E731
     if judge.provider == "scripted":
-        is_asked = answering(judge.name, Path(config.root), "judge")
+        is_asked = metric_rule_predicate(judge.name, Path(config.root), "judge")
     run = RunStarted(
         run_id="",
         started_at=datetime.now(UTC).isoformat(),
@@ -478,9 +486,9 @@ def user_reviews(plan: Plan, chosen: judging.Metrics, resources: Resources) -> R
         plan=plan,
         scenarios=(),
     )
-    return UserReviews(
+    return UserReviewer(
         model,
-        partial(ended, run),
+        partial(fold_sample, run),
         chosen.prompts.prompt(USER_REVIEW),
         seed=plan.suite.seed,
         now=plan.suite.now or "",
@@ -489,10 +497,10 @@ def user_reviews(plan: Plan, chosen: judging.Metrics, resources: Resources) -> R
 
 
 def _make_user(
-    sample: Sample, plan: Plan, resources: Resources, chosen: judging.Metrics, policy: str
+    sample: Sample, plan: Plan, resources: Resources, chosen: judge_setup.Metrics, policy: str
 ) -> User:
-    enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
-    max_turns = plan.of(sample.key.scenario, sample.key.agent).max_turns
+    enter_sample(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
+    max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
         return ScenarioUser(sample, max_turns=max_turns)
     from agenteval.conversation.simulated_user import SimulatedUser

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agenteval.core.registry import Registry, loaded
+from agenteval.core.registry import Registry, load_target
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Reporter:
 
     @property
     def function(self) -> Callable[..., str]:
-        found: Callable[..., str] = loaded(self.render) if isinstance(self.render, str) else self.render
+        found: Callable[..., str] = load_target(self.render) if isinstance(self.render, str) else self.render
         return found
 
 

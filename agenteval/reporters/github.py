@@ -22,7 +22,7 @@ from agenteval.reporters.sections.accepted import accepted_line
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
-    Failure,
+    ReportedFailure,
     finding_text,
     reason,
     run_gates,
@@ -30,12 +30,12 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.failure_rates import line_of, quotation_place, quotation_text
 from agenteval.reporters.words.issue import issues_text
-from agenteval.reporters.words.judge import broken_judges, lack_in_words
+from agenteval.reporters.words.judge import describe_missing_score, failed_judges
 from agenteval.reporters.words.places import relative_place, split_place
-from agenteval.reporters.words.rows import written
+from agenteval.reporters.words.row_groups import template_key
 from agenteval.verdict.failure_rates import FailureRates
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_rows import lost_most
+from agenteval.verdict.run_rows import mostly_lost_scenarios
 
 MOST = 10
 """GitHub shows so many annotations of each level for a step."""
@@ -78,13 +78,13 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
     for gate in run_gates(decision):
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
-    yield from _of_failures(facts.failures, lost_most(report, decision.samples))
+    yield from _of_failures(facts.failures, mostly_lost_scenarios(report, decision.samples))
     yield from _of_rates(facts.rates)
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
     for label, text in caveats(facts):
-        title = f"{decision.word}, with" if label == "with" else label
+        title = f"{decision.verdict_label}, with" if label == "with" else label
         yield Annotation("notice", title, text, rank=100)
     told = facts.failures or decision.author_errors or run_gates(decision)
     if decision.verdict is not Verdict.PASSED and not told:
@@ -117,16 +117,24 @@ def _level(verdict: Verdict) -> Level:
     return "error" if verdict is Verdict.FAILED else "warning"
 
 
-def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -> Iterator[Annotation]:
+def _of_failures(
+    failed: Iterable[ReportedFailure], lost: Collection[tuple[str, str]]
+) -> Iterator[Annotation]:
     """One for each broken rule: the epochs and rows that broke it are counted, not repeated. ``lost``:
     scenarios of which too little is known, an error whatever is tolerated."""
-    groups: dict[tuple[object, ...], list[tuple[Failure, Violation]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[ReportedFailure, Violation]]] = {}
     for failure in failed:
         met: Counter[tuple[str, str]] = Counter()
         for violation in failure.violations:
             rule = (violation.name, violation.where)
             met[rule] += 1  # two broken in one sample are two, even under one name
-            key = (*written(failure.of), *rule, met[rule], violation.verdict, failure.tolerated)
+            key = (
+                *template_key(failure.scenario_report),
+                *rule,
+                met[rule],
+                violation.verdict,
+                failure.tolerated,
+            )
             groups.setdefault(key, []).append((failure, violation))
     for group in groups.values():
         failure, violation = group[0]
@@ -135,16 +143,18 @@ def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -
         yield _of_violation(failure, violation, several, is_lost=is_lost)
 
 
-def _repeated(group: Sequence[Failure]) -> str:
+def _repeated(group: Sequence[ReportedFailure]) -> str:
     rows = list(dict.fromkeys(one_line(failure.scenario, 100) for failure in group))
-    place = group[0].of.scenario.row
+    place = group[0].scenario_report.scenario.row
     epochs = sorted({failure.epoch for failure in group if failure.epoch is not None})
     if place:
         return f"\nin {plural(len(rows), 'row')} (first {place}): {', '.join(rows)}"
     return f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
 
 
-def _of_violation(failure: Failure, violation: Violation, several: str, *, is_lost: bool) -> Annotation:
+def _of_violation(
+    failure: ReportedFailure, violation: Violation, several: str, *, is_lost: bool
+) -> Annotation:
     name = f"{failure.title}: {violation.name}{f' ({failure.why_tolerated})' if failure.tolerated else ''}"
     found = failure.sample.findings if failure.sample else ()
     return Annotation(
@@ -206,14 +216,14 @@ def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
         for violation in decided.violations
         if violation.name == "judge"
     )
-    for judge in broken_judges(report):
+    for judge in failed_judges(report):
         # A criterion that nobody could judge is a check that was not decided: its violation says so.
         if judge.full_message not in told and judge.metrics != (CRITERIA,):
             said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(
                 level="warning",
-                title=f"{lack_in_words(judge.lack)}: {judge.names}",
-                message=f"{judge.message}\n{judge.where}; {judge.lack.remark}{said}",
+                title=f"{describe_missing_score(judge.missing_score)}: {judge.names}",
+                message=f"{judge.message}\n{judge.where}; {judge.missing_score.remark}{said}",
                 where=judge.scenario.scenario.source if judge.scenario else "",
             )
 

@@ -17,13 +17,13 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agenteval.core.decision import Decision
-from agenteval.core.safe_text import brief, shorten, shorten_message, xml
+from agenteval.core.safe_text import brief, shorten, shorten_message, to_xml_text
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
-    Failure,
+    ReportedFailure,
     planned,
     reason_lines,
     run_gates,
@@ -37,11 +37,16 @@ from agenteval.reporters.words.failure_rates import (
     unknown_lines,
 )
 from agenteval.reporters.words.issue import IssueText, by_scenario, issues_text
-from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
+from agenteval.reporters.words.judge import (
+    MissingScore,
+    classify_missing_score,
+    overridden_text,
+    scripted_text,
+)
 from agenteval.reporters.words.places import relative_place, shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.verdict import resolutions
-from agenteval.verdict.asides import asides_text
+from agenteval.verdict.caveats import format_caveats
 from agenteval.verdict.report import Report
 
 _BODY_LIMIT = 20_000
@@ -56,11 +61,11 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
     texts = by_scenario(issues_text(report, decision))
-    beside = asides_text(report, decision)
+    beside = format_caveats(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
-        of_run = {"run": report.run.run_id, "verdict": decision.word}
+        of_run = {"run": report.run.run_id, "verdict": decision.verdict_label}
         of_run |= {"with": beside} if beside else {}
         of_run |= {f"to_decide.{number}": line for number, line in enumerate(resolutions(decision), 1)}
         _add_properties(suite, of_run | _suite_properties(scenarios, report, texts))
@@ -78,7 +83,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _by_part(failed: Iterable[Failure]) -> dict[object, Failure]:
+def _by_part(failed: Iterable[ReportedFailure]) -> dict[object, ReportedFailure]:
     """By the sample, or for a scenario's own rules by (scenario, agent)."""
     return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
 
@@ -95,7 +100,7 @@ def _suites(
 
 def _cases(
     scenario: ScenarioReport,
-    failed: Mapping[object, Failure],
+    failed: Mapping[object, ReportedFailure],
     options: ReportOptions,
     *,
     several_agents: bool,
@@ -141,7 +146,7 @@ def _seconds(latency_ms: float) -> str:
     return f"{latency_ms / 1000:.3f}" if isfinite(latency_ms) else "0.000"
 
 
-def _add_outcome(case: Element, failure: Failure, root: str) -> None:
+def _add_outcome(case: Element, failure: ReportedFailure, root: str) -> None:
     text = _body(failure, root)
     attributes = {"message": failure.reasons[0], "type": failure.violations[0].name}
     if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
@@ -154,13 +159,13 @@ def _add_outcome(case: Element, failure: Failure, root: str) -> None:
     SubElement(case, element, {key: _attribute(value) for key, value in attributes.items()}).text = text
 
 
-def _body(failure: Failure, root: str) -> str:
-    row = failure.of.scenario.row
+def _body(failure: ReportedFailure, root: str) -> str:
+    row = failure.scenario_report.scenario.row
     lines = [f"row: {shown_place(row, root)}"] if row else []
     lines += [*reason_lines(failure, root), "", f"again: {failure.repro}"]
     if failure.transcript:
         lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
-    return xml("\n".join(lines))
+    return to_xml_text("\n".join(lines))
 
 
 Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
@@ -189,11 +194,17 @@ def _sample_properties(sample: SampleReport) -> dict[str, str]:
     properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
     properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
     for failure in sample.all_failures:
-        properties.setdefault(f"{_LACKS[lack_of(failure)]}.{failure.metric}", failure.message)
+        properties.setdefault(
+            f"{_MISSING_SCORE_PROPERTIES[classify_missing_score(failure)]}.{failure.metric}", failure.message
+        )
     return properties
 
 
-_LACKS = {Lack.JUDGE: "judge_broke", Lack.UNCLEAR: "not_clear", Lack.DETECTOR: "detector_broke"}
+_MISSING_SCORE_PROPERTIES = {
+    MissingScore.JUDGE: "judge_broke",
+    MissingScore.UNCLEAR: "not_clear",
+    MissingScore.DETECTOR: "detector_broke",
+}
 
 
 def _figure(scores: Sequence[Score]) -> str:
@@ -214,7 +225,7 @@ def _add_rates(root: Element, facts: Facts) -> None:
     rates = facts.rates
     if rates is None:
         return
-    properties = {"run": facts.report.run.run_id, "verdict": facts.decision.word}
+    properties = {"run": facts.report.run.run_id, "verdict": facts.decision.verdict_label}
     for number, row in enumerate(rates.rows[:_MOST_ISSUES], 1):
         quoted = "; ".join(f"{quotation_place(q)}: {quotation_text(q)}" for q in row.quotations)
         properties[f"rate.{number}"] = line_of(row)
@@ -241,7 +252,7 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
 def _run_case(name: str, verdict: Verdict, text: str) -> Element:
     case = _case(name, {"classname": "run"}, 0.0)
     element = SubElement(case, _ELEMENTS[verdict], message=_attribute(text), type=_attribute(name))
-    element.text = xml(shorten_message(text, _BODY_LIMIT))
+    element.text = to_xml_text(shorten_message(text, _BODY_LIMIT))
     return case
 
 
@@ -273,4 +284,4 @@ def _timestamp(report: Report) -> str:
 
 def _attribute(text: str) -> str:
     """One line that is never empty, since a consumer may refuse an empty name."""
-    return xml(brief(text, 300)) or "-"
+    return to_xml_text(brief(text, 300)) or "-"

@@ -10,7 +10,7 @@ from agenteval.scoring.detectors.table import DETECTORS
 JUDGE = "judge"
 
 
-def merged(
+def merge_findings(
     findings: Iterable[Finding], confirmed: Callable[[Finding], Finding] = lambda finding: finding
 ) -> tuple[Finding, ...]:
     """The findings of a sample, in their order, without those of a judge that code has proven: the proven
@@ -50,7 +50,7 @@ def proves(proof: Finding, finding: Finding) -> bool:
 def is_same(proof: Finding, finding: Finding) -> bool:
     """Whether what a judge found is what code has proven."""
     known = DETECTORS.get(proof.detector)
-    words = known.other_words if known else frozenset()
+    words = known.alternative_labels if known else frozenset()
     return (
         proof.turn == finding.turn
         and (finding.call is None or proof.call is None or proof.call == finding.call)

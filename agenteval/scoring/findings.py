@@ -12,8 +12,8 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Severity
 from agenteval.core.trajectory import Trajectory
-from agenteval.scoring.effects import calls_cited
 from agenteval.scoring.finding_merge import JUDGE
+from agenteval.scoring.finding_severity import find_cited_calls
 
 
 class Cause(NamedTuple):
@@ -28,7 +28,7 @@ class Cause(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedFinding:
     """A finding and where it is from. ``index`` is its place in the sample's findings; ``number``
     counts over the run from 1. ``tool`` is that of the call that the finding is about, or of one that is
     missing; empty where it is about none."""
@@ -51,20 +51,22 @@ class Located:
         return Cause(finding.metric, finding.label, self.tool, finding.criterion, rule)
 
 
-def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) -> tuple[Located, ...]:
+def locate_findings(
+    samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]],
+) -> tuple[LocatedFinding, ...]:
     """Each finding with its place, numbered the same in whatever order the samples come."""
     placed = []
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
         for index, finding in enumerate(findings):
-            call = next(iter(calls_cited(finding, turns)), None)
+            call = next(iter(find_cited_calls(finding, turns)), None)
             tool = call.name if call else finding.references.tool
-            placed.append(Located(0, key, index, finding, tool))
+            placed.append(LocatedFinding(0, key, index, finding, tool))
     placed.sort(key=_place)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
 
 
-def _place(each: Located) -> tuple[Any, ...]:
+def _place(each: LocatedFinding) -> tuple[Any, ...]:
     key, finding = each.key, each.finding
     turn = -1 if finding.turn is None else finding.turn
     call = -1 if finding.call is None else finding.call
@@ -81,7 +83,7 @@ def _place(each: Located) -> tuple[Any, ...]:
     )
 
 
-def spread(members: Sequence[Located], limit: int) -> list[Located]:
+def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[LocatedFinding]:
     """A few findings from as many scenarios, and then samples, as possible, in their order."""
     scenarios: dict[str, dict[SampleKey, int]] = {}
     seen: Counter[SampleKey] = Counter()
@@ -95,7 +97,7 @@ def spread(members: Sequence[Located], limit: int) -> list[Located]:
     return sorted((item[3] for item in ranked[:limit]), key=lambda each: each.number)
 
 
-def example_of(each: Located) -> IssueExample:
+def build_issue_example(each: LocatedFinding) -> IssueExample:
     """The finding as it is shown."""
     finding = each.finding
     evidence = one_line(finding.evidence, 200)

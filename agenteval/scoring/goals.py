@@ -23,7 +23,7 @@ def goals_of_all(samples: Iterable[SampleReport]) -> list[Score]:
     return [goal for sample in samples for goal in goals_of(sample)]
 
 
-def open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
+def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
     """In how many of them the goal ended so and counts neither way."""
     return sum(goal.is_open and goal.label in outcomes for goal in goals_of_all(samples))
 
@@ -41,9 +41,7 @@ def failed_to_refuse(sample: SampleReport) -> bool:
 # ── never completed ──────────────────────────────────────────────────────────────────────────────
 
 
-def raised_if_never_completed(
-    samples: tuple[SampleReport, ...], suite: SuitePolicy
-) -> tuple[SampleReport, ...]:
+def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) -> tuple[SampleReport, ...]:
     """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
     Lost ones and those in which it was ruled out or withdrawn tell nothing, for or against; where a judge
     failed, a goal is not clear, or some conversations are still to be held, it is not known."""

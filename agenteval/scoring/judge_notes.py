@@ -6,34 +6,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agenteval.core.reasoning import agent_texts
 from agenteval.core.scenario import Scenario
-from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import ToolCall, Turn
-from agenteval.scoring.detectors.identifiers import Sources
+from agenteval.scoring.detectors.identifiers import SourceTexts
 
-MOST_VALUES = 12
+MAX_NOTED_VALUES = 12
 """Of one turn that are named."""
 
 
-def ungrounded_values(
+def find_ungrounded_values(
     scenario: Scenario, turns: Sequence[Turn], *, policy: str, tools: str, now: str | None
 ) -> Iterator[tuple[str, ...]]:
     """Of each turn the identifiers and addresses that the agent says and that nobody had given, as the
     detector ``ungrounded_value`` finds them: neither the author, the user nor a result, nor the agent itself
     in an earlier turn. Once a result is not in the record, none."""
     known = (scenario.goal, scenario.profile, *scenario.knowledge, *scenario.facts, policy, tools, now)
-    sources = Sources(*(text for text in known if text))
+    sources = SourceTexts(*(text for text in known if text))
     for turn in turns:
         sources.add(turn.user)
         for call in turn.tool_calls:
             sources.add_result(call)
-        said = "\n".join(pieces_of(turn))
-        found = dict.fromkeys(each.text for each, _ in sources.ungrounded_in(said))
-        yield tuple(found)[:MOST_VALUES]
-        sources.say(said)
+        said = "\n".join(agent_texts(turn))
+        found = dict.fromkeys(each.text for each, _ in sources.find_ungrounded(said))
+        yield tuple(found)[:MAX_NOTED_VALUES]
+        sources.add_agent_text(said)
 
 
-def calls_of(calls: Sequence[ToolCall], first: int) -> str:
+def format_call_outcomes(calls: Sequence[ToolCall], first: int) -> str:
     """``0 find_order: a result; 1 cancel_order: an error``."""
     return "; ".join(f"{first + place} {call.name}: {_outcome(call)}" for place, call in enumerate(calls))
 

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Literal
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.scenario import Scenario, ThresholdEntry, long_form
+from agenteval.core.scenario import Scenario, ThresholdEntry, expand_threshold
 from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory
-from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
+from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED_PROMPTS, Rubric
 
 POLICY_ADHERENCE = "policy_adherence"
 BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_failure"
@@ -35,10 +35,10 @@ def spec_of(rubric: Rubric) -> MetricSpec:
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
     """The built-in metrics. A project's own text of one leaves them as they are."""
-    return tuple(spec_of(SHIPPED.rubric(name)) for name in BUILT_IN_METRICS)
+    return tuple(spec_of(SHIPPED_PROMPTS.rubric(name)) for name in BUILT_IN_METRICS)
 
 
-def table(
+def build_metric_table(
     custom: Iterable[MetricSpec] = (), *, place_of: Callable[[str], Place | None] = lambda _: None
 ) -> dict[str, MetricSpec]:
     """All known metrics by name. Raises ``AuthorError`` for a custom metric with a built-in name, or two
@@ -58,7 +58,7 @@ def table(
     return known
 
 
-def select(
+def select_metrics(
     asked: Literal["all"] | Sequence[str],
     known: Mapping[str, MetricSpec],
     *,
@@ -90,7 +90,7 @@ def threshold_problems(
             problems.append(_unknown(name, known, place_of(name)))
         elif entry is not None:
             low, high = known[name].scale
-            for bound in long_form(entry).numbers:
+            for bound in expand_threshold(entry).numbers:
                 if not low <= bound <= high:
                     what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
                     remedy = f"write a number from {low:g} to {high:g}"
@@ -108,14 +108,14 @@ def _range(spec: MetricSpec) -> str:
 # ── where a metric applies ───────────────────────────────────────────────────────────────────────
 
 
-def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
+def applies_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
     if spec.needs == "tools":
         return bool(scenario.tools)
-    return may_apply(spec, scenario, policy=policy)
+    return may_apply_to_scenario(spec, scenario, policy=policy)
 
 
-def may_apply(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
+def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
     a goal that is not written cannot be reached, and a ``policy`` that is not known cannot be kept."""
     if spec.needs == "goal":
@@ -123,7 +123,9 @@ def may_apply(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     return policy or spec.needs != "policy"
 
 
-def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True) -> bool:
+def applies_to_trajectory(
+    spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True
+) -> bool:
     """Whether to judge this: the last turn of a prefix, or a whole conversation, as its scope says.
     ``policy``: whether the agent has one.
 
@@ -135,7 +137,7 @@ def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, pol
     if spec.scope == "conversation":
         fault = trajectory.stop.fault if trajectory.stop else None
         ended = fault in (None, "agent") and bool(trajectory.all_turns)
-        return ended and may_apply(spec, scenario, policy=policy)
+        return ended and may_apply_to_scenario(spec, scenario, policy=policy)
     if not trajectory.turns or trajectory.unfinished or (trajectory.turns[-1].error and not spec.is_label):
         return False
     if spec.needs == "tools":

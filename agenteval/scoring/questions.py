@@ -16,7 +16,7 @@ from agenteval.core.trajectory import ToolVisibility, Trajectory
 from agenteval.files.prompt_templates import fence
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.effects import rated, tool_cited
+from agenteval.scoring.finding_severity import get_cited_tool, rate_finding
 from agenteval.scoring.metrics import BEHAVIOR
 
 JUDGE_RAISED = "judge_raised"
@@ -37,7 +37,7 @@ def question_detectors(suite: SuitePolicy) -> tuple[str, ...]:
 # ── asked ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def asking(
+def add_raised_questions(
     rubric: Rubric, raised: Iterable[Finding], scenario: Scenario, trajectory: Trajectory, turn: int
 ) -> Rubric:
     """The rubric with what was ``raised`` about the turn that is judged; as it is where nothing was."""
@@ -48,7 +48,7 @@ def asking(
         return rubric
     shown = "\n\n".join(f"{number}. {each}" for number, each in enumerate(questions, 1))
     text = rubric.prompts.prompt(JUDGE_RAISED).render(questions=shown).prompt
-    return rubric.asking(text)
+    return rubric.with_question(text)
 
 
 def _shown(raised: Finding) -> str:
@@ -78,13 +78,13 @@ def _of_unseen_calls(tools: Sequence[str], unsure: str) -> str:
 # ── answered ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_open(finding: Finding) -> bool:
+def is_open_question(finding: Finding) -> bool:
     """Whether a finding decides nothing until it is answered: no judge has confirmed it."""
     known = DETECTORS.get(finding.detector)
-    return bool(known and known.is_undecided_alone) and not finding.also
+    return bool(known and known.requires_judge) and not finding.also
 
 
-def without_answered(
+def drop_answered_questions(
     findings: Iterable[Finding], scores: Mapping[int, Iterable[Score]]
 ) -> tuple[Finding, ...]:
     """The findings of a sample, merged with those of its judges, without the questions that the judge of
@@ -97,12 +97,12 @@ def _is_answered(finding: Finding, scores: Mapping[int, Iterable[Score]]) -> boo
     known = DETECTORS.get(finding.detector)
     if known is None or not known.question or finding.also or finding.turn is None:
         return False
-    unanswered = {known.label, *known.unanswered_by}
+    unanswered = {known.label, *known.overriding_labels}
     labels = [score.label for score in scores.get(finding.turn, ()) if score.metric == known.metric]
     return any(label is not None and label not in unanswered for label in labels)
 
 
-def open_checks(
+def build_open_checks(
     findings: Iterable[Finding], trajectory: Trajectory, scenario: Scenario, suite: SuitePolicy
 ) -> Iterator[Check]:
     """The open questions whose answer could have failed the sample: each leaves it undecided, and says what
@@ -111,12 +111,12 @@ def open_checks(
     if asks_judge(suite):
         why = "the judge gave no clear answer"
     for finding in findings:
-        if not is_open(finding) or suite.fail_on is None:
+        if not is_open_question(finding) or suite.fail_on is None:
             continue
-        confirmed = rated(finding, trajectory, scenario.tools, suite.severities).severity
+        confirmed = rate_finding(finding, trajectory, scenario.tools, suite.severities).severity
         if confirmed.rank >= suite.fail_on.rank:
             at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
-            tool = tool_cited(finding, trajectory)
+            tool = get_cited_tool(finding, trajectory)
             remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
             detail = (
                 f"{at}{finding.explanation}, and whether the user had agreed is not known; {why}"

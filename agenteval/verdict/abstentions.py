@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.decision import GateRow
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import NOT_CLEAR, RULED_OUT, WITHDRAWN, Check, Verdict
 from agenteval.files.prompts import CRITERIA
-from agenteval.scoring.goals import GOAL, goals_of, open_goals
+from agenteval.scoring.goals import GOAL, count_open_goals, goals_of
 from agenteval.verdict.fingerprints import criterion_of
 from agenteval.verdict.report import Report
-from agenteval.verdict.skipped import skipped
+from agenteval.verdict.skipped_judges import skipped_judges
 from agenteval.verdict.thresholds import KEPT_UP
 
 DECIDED = "something decides"
@@ -28,7 +28,7 @@ NOT_ASKED_FOR = ("no_error", "answer")
 _MOST_NAMED, _LONGEST = 3, 100
 
 
-def never_arose(scenario: ScenarioReport) -> tuple[str, ...]:
+def unexercised_criteria(scenario: ScenarioReport) -> tuple[str, ...]:
     """The criteria whose condition arose in none of the scenario's conversations, in the author's words."""
     arose: dict[tuple[str, str], bool] = {}
     for check in _criteria(scenario.samples):
@@ -53,7 +53,7 @@ def is_any_decided(sample: SampleReport) -> bool:
     )
 
 
-def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
+def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
     """A row for each scenario × agent in which judges abstained or were skipped, and nothing else was
     decided. What only its lost conversations could have told is the matter of ``fault_tolerance``."""
     held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
@@ -77,28 +77,28 @@ def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[G
 def _abstained(scenario: ScenarioReport, plan: Plan) -> str:
     """Who counted neither way, and what would make it decide; empty if nobody did."""
     told = []
-    if ruled_out := open_goals(scenario.samples, RULED_OUT):
+    if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
         told.append(
             f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
             " goal_outcome: refused"
         )
-    if withdrawn := open_goals(scenario.samples, WITHDRAWN):
+    if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
         told.append(f"the goal was withdrawn by the user in {count}: write {KEPT_UP}")
-    if unclear := open_goals(scenario.samples, NOT_CLEAR):
+    if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
         told.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(
         score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
     )
     if policies:
         told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
-    if failed := sum(bool(skipped(sample, scenario, plan)) for sample in scenario.samples):
+    if failed := sum(bool(skipped_judges(sample, scenario, plan)) for sample in scenario.samples):
         told.append(f"judges failed in {plural(failed, 'conversation')}, and are skipped")
-    if criteria := never_arose(scenario):
-        told.append(f"did not arise in any conversation: {named(criteria)}")
+    if criteria := unexercised_criteria(scenario):
+        told.append(f"did not arise in any conversation: {quote_names(criteria)}")
     return "; ".join(told)
 
 
-def named(criteria: Sequence[str]) -> str:
+def quote_names(criteria: Sequence[str]) -> str:
     """The first few, in quotation marks."""
-    return few([f"“{one_line(text, _LONGEST)}”" for text in criteria], _MOST_NAMED)
+    return join_first([f"“{one_line(text, _LONGEST)}”" for text in criteria], _MOST_NAMED)

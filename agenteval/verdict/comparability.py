@@ -14,7 +14,7 @@ _MOST_NAMED = 8
 _AGAIN = "repeat the baseline with the settings of the current run"
 
 
-class Apart(NamedTuple):
+class UnmatchedScenario(NamedTuple):
     """A scenario that cannot be compared: it is in one run alone (``before`` or ``after`` is ``None``), or
     the two differ in ``parts``."""
 
@@ -35,13 +35,13 @@ class Apart(NamedTuple):
         return f"{', '.join(self.parts)} differ"
 
 
-class Matched(NamedTuple):
+class MatchedAgents(NamedTuple):
     """One agent of each run and their scenarios that are in both and equal; ``apart``: the others."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
-    apart: tuple[Apart, ...]
+    unmatched_scenarios: tuple[UnmatchedScenario, ...]
 
 
 class LostAgent(NamedTuple):
@@ -55,7 +55,9 @@ class LostAgent(NamedTuple):
         return f"the agent '{self.name}' is only in the {self.only_in} run"
 
 
-def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...], tuple[LostAgent, ...]]:
+def match_agents(
+    before: RunSummary, after: RunSummary
+) -> tuple[tuple[MatchedAgents, ...], tuple[LostAgent, ...]]:
     """The agents of both runs side by side, and the others. Two runs of one agent each are
     compared, whatever the agents are called."""
     if len(before.agents) == len(after.agents) == 1:
@@ -68,19 +70,19 @@ def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...],
     return tuple(_matched(before, after, *names) for names in named), tuple(lost)
 
 
-def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> Matched:
+def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> MatchedAgents:
     first = {each.id: each for each in before.scenarios if each.agent == old}
     second = {each.id: each for each in after.scenarios if each.agent == new}
     pairs, apart = [], []
     for name in sorted(first.keys() | second.keys()):
         one, other = first.get(name), second.get(name)
         if one is None or other is None:
-            apart.append(Apart(name, one, other))
+            apart.append(UnmatchedScenario(name, one, other))
         elif parts := _differing(one.content, other.content):
-            apart.append(Apart(name, one, other, tuple(parts)))
+            apart.append(UnmatchedScenario(name, one, other, tuple(parts)))
         else:
             pairs.append((one, other))
-    return Matched(old, new, tuple(pairs), tuple(apart))
+    return MatchedAgents(old, new, tuple(pairs), tuple(apart))
 
 
 def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
@@ -90,13 +92,13 @@ def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
 def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
     """All that forbids it: another measure, or no scenario that is the same in both. That some are in one run
     alone, or have changed, does not: those are listed."""
-    agents, lost = matched(before, after)
+    agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
     if scenarios:
         return tuple(problems)
     texts = [each.sentence for each in lost]
-    texts += [each.sentence for agent in agents for each in agent.apart]
+    texts += [each.sentence for agent in agents for each in agent.unmatched_scenarios]
     texts = list(dict.fromkeys(texts))
     problems.append(Problem("no scenario is the same in both runs", _AGAIN))
     problems += [Problem(text, _AGAIN) for text in texts[:_MOST_NAMED]]

@@ -11,16 +11,16 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.value import Value
-from agenteval.verdict.comparability import Apart, Matched, matched, why_not_comparable
+from agenteval.verdict.comparability import MatchedAgents, UnmatchedScenario, match_agents, why_not_comparable
 from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
 from agenteval.verdict.statistics import (
     Change,
     Comparison,
     Margins,
     NonInferiority,
-    Outcome,
     Pair,
     ScenarioComparison,
+    StatisticalOutcome,
     Tally,
     compare,
     fisher_exact,
@@ -31,7 +31,7 @@ from agenteval.verdict.statistics.distributions import student_t_quantile
 MARGIN = 0.05
 """A mean drop that is still taken for no regression, unless the author says otherwise."""
 CONFIDENCE = 0.95
-_VERDICTS = {Outcome.ACCEPT: Verdict.PASSED, Outcome.REJECT: Verdict.FAILED}
+_VERDICTS = {StatisticalOutcome.ACCEPT: Verdict.PASSED, StatisticalOutcome.REJECT: Verdict.FAILED}
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
 _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
@@ -61,7 +61,7 @@ class ScenarioState(StrEnum):
     NOT_SELECTED = "not selected"
 
 
-class ScenarioApart(Value):
+class UncomparedScenario(Value):
     """A scenario that is not compared, since it is not the same in both runs: ``parts`` of it differ, or one
     run does not have it. ``before`` and ``after`` are its verdicts; each run decided its own."""
 
@@ -161,7 +161,7 @@ class RunComparison(Value):
     verdict: Verdict
     exit_code: int
     agents: tuple[AgentComparison, ...]
-    apart: tuple[ScenarioApart, ...] = ()
+    apart: tuple[UncomparedScenario, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
@@ -187,9 +187,11 @@ def compare_runs(
     not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
     if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
-    agents, lost = matched(before, after)
+    agents, lost = match_agents(before, after)
     compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
-    apart = tuple(_apart(each, agent.after, before, after) for agent in agents for each in agent.apart)
+    apart = tuple(
+        _apart(each, agent.after, before, after) for agent in agents for each in agent.unmatched_scenarios
+    )
     doubt = [Verdict.INCONCLUSIVE for each in apart if each.got_worse]
     verdict = Verdict.worst((*(agent.verdict for agent in compared), *doubt))
     return RunComparison(
@@ -205,13 +207,13 @@ def compare_runs(
     )
 
 
-def _apart(one: Apart, agent: str, before: RunSummary, after: RunSummary) -> ScenarioApart:
+def _apart(one: UnmatchedScenario, agent: str, before: RunSummary, after: RunSummary) -> UncomparedScenario:
     state = ScenarioState.CHANGED
     if one.before is None:
         state = ScenarioState.NOT_SELECTED if before.is_selection else ScenarioState.NEW
     elif one.after is None:
         state = ScenarioState.NOT_SELECTED if after.is_selection else ScenarioState.REMOVED
-    return ScenarioApart(
+    return UncomparedScenario(
         id=one.scenario,
         agent=agent,
         state=state,
@@ -221,11 +223,11 @@ def _apart(one: Apart, agent: str, before: RunSummary, after: RunSummary) -> Sce
     )
 
 
-def _by_state(one: ScenarioApart) -> tuple[bool, int, str, str]:
+def _by_state(one: UncomparedScenario) -> tuple[bool, int, str, str]:
     return not one.got_worse, list(ScenarioState).index(one.state), one.id, one.agent
 
 
-def _agent(both: Matched, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
+def _agent(both: MatchedAgents, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
     pairs = [Pair(old.id, _tally(old), _tally(new)) for old, new in both.pairs]
     margins = Margins(margin, SCENARIO_MARGIN)
     said, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)

@@ -15,10 +15,10 @@ from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSumma
 from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
 from agenteval.core.scenario import Scenario
 from agenteval.scoring.goals import GOAL
-from agenteval.verdict.effort import MEASURES, known
-from agenteval.verdict.epochs import epochs_of, succeeded
-from agenteval.verdict.fingerprints import Failure, failures_of
+from agenteval.verdict.epochs import epoch_outcomes, sample_success
+from agenteval.verdict.fingerprints import FingerprintedFailure, failures_of
 from agenteval.verdict.report import Report
+from agenteval.verdict.resource_usage import MEASURES, known_measure
 from agenteval.verdict.statistics import Tally
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_lost
 
@@ -83,7 +83,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     return plan.suite.model_dump(mode="json", include=set(_SETTINGS))
 
 
-def content_of(scenario: Scenario) -> dict[str, str]:
+def hash_content(scenario: Scenario) -> dict[str, str]:
     """A hash of each part of the scenario that is not empty, whatever file it is in."""
     made = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (made.get("tools") or {}).values():
@@ -101,14 +101,14 @@ def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -
     spec = scenario.scenario
     samples = decision.samples if decision else {}
     decided = decision.scenarios.get((spec.id, scenario.agent)) if decision else None
-    outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
-    tally = Tally.of(epochs_of(scenario, outcomes).fixed)
+    outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
+    tally = Tally.of(epoch_outcomes(scenario, outcomes).fixed)
     there = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     whole = [sample for sample in there if not is_lost(sample)]
     return ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,
-        content=content_of(spec),
+        content=hash_content(spec),
         verdict=decided.verdict if decided else None,
         simulated=not spec.is_scripted,
         criteria=bool(spec.all_criteria),
@@ -117,21 +117,23 @@ def _scenario(scenario: ScenarioReport, decision: Decision | None, plan: Plan) -
         planned=tally.planned,
         known=len(there),
         scores=means_of_samples(whole),
-        effort={name: told for name in MEASURES if (told := _told(name, whole, spec, plan))},
+        effort={name: told for name in MEASURES if (told := _known_measures(name, whole, spec, plan))},
         failures=failures_in(there, spec),
     )
 
 
-def _told(name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan) -> tuple[float, ...]:
+def _known_measures(
+    name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan
+) -> tuple[float, ...]:
     """What each conversation took; nothing, where one of them does not tell: the others might be the cheap
     ones."""
-    values = [known(name, sample, scenario, plan) for sample in samples]
+    values = [known_measure(name, sample, scenario, plan) for sample in samples]
     return () if None in values else tuple(value for value in values if value is not None)
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
     """Each failure of these samples of one scenario, and in how many of them it was met."""
-    found: dict[str, Failure] = {}
+    found: dict[str, FingerprintedFailure] = {}
     met: Counter[str] = Counter()
     for sample in samples:
         for failure in failures_of(sample, scenario).all:
@@ -140,7 +142,7 @@ def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[Fa
     return tuple(_summary(found[name], met[name]) for name in sorted(met))
 
 
-def _summary(failure: Failure, epochs: int) -> FailureSummary:
+def _summary(failure: FingerprintedFailure, epochs: int) -> FailureSummary:
     return FailureSummary(
         fingerprint=failure.fingerprint,
         what=failure.what,

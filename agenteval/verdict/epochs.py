@@ -11,7 +11,7 @@ from agenteval.scoring.goals import GOAL
 from agenteval.verdict.statistics import Tally, in_epoch_order
 
 
-def succeeded(sample: SampleReport, verdict: Verdict) -> bool | None:
+def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
     """Whether a sample counts as a success: it passed and its goal, where judged, was completed. ``None``
     where that is not known: it is inconclusive, its goal was ruled out or is not clear, or the judge of it
     broke. Of a recorded conversation that did not fail, the known outcome decides."""
@@ -31,7 +31,7 @@ def succeeded(sample: SampleReport, verdict: Verdict) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Epochs:
+class EpochOutcomes:
     """The epochs of one scenario × agent. ``outcomes``: in epoch order, a lost one replaced where it was;
     ``replaced``: which were. ``wanted``: how many there were to be at least; ``most``: at most."""
 
@@ -53,12 +53,12 @@ class Epochs:
         return (*known, *[None] * (self.wanted - len(known)))
 
 
-def epochs_of(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> Epochs:
+def epoch_outcomes(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> EpochOutcomes:
     """``outcomes``: of ``scenario.samples``, one each."""
     ranged = scenario.rules.range
     if ranged is None:
         wanted = len(outcomes) + len(scenario.missing)
-        return Epochs((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)
+        return EpochOutcomes((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)
     finished = {
         sample.key.epoch: outcome
         for sample, outcome in zip(scenario.samples, outcomes, strict=True)
@@ -68,4 +68,4 @@ def epochs_of(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> Epoc
     replaced = frozenset(
         epoch for epoch, outcome in enumerate(ordered) if outcome is not None and finished[epoch] is None
     )
-    return Epochs(ordered, ranged.min, ranged.max, replaced)
+    return EpochOutcomes(ordered, ranged.min, ranged.max, replaced)

@@ -10,8 +10,8 @@ from agenteval.core.decision import Decision, SampleDecision
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Severity, Verdict
-from agenteval.scoring.questions import is_open
-from agenteval.verdict.counted import counted
+from agenteval.scoring.questions import is_open_question
+from agenteval.verdict.counted_findings import locate_counted_findings
 from agenteval.verdict.max_rates import failed_checks
 from agenteval.verdict.recorded_logs import is_unreadable, unreadable_places
 from agenteval.verdict.report import Report
@@ -94,8 +94,8 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
     readable = [sample for sample in report.samples if not is_unreadable(sample)]
     found = [
         (_row_of(finding), _of_finding(samples[key], finding))
-        for key, _, finding in counted(report.scenarios, decision.samples, report)
-        if not is_open(finding)  # a question is no failure: its conversation is among the undecided
+        for key, _, finding in locate_counted_findings(report.scenarios, decision.samples, report)
+        if not is_open_question(finding)  # a question is no failure: its conversation is among the undecided
     ]
     broken = [
         (_row_of_check(met.name), met)

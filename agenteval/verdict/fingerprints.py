@@ -21,7 +21,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
-from agenteval.core.call_outcomes import written
+from agenteval.core.call_outcomes import format_call
 from agenteval.core.safe_text import abridged
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Scenario
@@ -29,7 +29,7 @@ from agenteval.core.score import Check, Finding, Severity
 from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.finding_merge import JUDGE
-from agenteval.scoring.findings import Located, located
+from agenteval.scoring.findings import LocatedFinding, locate_findings
 from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
@@ -38,7 +38,7 @@ SHOWN = 320
 """So many characters of what a fingerprint covers are printed; a digest stands for the rest."""
 
 
-class Failure(NamedTuple):
+class FingerprintedFailure(NamedTuple):
     """``what`` says what it covers: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None``
     for a broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
     finding would have if it was critical."""
@@ -59,11 +59,11 @@ class Failure(NamedTuple):
 class SampleFailures:
     """``findings`` are in the order of the sample's; ``checks`` by turn (``None``: the whole) and place."""
 
-    findings: tuple[Failure, ...]
-    checks: Mapping[tuple[int | None, int], tuple[Failure, ...]]
+    findings: tuple[FingerprintedFailure, ...]
+    checks: Mapping[tuple[int | None, int], tuple[FingerprintedFailure, ...]]
 
     @property
-    def all(self) -> tuple[Failure, ...]:
+    def all(self) -> tuple[FingerprintedFailure, ...]:
         """Each once. What both a check and a finding tell is the check's: it fails the sample."""
         told = [failure for failures in self.checks.values() for failure in failures]
         return tuple({failure.fingerprint: failure for failure in (*self.findings, *told)}.values())
@@ -83,7 +83,7 @@ class SampleFailures:
             met[name] += 1
             return known[min(met[name], len(known)) - 1]
 
-        def of(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+        def of(failures: Iterable[FingerprintedFailure]) -> tuple[FingerprintedFailure, ...]:
             return tuple(
                 each._replace(fingerprint=now(each.fingerprint), quoted=each.quoted and now(each.quoted))
                 for each in failures
@@ -133,7 +133,9 @@ def _failures_as_shown(sample: SampleReport, scenario: Scenario) -> SampleFailur
     own = _checks(sample)
     if not sample.findings and all(check.passed is not False for _, checks in own for check in checks):
         return SampleFailures((), {})
-    placed = {each.index: each for each in located([(sample.key, sample.trajectory, sample.findings)])}
+    placed = {
+        each.index: each for each in locate_findings([(sample.key, sample.trajectory, sample.findings)])
+    }
     found = [placed[index] for index in sorted(placed)]
     failures = tuple(_of_finding(each, sample) for each in found)
     checks = {
@@ -150,7 +152,7 @@ def _checks(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
     return whole + [(index, told.checks) for index, told in enumerate(sample.turns)]
 
 
-def _of_finding(found: Located, sample: SampleReport) -> Failure:
+def _of_finding(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     if found.finding.detector != JUDGE:
         return _of_code(found, sample)
     finding, scenario = found.finding, found.key.scenario
@@ -162,7 +164,7 @@ def _of_finding(found: Located, sample: SampleReport) -> Failure:
         quoted = " ".join(normalize("NFC", finding.evidence).split())
     is_quoted = finding.severity is Severity.CRITICAL and bool(quoted)
     narrow = _hash(*names, quoted) if quoted else ""
-    return Failure(
+    return FingerprintedFailure(
         fingerprint=narrow if is_quoted else _hash(*names),
         what=_covers(finding, f"“{quoted}”" if is_quoted else about),
         metric=finding.metric,
@@ -171,23 +173,25 @@ def _of_finding(found: Located, sample: SampleReport) -> Failure:
     )
 
 
-def _of_code(found: Located, sample: SampleReport) -> Failure:
+def _of_code(found: LocatedFinding, sample: SampleReport) -> FingerprintedFailure:
     finding = found.finding
     call = _call_of(finding, sample)
     place = "" if finding.turn is None else _place(finding.turn, sample)
-    about = written(call) if call else f"“{' '.join(finding.evidence.split())}”"
+    about = format_call(call) if call else f"“{' '.join(finding.evidence.split())}”"
     name = _hash("proven", found.key.scenario, finding.label, finding.detector, place, about)
     where = f"{finding.detector}{place and f', {place}'}"
-    return Failure(name, _covers(finding, f"{about} ({where})"), finding.metric, finding.severity)
+    return FingerprintedFailure(
+        name, _covers(finding, f"{about} ({where})"), finding.metric, finding.severity
+    )
 
 
-def _refers_to(found: Located, sample: SampleReport) -> str:
+def _refers_to(found: LocatedFinding, sample: SampleReport) -> str:
     """What a judge's finding is about, by its references: the first of these that there is."""
     finding = found.finding
     if finding.criterion:
         return finding.criterion
     if call := _call_of(finding, sample):
-        return written(call)
+        return format_call(call)
     rule = f"rule “{found.cause.rule}”" if found.cause.rule else ""
     return finding.references.tool or rule or found.tool
 
@@ -207,8 +211,8 @@ def _of_check(
     turn: int | None,
     sample: SampleReport,
     scenario: Scenario,
-    found: Sequence[tuple[Located, Failure]],
-) -> tuple[Failure, ...]:
+    found: Sequence[tuple[LocatedFinding, FingerprintedFailure]],
+) -> tuple[FingerprintedFailure, ...]:
     own = [
         failure._replace(severity=None)
         for each, failure in found
@@ -222,7 +226,7 @@ def _of_check(
     parts = check.parts or (criterion_of(check, scenario),)
     place = _broken_place(sample) if check.name == "no_error" else _place(turn, sample)
     return tuple(
-        Failure(
+        FingerprintedFailure(
             _hash("check", scenario.id, place, check.name, part),
             abridged(f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, SHOWN),
             check.name,
@@ -231,14 +235,14 @@ def _of_check(
     )
 
 
-def _empty_answers(sample: SampleReport, scenario: Scenario) -> Iterator[Failure]:
+def _empty_answers(sample: SampleReport, scenario: Scenario) -> Iterator[FingerprintedFailure]:
     for turn, told in enumerate(sample.turns):
         for check in told.checks:
             if check.name == "answer" and check.passed is False:
                 yield from _of_check(check, turn, sample, scenario, ())
 
 
-def _is_criterion(check: Check, found: Located, turn: int | None) -> bool:
+def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool:
     finding = found.finding
     return (
         check.name == finding.metric == CRITERIA
@@ -273,13 +277,13 @@ def _broken_place(sample: SampleReport) -> str:
     return _written(turn) if turn and turn.user else ""
 
 
-def agent_broke(sample: SampleReport, scenario: Scenario) -> Failure:
+def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
     """The failure of a sample whose agent broke before any check could say so."""
     end = _end_as_shown(sample, scenario)
     return end._replace(fingerprint=sample.names.get(end.fingerprint, (end.fingerprint,))[-1])
 
 
-def _end_as_shown(sample: SampleReport, scenario: Scenario) -> Failure:
+def _end_as_shown(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
     cause = sample.stop.cause if sample.stop else ""
     check = Check(name="no_error", passed=False, parts=(cause,))
     return _of_check(check, None, sample, scenario, ())[0]

@@ -12,17 +12,24 @@ from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
 from agenteval.scoring.goals import GOAL
-from agenteval.verdict.abstentions import named, never_arose, nothing_decided
-from agenteval.verdict.accepted import uses_of
-from agenteval.verdict.counted import counted
-from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
+from agenteval.verdict.abstentions import quote_names, undecided_scenario_rows, unexercised_criteria
+from agenteval.verdict.accepted_failures import accepted_uses
+from agenteval.verdict.counted_findings import locate_counted_findings
+from agenteval.verdict.epochs import EpochOutcomes, epoch_outcomes, sample_success
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.max_rates import MAX_RATE, max_rate_rows
 from agenteval.verdict.recorded_logs import is_without_scenarios, names_severity, readable_row
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
-from agenteval.verdict.run_rows import command_of, end_rows, lost_most, run_rows, tolerance_rows, with_ways_on
+from agenteval.verdict.run_rows import (
+    command_of,
+    end_rows,
+    mostly_lost_scenarios,
+    resolve_with_next_steps,
+    run_rows,
+    tolerance_rows,
+)
 from agenteval.verdict.sample_decisions import decide_samples, is_never_tolerated
 from agenteval.verdict.scenario_decisions import RunEvidence, decide_scenario
 from agenteval.verdict.thresholds import threshold_gates
@@ -31,7 +38,7 @@ from agenteval.verdict.thresholds import threshold_gates
 def decide(report: Report) -> Decision:
     """The verdict of a report under the configuration that the run was made with."""
     samples = decide_samples(report)
-    lost = lost_most(report, samples)
+    lost = mostly_lost_scenarios(report, samples)
     left_to_shares = frozenset(_counted_by_gates(report, samples))
     without_scenarios = is_without_scenarios(report)
     is_reported = without_scenarios and not names_severity(report.plan)
@@ -54,7 +61,7 @@ def decide(report: Report) -> Decision:
     else:
         of_run = run_rows(report, samples, rows.tolerance, left_to_shares)
         listed = (*rows.over_runs, *of_run, *rows.of_log, *rows.undecided, *rows.thresholds)
-    gates = with_ways_on(listed, report, samples)
+    gates = resolve_with_next_steps(listed, report, samples)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -105,15 +112,15 @@ def _rows(
         tolerance=tuple(
             tolerance_rows(report, samples, lost, replaced=replaced, unreadable_apart=without_scenarios)
         ),
-        undecided=tuple(nothing_decided(report, thresholds)),
+        undecided=tuple(undecided_scenario_rows(report, thresholds)),
         thresholds=thresholds,
         of_log=(*readable, *max_rate_rows(report, samples, command_of(report))),
     )
 
 
-def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> Epochs:
-    outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
-    return epochs_of(scenario, outcomes)
+def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> EpochOutcomes:
+    outcomes = [sample_success(sample, samples[sample.key].verdict) for sample in scenario.samples]
+    return epoch_outcomes(scenario, outcomes)
 
 
 def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
@@ -138,7 +145,7 @@ def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
         for scenario in report.scenarios
         for sample in scenario.samples
     ]
-    return uses_of(report.run, met)
+    return accepted_uses(report.run, met)
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
@@ -153,9 +160,9 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     unapplied = report.plan.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
     for scenario in report.scenarios:
-        if criteria := never_arose(scenario):
+        if criteria := unexercised_criteria(scenario):
             where = f"did not arise in any conversation of {scenario.scenario.id}"
-            judged.add(f"criteria ({where}: {named(criteria)})")
+            judged.add(f"criteria ({where}: {quote_names(criteria)})")
     return tuple(sorted(judged - gated))
 
 
@@ -163,7 +170,7 @@ def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[Samp
     """The findings that fail the run, by sample and place among its own. There are none in a run that has
     passed."""
     plan = report.plan
-    found = counted(report.scenarios, decision.samples, report)
+    found = locate_counted_findings(report.scenarios, decision.samples, report)
     if decision.is_reported:
         broken = [severity for severity in plan.suite.max_rates if _is_broken(severity, decision)]
         least = min((severity.rank for severity in broken), default=len(Severity))

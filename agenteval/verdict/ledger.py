@@ -35,7 +35,7 @@ def cost_of(usage: Usage, price: Price) -> float:
     return (dollars + usage.output_tokens * price.output) / 1e6
 
 
-def priced(usage: Usage, price: Price | None) -> Usage:
+def price_usage(usage: Usage, price: Price | None) -> Usage:
     """``usage`` with its cost. One that the provider told stays; an unknown price leaves it unknown, and so
     does a sum of tokens in and out, which have prices of their own."""
     if price is None or usage.cost is not None or not usage.is_spent or usage.unsplit:
@@ -77,7 +77,7 @@ class Cost(NamedTuple):
     unknown: tuple[LedgerLine, ...]
 
     @property
-    def is_whole(self) -> bool:
+    def is_fully_known(self) -> bool:
         return not self.unknown
 
 
@@ -113,7 +113,7 @@ class _Account:
         self.held = _Sum()
         self.is_used_up = False
 
-    def lacks(self, calls: int, tokens: int, cost: float) -> str:
+    def shortfall(self, calls: int, tokens: int, cost: float) -> str:
         """Why there is no room for that much more; empty if there is."""
         asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         for name, limit in self.allowance.limits.items():
@@ -169,7 +169,7 @@ class Ledger:
         own = self._roles.get(role)
         return (own, self._whole) if own else (self._whole,)
 
-    def weighs(self, role: str = "") -> bool:
+    def needs_estimate(self, role: str = "") -> bool:
         """Whether the size of a call matters before it is made."""
         return self.counts_tokens(role) or any(a.allowance.max_cost is not None for a in self._accounts(role))
 
@@ -179,7 +179,7 @@ class Ledger:
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
         """Room for one call to ``name``. Raises ``BudgetError`` if there is none: the call must not be
         made."""
-        usage = self._expected(name, prompt_tokens) if self.weighs(role) else Usage()
+        usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
         held = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
         self._demand(role, *held)
         self._hold(role, *held)
@@ -195,7 +195,7 @@ class Ledger:
 
     def _demand(self, role: str, calls: int, tokens: int, cost: float) -> None:
         for account in self._accounts(role):
-            if why := account.lacks(calls, tokens, cost):
+            if why := account.shortfall(calls, tokens, cost):
                 if not account.is_used_up:
                     account.is_used_up = True
                     (self.on_stop if account is self._whole else self.on_spent)(why)
@@ -209,7 +209,7 @@ class Ledger:
         held, tokens, cost = call.held
         self._hold(call.role, -held, -tokens, -cost)
         self.carry_over(usage.model_copy(update={"calls": calls}), call.role)
-        if self.weighs(call.role) and usage.calls:
+        if self.needs_estimate(call.role) and usage.calls:
             self._seen[call.name] = self._seen.get(call.name, Usage()) + usage
 
     def _more(self, call: OpenCall) -> None:

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from agenteval.core.decision import GateRow, SampleDecision, Violation
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.tool_visibility import unplaced_text
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.questions import is_open
-from agenteval.verdict.counted import counted, gates_by_severity, may_hide
+from agenteval.scoring.questions import is_open_question
+from agenteval.verdict.counted_findings import gates_by_severity, locate_counted_findings, may_hide
 from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
 from agenteval.verdict.report import Report
 
@@ -76,7 +76,7 @@ def _resolution(shares: Shares) -> str:
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
-    return few([sample.record or str(sample.key) for sample in samples], _MOST_NAMED)
+    return join_first([sample.record or str(sample.key) for sample in samples], _MOST_NAMED)
 
 
 def shares_of(
@@ -86,8 +86,8 @@ def shares_of(
     plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key
-        for key, _, finding in counted(report.scenarios, samples, report)
-        if finding.severity.rank >= severity.rank and not is_open(finding)
+        for key, _, finding in locate_counted_findings(report.scenarios, samples, report)
+        if finding.severity.rank >= severity.rank and not is_open_question(finding)
     }
     bad: list[SampleReport] = []
     unknown: list[SampleReport] = []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agenteval.core.decision import TOLERANCE, GateRow, SampleDecision
 from agenteval.core.plan import Plan
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import OUTCOME, Verdict
@@ -89,7 +89,7 @@ def _resolution(places: Sequence[str]) -> str:
 
 
 def named_places(places: Sequence[str]) -> str:
-    return few(places, _MOST_NAMED)
+    return join_first(places, _MOST_NAMED)
 
 
 def undecided_in(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> int:

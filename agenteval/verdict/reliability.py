@@ -9,7 +9,7 @@ from math import fsum
 from agenteval.core.decision import Decision
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.trajectory import StopReason
-from agenteval.verdict.epochs import epochs_of, succeeded
+from agenteval.verdict.epochs import epoch_outcomes, sample_success
 from agenteval.verdict.report import Report
 from agenteval.verdict.statistics import (
     Estimate,
@@ -77,7 +77,7 @@ def _is_unreadable(scenario: ScenarioReport) -> bool:
 
 def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> ScenarioRepeats:
     """The epochs of one scenario × agent together."""
-    epochs = epochs_of(scenario, outcomes_of(scenario, decision))
+    epochs = epoch_outcomes(scenario, outcomes_of(scenario, decision))
     tally = epochs.tally
     interval = wilson(tally.successes, tally.decided)
     return ScenarioRepeats(tally, Tally.of(epochs.fixed), interval, stability(tally))
@@ -87,7 +87,7 @@ def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | No
     """Whether each sample of a scenario succeeded; ``None``: not known."""
     told = (decision.samples.get(sample.key) for sample in scenario.samples)
     return tuple(
-        succeeded(sample, one.verdict) if one else None
+        sample_success(sample, one.verdict) if one else None
         for sample, one in zip(scenario.samples, told, strict=True)
     )
 

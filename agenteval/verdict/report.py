@@ -16,7 +16,7 @@ from agenteval.core.sample_report import (
     Spread,
     TurnReport,
     aggregates_of,
-    all_held,
+    combine_outcomes,
     mean_of,
     spread_of,
 )
@@ -31,16 +31,16 @@ from agenteval.core.score import (
     Severity,
     UserReview,
 )
-from agenteval.core.tool_visibility import settled, visibility_of, why_open
+from agenteval.core.tool_visibility import explain_open, settle_absence_checks, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
-from agenteval.core.value import changed
-from agenteval.scoring.effects import rated
-from agenteval.scoring.finding_merge import merged
-from agenteval.scoring.goals import raised_if_never_completed
-from agenteval.scoring.questions import open_checks, without_answered
+from agenteval.core.value import copy_with
+from agenteval.scoring.finding_merge import merge_findings
+from agenteval.scoring.finding_severity import rate_finding
+from agenteval.scoring.goals import raise_missed_goals
+from agenteval.scoring.questions import build_open_checks, drop_answered_questions
+from agenteval.verdict.event_accumulator import RunAccumulator, SampleAccumulator
 from agenteval.verdict.ledger import LedgerLine
 from agenteval.verdict.spending import by_role, ledger_of
-from agenteval.verdict.tape import SampleTape, Tape
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEv
     return visibility_of(plan.known_visibility(agent), evidence.get(agent, ()), passthrough=passthrough)
 
 
-def fold(events: Iterable[Event]) -> Report:
+def build_report(events: Iterable[Event]) -> Report:
     """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
-    tape = Tape()
+    tape = RunAccumulator()
     for event in events:
         tape.apply(event)
     if tape.run is None:
@@ -143,35 +143,36 @@ def _of_kind(items: Iterable[ScoreItem], kind: Any) -> tuple:  # type: ignore[ty
 def _sample(
     key: SampleKey,
     scenario: Scenario,
-    tape: SampleTape,
+    tape: SampleAccumulator,
     plan: Plan,
     evidence: Mapping[str, frozenset[CallEvidence]],
 ) -> SampleReport:
     visibility = _visibility(plan, key.agent, evidence)
     recorded = tape.stop is not None and tape.stop.reason is StopReason.RECORDED
-    why = why_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
+    why = explain_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
     finished = tuple(tape.turns[index] for index in sorted(tape.turns))
     trajectory = Trajectory(turns=finished, stop=tape.stop, unfinished=tape.unfinished, visibility=visibility)
     turns = trajectory.all_turns
     of_turns = [
-        settled(tape.items.get(index, ()), visibility, (turn,), why) for index, turn in enumerate(turns)
+        settle_absence_checks(tape.items.get(index, ()), visibility, (turn,), why)
+        for index, turn in enumerate(turns)
     ]
-    whole = settled(tape.items.get(None, ()), visibility, turns, why)
+    whole = settle_absence_checks(tape.items.get(None, ()), visibility, turns, why)
     found = [item for items in tape.items.values() for item in items if isinstance(item, Finding)]
     settled_findings = sorted(
-        settled(found, visibility, turns, why),
+        settle_absence_checks(found, visibility, turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
-    merged_findings = merged(
-        settled_findings, lambda each: rated(each, trajectory, scenario.tools, plan.suite.severities)
+    merged_findings = merge_findings(
+        settled_findings, lambda each: rate_finding(each, trajectory, scenario.tools, plan.suite.severities)
     )
     turn_reports = tuple(map(_turn_report, _with_charged_fault(turns, tape.stop), of_turns))
-    findings = without_answered(merged_findings, dict(enumerate(turn.scores for turn in turn_reports)))
+    findings = drop_answered_questions(merged_findings, dict(enumerate(turn.scores for turn in turn_reports)))
     sample = SampleReport(
         key=key,
         turns=turn_reports,
         stop=tape.stop,
-        checks=(*_of_kind(whole, Check), *open_checks(findings, trajectory, scenario, plan.suite)),
+        checks=(*_of_kind(whole, Check), *build_open_checks(findings, trajectory, scenario, plan.suite)),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
         findings=findings,
@@ -179,7 +180,7 @@ def _sample(
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=_of_kind(tape.aside, Score | ScoreFailure | Check),
         names=tape.names,
-        lost=tuple(_sample(key, scenario, each, plan, evidence) for each in tape.lost),
+        lost_attempts=tuple(_sample(key, scenario, each, plan, evidence) for each in tape.lost),
     )
     return _with_case_values(sample, scenario)
 
@@ -195,7 +196,7 @@ def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Tur
     if stop is None or stop.turn is None:
         return turns
     at = stop.turn
-    return (*turns[:at], changed(turns[at], {"error": stop.detail}), *turns[at + 1 :])
+    return (*turns[:at], copy_with(turns[at], {"error": stop.detail}), *turns[at + 1 :])
 
 
 def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
@@ -207,8 +208,8 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     return replace(
         sample,
         tool_accuracy=_tool_accuracy(scenario.case, sample.trajectory),
-        output_correct=all_held([answered, *outputs]),
-        robustness_pass=sample.held,
+        output_correct=combine_outcomes([answered, *outputs]),
+        robustness_pass=sample.all_checks_held,
     )
 
 
@@ -238,11 +239,11 @@ def _scenarios(
         groups[key.scenario, key.agent].append(key)
     made = []
     for (scenario_id, agent), keys in groups.items():
-        own = rules.get((scenario_id, agent)) or plan.of(scenario_id, agent)
+        own = rules.get((scenario_id, agent)) or plan.rules_for_pairing(scenario_id, agent)
         missing = tuple(key for key in keys if key not in reports)
         samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
-            samples = raised_if_never_completed(samples, plan.suite)
+            samples = raise_missed_goals(samples, plan.suite)
         made.append(
             ScenarioReport(
                 scenario=by_id[scenario_id],
@@ -282,7 +283,7 @@ _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
     "output": lambda s: s.right_output,
     "tool_accuracy": lambda s: s.tool_accuracy,
     "task_completion": lambda s: s.output_correct,
-    "checks_passed": lambda s: s.held,
+    "checks_passed": lambda s: s.all_checks_held,
     "robustness_pass": lambda s: s.robustness_pass,
 }
 _SPREADS: dict[str, Callable[[Trajectory], float]] = {

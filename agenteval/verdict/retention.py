@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple, assert_never
 
 from agenteval.core.event import (
-    Asked,
     CallsSeen,
     Event,
     IssuesFound,
+    ModelAsked,
     Notice,
     Reconsidered,
     RunFinished,
@@ -27,7 +27,7 @@ from agenteval.core.event import (
 from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
-from agenteval.core.tool_visibility import WhyOpen, settled, visibility_of
+from agenteval.core.tool_visibility import OpenReasons, settle_absence_checks, visibility_of
 from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
 from agenteval.verdict.sample_decisions import sample_failed
 
@@ -65,7 +65,7 @@ class _Sample(NamedTuple):
         yield SampleFinished(key=self.key, stop=self.stop, unfinished=self.unfinished, names=self.names)
 
 
-class Retained:
+class RetainedEvents:
     """A sink of events, to be folded later. ``most``: how many conversations that failed keep their words,
     and as many others of which something is to be told; with ``everything`` nothing is left out."""
 
@@ -74,12 +74,12 @@ class Retained:
         self._everything = everything
         self._started: list[Event] = []
         self._rest: list[Event] = []
-        self._open: dict[SampleKey, _Open] = {}
+        self._open: dict[SampleKey, _OpenSample] = {}
         self._done: list[_Sample] = []
         self._again: dict[SampleKey, list[Reconsidered]] = {}
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
-        self._slim = _Slim()
+        self._slim = _EventSlimmer()
         self._evidence: dict[str, set[CallEvidence]] = {}
         self._room = {True: most, False: most}
 
@@ -88,7 +88,7 @@ class Retained:
             case RunStarted():
                 self._started.append(event)
             case SampleStarted(key=key):
-                self._open[key] = _Open(event, self._begun)
+                self._open[key] = _OpenSample(event, self._begun)
                 self._begun += 1
             case TurnFinished() if opened := self._open.get(event.key):
                 opened.turns.append(event.turn)
@@ -106,7 +106,7 @@ class Retained:
                 self._rest.append(event)  # of a sample that was not begun
             case RunResumed() | Notice() | IssuesFound() | RunFinished():
                 self._rest.append(event)
-            case Asked():
+            case ModelAsked():
                 """No report is made of it."""
             case _:
                 assert_never(event)
@@ -124,14 +124,14 @@ class Retained:
             yield SampleStarted(key=key, rules=opened.rules, scenario=opened.scenario)
         yield from self._rest
 
-    def _close(self, opened: _Open, event: SampleFinished) -> None:
+    def _close(self, opened: _OpenSample, event: SampleFinished) -> None:
         turns, items, unfinished = tuple(opened.turns), tuple(opened.items), event.unfinished
         all_turns = (*turns, unfinished) if unfinished else turns
         if not self._is_kept(event.key.agent, items, event.stop, all_turns):
             found = (item for _, each in items for item in each if isinstance(item, Finding))
             keeps_calls = any(finding.call is not None for finding in found)
             turns = tuple(self._slim.turn(turn, keeps_calls=keeps_calls) for turn in turns)
-            items = tuple(self._slim.said(place, said) for place, said in items)
+            items = tuple(self._slim.score_items(place, said) for place, said in items)
             unfinished = self._slim.turn(unfinished, keeps_calls=keeps_calls) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(
@@ -162,7 +162,9 @@ class Retained:
         """Decide by what the agent has shown until now: a later conversation may show more."""
         passthrough = self._plan.suite.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
-        return settled(items, visibility_of(known, evidence, passthrough=passthrough), turns, WhyOpen())
+        return settle_absence_checks(
+            items, visibility_of(known, evidence, passthrough=passthrough), turns, OpenReasons()
+        )
 
     def _scenario(self, scenario: Scenario | None) -> Scenario | None:
         """One object for all conversations of a scenario."""
@@ -177,7 +179,7 @@ def _without_words(scenario: Scenario) -> Scenario:
     return _BLANK.model_copy(update={"id": scenario.id, "name": scenario.name, "source": scenario.source})
 
 
-class _Open:
+class _OpenSample:
     """A sample that is being told of."""
 
     __slots__ = ("items", "number", "rules", "scenario", "turns")
@@ -194,7 +196,7 @@ def _has_figures(step: Step) -> bool:
     return bool(step.latency_ms or step.usage.calls or step.usage.tokens)
 
 
-class _Slim:
+class _EventSlimmer:
     """Turns and checks without their words. What then looks the same is one object."""
 
     def __init__(self) -> None:
@@ -202,7 +204,7 @@ class _Slim:
         self._steps: dict[tuple[object, ...], Step] = {}
         self._calls: dict[tuple[str, bool], ToolCall] = {}
         self._checks: dict[str, Check] = {}
-        self._said: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
+        self._slimmed_items: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
 
     def turn(self, turn: Turn, *, keeps_calls: bool) -> Turn:
         """``keeps_calls``: with the arguments of its calls, by which failures are known."""
@@ -221,12 +223,14 @@ class _Slim:
             self._turns[key] = turn.model_copy(update=update)
         return self._turns[key]
 
-    def said(self, place: int | None, items: Iterable[ScoreItem]) -> tuple[int | None, tuple[ScoreItem, ...]]:
+    def score_items(
+        self, place: int | None, items: Iterable[ScoreItem]
+    ) -> tuple[int | None, tuple[ScoreItem, ...]]:
         slim = tuple(self._check(item) if isinstance(item, Check) else item for item in items)
         names = [item.name for item in slim if isinstance(item, Check) and self._is_shared(item)]
         if len(names) < len(slim):
             return place, slim
-        return self._said.setdefault((place, *names), (place, slim))
+        return self._slimmed_items.setdefault((place, *names), (place, slim))
 
     def _is_shared(self, check: Check) -> bool:
         return self._checks.get(check.name) is check

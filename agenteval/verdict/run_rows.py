@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from agenteval.core.decision import (
-    AGAIN,
     EVERY_SAMPLE,
-    MENDED,
+    RERUN_AFTER_FIX,
+    RERUN_FAILED,
     RESUME,
     TOLERANCE,
     GateRow,
@@ -18,11 +18,11 @@ from agenteval.core.decision import (
     Violation,
 )
 from agenteval.core.plan import Pairing, Plan
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
-from agenteval.verdict.counted import counted_findings
+from agenteval.verdict.counted_findings import list_counted_findings
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
 from agenteval.verdict.report import Report
@@ -75,7 +75,7 @@ def _every_sample(
 def _worst_severity(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
     plan, suite = report.plan, report.plan.suite
     judged = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
-    findings = counted_findings(report.scenarios, samples, report)
+    findings = list_counted_findings(report.scenarios, samples, report)
     accepted = sum(len(sample.findings) for sample in judged) - len(findings)
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
@@ -160,7 +160,7 @@ def _row_of_scenario(
     )
 
 
-def lost_most(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
+def mostly_lost_scenarios(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[Pairing]:
     """The scenarios (id and agent) of which more than half of the samples that began are inconclusive: too
     little is known of them, whatever is tolerated. A recorded conversation that stands for itself alone is no
     scenario: of those the share of all is bounded."""
@@ -216,7 +216,7 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
         name="every scenario met",
         value=f"{len(unmet):,} without one",
         bound="a conversation for each",
-        basis=f"no recorded conversation matches {few(list(unmet), _MOST_NAMED)}",
+        basis=f"no recorded conversation matches {join_first(list(unmet), _MOST_NAMED)}",
         where=next(iter(unmet.values())),
         verdict=Verdict.INCONCLUSIVE,
     )
@@ -233,9 +233,9 @@ def _what_decides(begun: Iterable[SampleReport], samples: Mapping[SampleKey, Sam
     if faults:
         stops = [sample.stop for sample, decided in lost if decided.fault == "infrastructure"]
         is_final = all(stop is not None and stop.is_final for stop in stops)
-        return MENDED if faults <= {"infrastructure", "judge"} and is_final else AGAIN
+        return RERUN_AFTER_FIX if faults <= {"infrastructure", "judge"} and is_final else RERUN_FAILED
     details = (v.detail for _, decided in lost for v in decided.violations if _is_open(v))
-    return next(details, AGAIN).removeprefix("not decided: ")
+    return next(details, RERUN_FAILED).removeprefix("not decided: ")
 
 
 def _is_open(decided: SampleDecision | Violation) -> bool:
@@ -247,7 +247,7 @@ def command_of(report: Report) -> str:
     return shlex.join(["agenteval", *report.run.command])
 
 
-def with_ways_on(
+def resolve_with_next_steps(
     rows: Iterable[GateRow], report: Report, samples: Mapping[SampleKey, SampleDecision]
 ) -> tuple[GateRow, ...]:
     """The rows with resolutions that this run can go on by."""
@@ -262,7 +262,7 @@ def with_ways_on(
 def _of_records(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
     """The resolution of a row for recorded conversations: nothing can be played again. Judges are asked
     again by the same command; what a record lacks only another record brings."""
-    if row.resolution in (AGAIN, MENDED):
+    if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
         return _unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
         number = row.resolution.removeprefix(_EPOCHS)

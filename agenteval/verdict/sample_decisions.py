@@ -24,15 +24,15 @@ from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.goals import GOAL, decides_all_others, goals_of
-from agenteval.scoring.questions import is_open
+from agenteval.scoring.questions import is_open_question
 from agenteval.verdict.abstentions import is_any_decided
-from agenteval.verdict.accepted import in_force, waive
-from agenteval.verdict.counted import counted_findings, may_hide
-from agenteval.verdict.fingerprints import Failure, SampleFailures, agent_broke, failures_of
+from agenteval.verdict.accepted_failures import accepted_fingerprints, waive_violations
+from agenteval.verdict.counted_findings import list_counted_findings, may_hide
+from agenteval.verdict.fingerprints import FingerprintedFailure, SampleFailures, agent_failure, failures_of
 from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import is_counted, replaces_every_sample
-from agenteval.verdict.skipped import is_unjudged, skipped, skips_criteria
+from agenteval.verdict.skipped_judges import is_unjudged, skipped_judges, skips_criteria
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 
@@ -55,13 +55,13 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
         scenario=scenario,
         plan=report.plan,
         failures=failures_of(sample, scenario.scenario),
-        accepted=in_force(report.run, scenario.scenario.id),
-        skipped=skipped(sample, scenario, report.plan),
+        accepted=accepted_fingerprints(report.run, scenario.scenario.id),
+        skipped=skipped_judges(sample, scenario, report.plan),
     )
     violations = [violation for rule in _RULES for violation in rule(evidence)]
     if evidence.fault in NOT_THE_AGENTS:
         return _decide_lost(evidence, violations)
-    kept, accepted = waive([*_unchecked_end(evidence, violations), *violations], evidence.accepted)
+    kept, accepted = waive_violations([*_unchecked_end(evidence, violations), *violations], evidence.accepted)
     verdict = Verdict.worst(violation.verdict for violation in kept)
     return SampleDecision(verdict, _fault(verdict, kept, evidence), kept, accepted)
 
@@ -107,7 +107,7 @@ class _SampleEvidence:
         *,
         where: str = "",
         turn: int | None = None,
-        failures: Sequence[Failure] = (),
+        failures: Sequence[FingerprintedFailure] = (),
     ) -> Violation:
         """One that tells of ``failures``; ``where``: of a rule that has a place of its own."""
         return Violation(
@@ -212,7 +212,7 @@ def _never_run(key: SampleKey) -> SampleDecision:
 
 def _decide_lost(evidence: _SampleEvidence, violations: Iterable[Violation]) -> SampleDecision:
     proven = [violation for violation in violations if _stands(violation, evidence.sample)]
-    kept, accepted = waive(proven, evidence.accepted)
+    kept, accepted = waive_violations(proven, evidence.accepted)
     verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
     fault = None if kept else evidence.fault
     return SampleDecision(verdict, fault, (*kept, _loss(evidence)), accepted)
@@ -241,7 +241,7 @@ def _unchecked_end(evidence: _SampleEvidence, violations: Iterable[Violation]) -
     sample = evidence.sample
     if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
         detail = sample.stop.detail if sample.stop else ""
-        end = agent_broke(sample, evidence.scenario.scenario)
+        end = agent_failure(sample, evidence.scenario.scenario)
         yield evidence.violation("no_error", detail, turn=sample.trajectory.broken_turn, failures=[end])
 
 
@@ -263,7 +263,7 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
     return (
         plan.suite.fail_on is not None
         and finding.severity.rank >= plan.suite.fail_on.rank
-        and not is_open(finding)
+        and not is_open_question(finding)
     )
 
 
@@ -296,5 +296,5 @@ def fails_alone(report: Report) -> bool:
     if not replaces_every_sample(report.plan.suite.gates):
         is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.suite.gates)
         return decided.verdict is Verdict.FAILED and not is_decided_elsewhere
-    findings = counted_findings((scenario,), {sample.key: decided}, report)
+    findings = list_counted_findings((scenario,), {sample.key: decided}, report)
     return any(is_never_tolerated(finding, report.plan) for finding in findings)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from agenteval.core.decision import GateRow, SampleDecision, ScenarioDecision, Violation
-from agenteval.core.figures import figure
+from agenteval.core.number_format import format_number
 from agenteval.core.plan import Pairing
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
-from agenteval.verdict.counted import counted_findings
+from agenteval.verdict.counted_findings import list_counted_findings
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 from agenteval.verdict.sample_decisions import is_never_tolerated
@@ -58,7 +58,7 @@ def _is_lost(scenario: ScenarioReport, run: RunEvidence) -> bool:
 def _of_repeated_runs(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> Verdict:
-    findings = counted_findings((scenario,), run.samples, run.report)
+    findings = list_counted_findings((scenario,), run.samples, run.report)
     if any(is_never_tolerated(finding, run.report.plan) for finding in findings):
         return Verdict.FAILED
     return Verdict.PASSED if _is_known(verdicts, scenario, rows, run) else Verdict.INCONCLUSIVE
@@ -84,7 +84,7 @@ def _is_half_run(scenario: ScenarioReport) -> bool:
 
 def _of_row(row: GateRow) -> Violation:
     value = "no score" if row.value is None else row.value
-    value = value if isinstance(value, str) else figure(value, row.bound)
+    value = value if isinstance(value, str) else format_number(value, row.bound)
     bound = row.bound if isinstance(row.bound, str) else f"at least {row.bound:g}"
     return Violation(
         row.name, f"{value}, expected {bound} ({row.basis})", row.where, row.verdict, metric=row.metric

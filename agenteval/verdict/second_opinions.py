@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agenteval.core.score import EXCUSES, Check, Score, ScoreFailure, UserReview
-from agenteval.core.trajectory import Usage, total_of
+from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.verdict.report import Report
 
 
@@ -40,8 +40,8 @@ def second_opinions(report: Report) -> SecondOpinions:
         upheld=sum(map(_is_upheld, doubted)),
         sampled=len(sampled),
         differed=sum(item.votes[1].against for item in sampled),
-        usage=total_of(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
-        judges=total_of(_spent(item) for item in judged),
+        usage=sum_usage(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
+        judges=sum_usage(_spent(item) for item in judged),
     )
 
 

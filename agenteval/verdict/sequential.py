@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from agenteval.core.event import (
-    Asked,
     CallsSeen,
     Event,
     IssuesFound,
+    ModelAsked,
     Notice,
     Reconsidered,
     RunFinished,
@@ -24,16 +24,16 @@ from agenteval.core.event import (
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
 from agenteval.core.score import EXCUSES, Verdict
-from agenteval.scoring.goals import open_goals
+from agenteval.scoring.goals import count_open_goals
 from agenteval.verdict import report
-from agenteval.verdict.epochs import Epochs, succeeded
+from agenteval.verdict.epochs import EpochOutcomes, sample_success
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.sample_decisions import decide_sample
-from agenteval.verdict.single import SingleSamples
+from agenteval.verdict.single_samples import SingleSamples
 from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
 
 
-class InOrder:
+class PlannedQueue:
     """The samples of a plan, one after the other; without those of which it is told, before they are asked
     for, that they have finished (a resumed run). A conversation that was lost is handed out once more, after
     all others: by then what it was lost to may have passed. ``may_play_again``: of what was lost, what can
@@ -51,14 +51,14 @@ class InOrder:
     def __call__(self, event: Event) -> None:
         match event:
             case RunStarted() | CallsSeen():
-                self._single.see(event)
+                self._single.add_event(event)
             case SampleFinished(again=True) if event.key in self._samples:
                 self._played_again.add(event.key)
                 self._waiting[event.key] = self._samples[event.key]
             case SampleFinished() if event.is_over:
                 self._waiting.pop(event.key, None)
             case (
-                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | SampleFinished()
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | SampleFinished()
                 | Reconsidered() | Notice() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
@@ -72,7 +72,11 @@ class InOrder:
         """Where a gate decides how many epochs there are, a further one is played instead. What the finished
         turns prove stands: a sample that failed by them is not lost."""
         run = self._single.run
-        if run is None or key in self._played_again or run.plan.of(key.scenario, key.agent).range:
+        if (
+            run is None
+            or key in self._played_again
+            or run.plan.rules_for_pairing(key.scenario, key.agent).range
+        ):
             return False
         found = self._single.report(key, events)
         ((scenario, sample),) = ((each, one) for each in found.scenarios for one in each.samples)
@@ -81,7 +85,7 @@ class InOrder:
 
 
 @dataclass
-class _Scenario:
+class _ScenarioProgress:
     """One scenario × agent: its test, and what is known of its epochs."""
 
     first: Sample
@@ -93,12 +97,12 @@ class _Scenario:
     def next_epoch(self) -> int | None:
         """The next epoch that no decision can do without, if it does not run yet."""
         known = in_epoch_order(self.finished, self.ranged.max)
-        needed = self.test.needed_for_sure(known)
+        needed = self.test.min_further_epochs(known)
         wanted = epochs_to_start(self.finished, len(known) + needed, self.ranged.max) if needed else ()
         return next((epoch for epoch in wanted if epoch not in self.started), None)
 
 
-class UntilDecided:
+class SequentialQueue:
     """First the samples that were planned; then further epochs of each scenario until its gate is decided.
 
     A sink of events, too: from them it learns how each sample ended, by the same fold and rules as the
@@ -115,13 +119,13 @@ class UntilDecided:
         *,
         may_play_again: Callable[[SampleKey], bool] = lambda _key: True,
     ) -> None:
-        self._planned = InOrder(samples, may_play_again=may_play_again)
+        self._planned = PlannedQueue(samples, may_play_again=may_play_again)
         self._seed = run_seed
         self._samples = samples
         self._ranges = ranges
         self._run: RunStarted | None = None
         self._events: dict[SampleKey, list[Event]] = {}
-        self._scenarios: dict[Pairing, _Scenario] = {}
+        self._scenarios: dict[Pairing, _ScenarioProgress] = {}
         self._excused: dict[SampleKey, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
@@ -141,7 +145,7 @@ class UntilDecided:
             case Reconsidered(key=key) if key in self._excused:
                 self._finish(key, [*self._excused.pop(key), event])
             case (
-                RunResumed() | SampleStarted() | TurnFinished() | Scored() | Asked() | SampleFinished()
+                RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | SampleFinished()
                 | Reconsidered() | Notice() | CallsSeen() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
@@ -159,14 +163,14 @@ class UntilDecided:
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run
-        gate = PASS_RATE.of(run.plan.suite.gates)
+        gate = PASS_RATE.parse_settings(run.plan.suite.gates)
         assert gate is not None  # selection has asked for one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():
             ranged = self._ranges.get(sample.scenario.id)
             if ranged:
-                test = planned_test(gate, Epochs((), ranged.min, ranged.max), len(firsts))
-                self._scenarios[pairing] = _Scenario(sample, ranged, test)
+                test = planned_test(gate, EpochOutcomes((), ranged.min, ranged.max), len(firsts))
+                self._scenarios[pairing] = _ScenarioProgress(sample, ranged, test)
 
     def _further(self) -> Sample | None:
         for scenario in sorted(self._scenarios.values(), key=lambda s: len(s.started)):
@@ -181,10 +185,13 @@ class UntilDecided:
         again."""
         assert self._run is not None
         own = self._scenarios[key.scenario, key.agent]
-        alone = {"scenarios": (own.first.scenario,), "plan": self._run.plan.alone(key.scenario, key.agent)}
-        found = report.fold([self._run.model_copy(update=alone), *events])
+        alone = {
+            "scenarios": (own.first.scenario,),
+            "plan": self._run.plan.restrict_to_pairing(key.scenario, key.agent),
+        }
+        found = report.build_report([self._run.model_copy(update=alone), *events])
         (sample,) = found.samples
-        if open_goals([sample], *EXCUSES):
+        if count_open_goals([sample], *EXCUSES):
             self._excused[key] = list(events)
         decided = decide_sample(sample, found.scenarios[0], found)
-        own.finished[key.epoch] = succeeded(sample, decided.verdict)
+        own.finished[key.epoch] = sample_success(sample, decided.verdict)

@@ -10,7 +10,7 @@ from agenteval.core.plan import ROLES as MODEL_ROLES
 from agenteval.core.plan import ModelRole, Plan
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, priced
+from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, price_usage
 
 
 def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
@@ -19,7 +19,7 @@ def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> t
     own = (
         line
         for last in samples
-        for sample in (*last.lost, last)
+        for sample in (*last.lost_attempts, last)
         for line in _lines_of(sample, models, plan.suite.prices)
     )
     return lines_of(chain(own, [LedgerLine("dedup", models["dedup"], grouping)]))
@@ -32,7 +32,7 @@ def _lines_of(
     too: they stay marked as such."""
     agent, user, judge = sample.key.agent, models["user"], models["judge"]
     usage, turns, stop = sample.trajectory.usage, sample.trajectory.all_turns, sample.stop
-    lines = [LedgerLine("agent", agent, priced(usage, price_of(agent, prices)))]
+    lines = [LedgerLine("agent", agent, price_usage(usage, price_of(agent, prices)))]
     lines += [LedgerLine("user", turn.user_model or user, turn.user_usage) for turn in turns]
     if stop:
         lines.append(LedgerLine("user", user, stop.user_usage))

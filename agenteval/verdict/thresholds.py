@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from agenteval.core.decision import AGAIN, GateRow
+from agenteval.core.decision import RERUN_FAILED, GateRow
 from agenteval.core.plan import Plan, Threshold
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
@@ -85,7 +85,7 @@ class _Scores(NamedTuple):
     def unknown(self) -> int:
         return sum((self.broken, self.unclear, self.ruled_out, self.withdrawn, self.lost, self.unjudged))
 
-    def ends(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
+    def extremes(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
         """All values, what is not known taken at its worst, and at its best."""
         low, high = ((*self.values, *[extreme] * self.unknown) for extreme in spec.scale)
         return low, high
@@ -176,7 +176,7 @@ def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
         return "agenteval report latest --rejudge"
     if scores.ruled_out:
         return REFUSED
-    return AGAIN if scores.lost else KEPT_UP if scores.withdrawn else ""
+    return RERUN_FAILED if scores.lost else KEPT_UP if scores.withdrawn else ""
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
@@ -189,7 +189,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
             return Verdict.FAILED, "nothing was judged: it is not among the metrics"
     if not scores.values:  # of what nothing is known, nothing is green
         return Verdict.INCONCLUSIVE, _known(scores)
-    low, high = (bound.of(values) for values in scores.ends(spec))
+    low, high = (bound.of(values) for values in scores.extremes(spec))
     if bound.holds(low) == bound.holds(high):
         return (Verdict.PASSED if bound.holds(low) else Verdict.FAILED), ""
     return Verdict.INCONCLUSIVE, f"{_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agenteval.agentside import hooks
-from agenteval.agentside.frameworks import recognised
-from agenteval.agentside.world import Answer, World
+from agenteval.agentside.frameworks import recognize_object
+from agenteval.agentside.world import ToolAnswer, World
 from agenteval.messages.reported_usage import read_usage
 
 hooks.install()  # before any framework is used, as a run does
@@ -18,8 +18,8 @@ RAN: list[Any] = []
 """The marks of real tools."""
 
 
-def failed(text: str) -> Answer:
-    return Answer(text, True)
+def failed(text: str) -> ToolAnswer:
+    return ToolAnswer(text, True)
 
 
 class Scenario:
@@ -30,25 +30,25 @@ class Scenario:
         self.seen: list[tuple[str, Any]] = []
         self.left: list[str] = []
 
-    def _answer(self, name: str, args: Any) -> Answer:
+    def _answer(self, name: str, args: Any) -> ToolAnswer:
         self.seen.append((name, json.loads(args) if isinstance(args, str) else args))
         answer = self.tools[name]
-        return answer if isinstance(answer, Answer) else Answer(answer)
+        return answer if isinstance(answer, ToolAnswer) else ToolAnswer(answer)
 
     def mocks(self, name: str) -> bool:
         return name in self.tools
 
-    async def call(self, name: str, args: Any, own: Any) -> Answer:
+    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
         await asyncio.sleep(0)
         if name in self.own:
             self.left.append(name)
-            return Answer(await own())
+            return ToolAnswer(await own())
         return self._answer(name, args)
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
+    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
         if name in self.own:
             self.left.append(name)
-            return Answer(own())
+            return ToolAnswer(own())
         return self._answer(name, args)
 
     async def record(self, name: str, args: Any, own: Any) -> Any:
@@ -112,7 +112,7 @@ def calls(reply: dict[str, Any]) -> list[tuple[str, Any, str]]:
 
 def replies(agent: Any, scenario: Scenario, *messages: str, deps: Any = None) -> list[dict[str, Any]]:
     """What agenteval gets of each turn with an agent as it is: of a turn that broke, what it kept."""
-    known = recognised(agent)
+    known = recognize_object(agent)
     assert known
 
     async def talk() -> list[dict[str, Any]]:

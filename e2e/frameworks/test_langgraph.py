@@ -46,8 +46,8 @@ from typing_extensions import TypedDict
 from agenteval.agentside import hooks
 from agenteval.agentside.frameworks.langgraph import FRAMEWORK
 from agenteval.agentside.frameworks.seam import Refused, Waits
-from agenteval.agentside.world import Answer, World
-from agenteval.messages.chat import steps_of
+from agenteval.agentside.world import ToolAnswer, World
+from agenteval.messages.chat import parse_steps
 from e2e.frameworks import talking
 from e2e.frameworks.talking import attempted, made, replies, used
 
@@ -133,27 +133,27 @@ class Scenario:
         self.seen: list[tuple[str, Any]] = []
         self.own: list[Any] = []
 
-    def _answer(self, name: str, args: Any) -> Answer:
+    def _answer(self, name: str, args: Any) -> ToolAnswer:
         self.seen.append((name, args))
         answer = self.tools[name]
         answer = answer(args) if callable(answer) else answer
-        return answer if isinstance(answer, Answer) else Answer(answer)
+        return answer if isinstance(answer, ToolAnswer) else ToolAnswer(answer)
 
     def mocks(self, name: str) -> bool:
         return name in self.tools
 
-    async def call(self, name: str, args: Any, own: Any) -> Answer:
+    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
         if self.passthrough and name not in self.tools:
             self.seen.append((name, args))
             self.own.append(await own())
-            return Answer(self.own[-1])
+            return ToolAnswer(self.own[-1])
         return self._answer(name, args)
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
+    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
         if self.passthrough and name not in self.tools:
             self.seen.append((name, args))
             self.own.append(own())
-            return Answer(self.own[-1])
+            return ToolAnswer(self.own[-1])
         return self._answer(name, args)
 
     async def record(self, name: str, args: Any, own: Any) -> Any:
@@ -313,9 +313,9 @@ def test_parallel_calls_are_answered_in_their_order_and_an_error_is_one() -> Non
     wanted = [("get_order", str(at), {"order_id": str(at)}) for at in range(8)]
     seen: list[str] = []
 
-    def answer(args: Any) -> Answer:
+    def answer(args: Any) -> ToolAnswer:
         seen.append(args["order_id"])
-        return Answer(f"no {args['order_id']}", is_error=True)
+        return ToolAnswer(f"no {args['order_id']}", is_error=True)
 
     agent = create_react_agent(
         calls_then(lambda last: f"{last.status}: {last.content}", *wanted), [get_order]
@@ -345,7 +345,7 @@ def test_a_tool_that_a_node_calls(node: Any) -> None:
     assert texts(talk(agent, scenario, "hi")[0]) == ["mocked"]
     assert scenario.seen == [("get_order", {"order_id": "7"})]
     assert tools_of(agent) == ["get_order", ""]  # and there may be more
-    error = broken(agent, Scenario({"get_order": Answer("down", is_error=True)}), Exception)
+    error = broken(agent, Scenario({"get_order": ToolAnswer("down", is_error=True)}), Exception)
     assert (type(error).__name__, str(error)) == ("ToolException", "down")
 
 
@@ -706,7 +706,7 @@ def test_a_mock_passes_through_the_framework_as_the_tool_would() -> None:
 
     drawn = create_react_agent(calls_then(lambda last: str(last.artifact), ("draws", "d", {"x": 1})), [draws])
     assert texts(talk(drawn, Scenario({"draws": {"a": 1}}), "hi")[0]) == ["{'a': 1}"]
-    assert texts(talk(drawn, Scenario({"draws": Answer("no", True)}), "hi")[0]) == ["None"]
+    assert texts(talk(drawn, Scenario({"draws": ToolAnswer("no", True)}), "hi")[0]) == ["None"]
 
 
 def test_a_tool_that_wraps_another_under_its_name_is_one_call() -> None:
@@ -1488,7 +1488,7 @@ def test_a_call_that_a_node_carries_out_by_hand_is_neither_answered_nor_an_attem
     RAN.clear()
     assert (scenario.seen, reply["lists_tools"]) == ([], False)
     assert (made(reply), attempted(reply)) == ([("get_order", {"order_id": "a"})], [])
-    (call,) = [call for step in steps_of(reply["messages"]) for call in step.tool_calls]
+    (call,) = [call for step in parse_steps(reply["messages"]) for call in step.tool_calls]
     assert (call.observed, call.result and call.result.value) == (True, "real a")
 
 

@@ -20,7 +20,7 @@ from smolagents.utils import AgentGenerationError
 
 from agenteval.agentside.frameworks.seam import Refused
 from agenteval.agentside.frameworks.smolagents import FRAMEWORK
-from agenteval.agentside.world import OF_ITS_CALLER, World
+from agenteval.agentside.world import THREAD_CONTEXT_REMEDY, World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -219,7 +219,7 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         return talk.world.take_fault()
 
     what = "look was called from a thread that agenteval cannot follow; it was not run"
-    assert asyncio.run(told()) == f"{what}; {OF_ITS_CALLER}"
+    assert asyncio.run(told()) == f"{what}; {THREAD_CONTEXT_REMEDY}"
 
 
 def test_at_the_limit_of_steps_the_last_answer_counts() -> None:

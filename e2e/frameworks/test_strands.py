@@ -26,12 +26,12 @@ from strands.multiagent import Swarm
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.tools import AgentTool
 
-from agenteval.agentside.frameworks import recognised
+from agenteval.agentside.frameworks import recognize_object
 from agenteval.agentside.frameworks.seam import Refused, Waits
 from agenteval.agentside.frameworks.strands import FRAMEWORK
-from agenteval.agentside.targets.calling import Played
-from agenteval.agentside.targets.deciding import decide
-from agenteval.agentside.world import OF_ITS_CALLER, World
+from agenteval.agentside.targets.target_resolution import resolve_target
+from agenteval.agentside.targets.target_session import TargetSession
+from agenteval.agentside.world import THREAD_CONTEXT_REMEDY, World
 from e2e.frameworks.talking import (
     RAN,
     Scenario,
@@ -338,7 +338,7 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         return talk.world.take_fault()
 
     what = "look was called from a thread that agenteval cannot follow; it was not run"
-    assert asyncio.run(told()) == f"{what}; {OF_ITS_CALLER}"
+    assert asyncio.run(told()) == f"{what}; {THREAD_CONTEXT_REMEDY}"
 
 
 def test_deps_are_the_invocation_state() -> None:
@@ -488,7 +488,7 @@ def test_a_decorated_tool_that_is_called_by_hand_is_answered_where_the_scenario_
 
 
 def test_a_decorated_tool_that_is_the_target_is_no_call() -> None:
-    played = Played(decide(look, "shop.py:look", recognised))
+    played = TargetSession(resolve_target(look, "shop.py:look", recognize_object))
     scenario = Scenario(look="x")
 
     async def play() -> Any:

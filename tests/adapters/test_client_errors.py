@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from agenteval.adapters.agents.python import whose_fault
+from agenteval.adapters.agents.python import classify_exception
 from agenteval.core.errors import AgentError, InfrastructureError
 
 # ── real clients, real servers ───────────────────────────────────────────────────────────────────
@@ -96,28 +96,30 @@ def raised(fetch: Fetch, url: str) -> BaseException:
 def test_a_connection_that_fails_is_not_the_agents(fetch: Fetch) -> None:
     with served() as host:
         for what in ("drop", "half", "chunk", "401", "403", "429", "502", "503", "504"):
-            assert isinstance(whose_fault(raised(fetch, f"http://{host}/{what}")), InfrastructureError), what
-    assert isinstance(whose_fault(raised(fetch, f"http://{closed_port()}/x")), InfrastructureError)
-    assert isinstance(whose_fault(raised(fetch, "http://no-such-host.invalid/x")), InfrastructureError)
+            assert isinstance(
+                classify_exception(raised(fetch, f"http://{host}/{what}")), InfrastructureError
+            ), what
+    assert isinstance(classify_exception(raised(fetch, f"http://{closed_port()}/x")), InfrastructureError)
+    assert isinstance(classify_exception(raised(fetch, "http://no-such-host.invalid/x")), InfrastructureError)
 
 
 @CLIENTS
 def test_what_the_server_makes_of_the_request_is_the_agents(fetch: Fetch) -> None:
     with served() as host:
         for what in ("400", "404", "422", "500"):
-            assert isinstance(whose_fault(raised(fetch, f"http://{host}/{what}")), AgentError), what
+            assert isinstance(classify_exception(raised(fetch, f"http://{host}/{what}")), AgentError), what
 
 
 @pytest.mark.parametrize("fetch", [by_urllib, by_httpx2])
 def test_no_tls_is_not_the_agents(fetch: Fetch) -> None:
     with served() as host:
-        assert isinstance(whose_fault(raised(fetch, f"https://{host}/200")), InfrastructureError)
+        assert isinstance(classify_exception(raised(fetch, f"https://{host}/200")), InfrastructureError)
 
 
 def test_no_answer_in_time_is_the_agents() -> None:
     with silent() as host, pytest.raises(TimeoutError) as caught:
         urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"http://{host}/", timeout=0.3)
-    fault = whose_fault(caught.value)
+    fault = classify_exception(caught.value)
     assert isinstance(fault, AgentError)
     assert fault.kind == "timeout"
 
@@ -244,12 +246,12 @@ THE_AGENTS = {
 
 @pytest.mark.parametrize("name", NOT_THE_AGENTS)
 def test_a_network_or_a_provider_is_not_the_agents(name: str) -> None:
-    assert isinstance(whose_fault(NOT_THE_AGENTS[name]), InfrastructureError)
+    assert isinstance(classify_exception(NOT_THE_AGENTS[name]), InfrastructureError)
 
 
 @pytest.mark.parametrize("name", THE_AGENTS)
 def test_everything_else_is_the_agents(name: str) -> None:
-    assert isinstance(whose_fault(THE_AGENTS[name]), AgentError)
+    assert isinstance(classify_exception(THE_AGENTS[name]), AgentError)
 
 
 def test_an_exception_that_breaks_when_it_is_read_is_the_agents() -> None:
@@ -258,10 +260,10 @@ def test_an_exception_that_breaks_when_it_is_read_is_the_agents() -> None:
 
     names = ("args", "reason", "response", "status_code", "status", "code")
     evil = type("RpcError", (Exception,), {name: property(broken) for name in names})
-    assert isinstance(whose_fault(evil()), AgentError)
+    assert isinstance(classify_exception(evil()), AgentError)
 
 
 def test_exceptions_that_hold_each_other_are_read_once() -> None:
     one, other = Exception(), Exception()
     one.args, other.args, one.__cause__, other.__cause__ = (other,), (one,), other, one
-    assert isinstance(whose_fault(one), AgentError)
+    assert isinstance(classify_exception(one), AgentError)

@@ -17,7 +17,7 @@ import pytest
 
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.models.http_client import FailedCall, HttpClient
-from agenteval.adapters.transport.connections import Connection, Reply, is_direct, no_certificates
+from agenteval.adapters.transport.connections import Connection, RawReply, empty_ssl_context, is_direct
 from agenteval.core.errors import AuthorError
 from tests.support.local_servers import (
     Behaviour,
@@ -43,15 +43,15 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def line(url: str, *, keepalive_s: float = 3.0) -> Connection:
     parsed = httpx2.URL(url)
     host = (b"Host", parsed.netloc)
-    return Connection(parsed, [host], verify=no_certificates(), connect_s=5.0, keepalive_s=keepalive_s)
+    return Connection(parsed, [host], verify=empty_ssl_context(), connect_s=5.0, keepalive_s=keepalive_s)
 
 
 def posted(
     *behaviours: Behaviour, keepalive_s: float = 3.0, until_expired: bool = False
-) -> tuple[list[Reply], int]:
+) -> tuple[list[RawReply], int]:
     """The replies to as many requests as there are behaviours, and over how many connections they came."""
 
-    async def run() -> list[Reply]:
+    async def run() -> list[RawReply]:
         one = line(server.url, keepalive_s=keepalive_s)
         replies = []
         for _ in behaviours:

@@ -12,7 +12,7 @@ from test_agent_http import assert_unreadable, environment, error_of, reply_of, 
 
 from agenteval import AgentReply
 from agenteval.core.errors import AgentError
-from agenteval.messages.agent_reply import reply_of as read_python
+from agenteval.messages.agent_reply import parse_reply as read_python
 from tests.support.local_servers import chat, chunked, completion, delta, respond_json, sse
 
 TEXT = "Your order is done, but"

@@ -8,12 +8,12 @@ from typing import Any
 import anyio
 
 from agenteval.adapters.agents.dialogue import Dialogue
-from agenteval.adapters.agents.process_agents import Programs
+from agenteval.adapters.agents.process_agents import ProgramPool
 
 
 def test_a_program_that_was_idle_for_long_is_not_waited_for() -> None:
-    long_ago: Any = SimpleNamespace(is_ours=False, _left_at=-1000.0)
-    anyio.run(Dialogue.keep_quiet, long_ago)
+    long_ago: Any = SimpleNamespace(is_worker=False, _left_at=-1000.0)
+    anyio.run(Dialogue.wait_quiet_period, long_ago)
 
 
 def test_one_that_was_not_taken_after_all_is_still_there_for_the_conversation_before_it() -> None:
@@ -25,12 +25,12 @@ def test_one_that_was_not_taken_after_all_is_still_there_for_the_conversation_be
         async def keep_quiet(self) -> None:
             await anyio.sleep_forever()
 
-    async def take(programs: Programs) -> None:
+    async def take(programs: ProgramPool) -> None:
         with anyio.move_on_after(0):
-            await programs.take()
+            await programs.acquire()
 
-    programs: Any = Programs(SimpleNamespace(), keep=True)  # type: ignore[arg-type]
+    programs: Any = ProgramPool(SimpleNamespace(), keep=True)  # type: ignore[arg-type]
     dialogue = Idle()
-    programs.put_first(dialogue)
+    programs.put_prestarted(dialogue)
     anyio.run(take, programs)
     assert programs._idle == [dialogue]

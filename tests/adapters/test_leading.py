@@ -11,10 +11,16 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.models.leading import LEAST, PATIENCE_S, REMEMBERED, STEP, LeadingModel
+from agenteval.adapters.models.cache_priming import (
+    MIN_PREFIX_TOKENS,
+    PATIENCE_S,
+    REMEMBERED,
+    STEP,
+    CachePrimingModel,
+)
 from agenteval.adapters.traffic.middleware import Traffic
 from agenteval.core.config import Config, ModelConfig
-from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError
+from agenteval.core.errors import BudgetError, InfrastructureError, RequestSkippedError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.trajectory import Usage
 from tests.support.judged_projects import KEY, contented, judged_project, model_config, scenario
@@ -22,7 +28,7 @@ from tests.support.kit import Project
 from tests.support.model_servers import Json, ModelServer, Reply
 from tests.support.virtual_time import VirtualTime, run_virtually
 
-SUITE = "s" * 4 * LEAST
+SUITE = "s" * 4 * MIN_PREFIX_TOKENS
 MORE = "m" * 4 * STEP
 
 
@@ -66,7 +72,7 @@ def begun(
     """When each was sent; all that are begun come to an end."""
 
     async def main(_: VirtualTime) -> None:
-        model = LeadingModel(slow)
+        model = CachePrimingModel(slow)
 
         async def ask(each: ModelRequest) -> None:
             with suppress(InfrastructureError):
@@ -91,7 +97,7 @@ def test_the_others_start_when_the_first_has_its_reply() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [InfrastructureError("down"), BudgetError("spent"), NotAskedError("closed")]
+    "error", [InfrastructureError("down"), BudgetError("spent"), RequestSkippedError("closed")]
 )
 def test_or_has_failed(error: Exception) -> None:
     slow = Slow()
@@ -100,7 +106,7 @@ def test_or_has_failed(error: Exception) -> None:
 
 
 def test_or_is_cancelled() -> None:
-    async def cancelled(model: LeadingModel) -> None:
+    async def cancelled(model: CachePrimingModel) -> None:
         with anyio.move_on_after(0.75):
             await model.complete(request("a", SUITE))
 
@@ -127,7 +133,7 @@ def test_a_turn_waits_for_the_turn_before_and_for_no_other() -> None:
     assert begun(Slow(), *asked, apart_s=5) == {"one": 0, "two": 5, "three": 10}
 
 
-@pytest.mark.parametrize("parts", [(), ("s" * 4 * (LEAST - 1),), ("s", "m")])
+@pytest.mark.parametrize("parts", [(), ("s" * 4 * (MIN_PREFIX_TOKENS - 1),), ("s", "m")])
 def test_what_no_cache_keeps_is_sent_at_once(parts: tuple[str, ...]) -> None:
     assert set(begun(Slow(), *[request(name, *parts) for name in "abc"]).values()) == {0}
 
@@ -148,7 +154,7 @@ def test_nobody_waits_without_end() -> None:
 
 def test_so_many_are_remembered() -> None:
     async def main(_: VirtualTime) -> None:
-        model = LeadingModel(Slow(0))
+        model = CachePrimingModel(Slow(0))
         model._known = {number.to_bytes(4): None for number in range(REMEMBERED)}
         await model.complete(request("a", SUITE))
         assert len(model._known) == REMEMBERED
@@ -189,7 +195,7 @@ def test_judges_of_a_turn_follow_the_first_where_the_record_is_long(project: Pro
 def test_scripted_and_cached_judges_do_not_wait() -> None:
     class Nobody:
         async def complete(self, request: ModelRequest) -> ModelReply:
-            raise NotAskedError("nobody")
+            raise RequestSkippedError("nobody")
 
         async def aclose(self) -> None:
             pass
@@ -244,4 +250,4 @@ def test_a_run_takes_hardly_longer() -> None:
 
     at_once = takes_s(lambda model: model)
     assert at_once == 1 + 17  # 336 calls, 20 at a time
-    assert takes_s(LeadingModel) <= at_once + 2
+    assert takes_s(CachePrimingModel) <= at_once + 2

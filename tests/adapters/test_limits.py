@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.adapters.models.pool import ModelPool
+from agenteval.adapters.transport.error_patterns import is_quota_exhausted
 from agenteval.adapters.transport.limits import Limiter, PauseTooLong, Rate, RateLimits, Throttle
-from agenteval.adapters.transport.retry import Patience, RetryPolicy
-from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, asked_wait_s
-from agenteval.adapters.transport.server_words import is_used_up
+from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
+from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, parse_retry_after
 from tests.support.virtual_time import VirtualTime, run_virtually
 
 # ── how long a server asks to wait ───────────────────────────────────────────────────────────────
@@ -75,18 +75,20 @@ IN_TEXT = {
 
 @pytest.mark.parametrize(("headers", "seconds"), ASKED.values(), ids=ASKED)
 def test_every_form_of_asking_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait_s(headers, now_s=NOW_S) == (None if seconds is None else pytest.approx(seconds))
+    assert parse_retry_after(headers, now_s=NOW_S) == (None if seconds is None else pytest.approx(seconds))
 
 
 @pytest.mark.parametrize(("text", "seconds"), IN_TEXT.items())
 def test_a_wait_in_words(text: str, seconds: float | None) -> None:
-    assert asked_wait_s({}, now_s=NOW_S, text=text) == (None if seconds is None else pytest.approx(seconds))
-    assert asked_wait_s({"retry-after": "2"}, now_s=NOW_S, text=text) == 2
+    assert parse_retry_after({}, now_s=NOW_S, text=text) == (
+        None if seconds is None else pytest.approx(seconds)
+    )
+    assert parse_retry_after({"retry-after": "2"}, now_s=NOW_S, text=text) == 2
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset"]), st.text()))
 def test_whatever_a_header_holds_the_wait_is_bounded(headers: dict[str, str]) -> None:
-    asked = asked_wait_s(headers, now_s=NOW_S)
+    asked = parse_retry_after(headers, now_s=NOW_S)
     assert asked is None or 0 <= asked <= LONGEST_S
 
 
@@ -106,15 +108,15 @@ def test_whatever_a_header_holds_the_wait_is_bounded(headers: dict[str, str]) ->
     ],
 )
 def test_what_no_waiting_brings_back(text: str, used_up: bool) -> None:
-    assert is_used_up(text) is used_up
+    assert is_quota_exhausted(text) is used_up
 
 
 # ── patience ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_waits_that_are_asked_for_use_up_no_retry_and_end_with_the_time() -> None:
-    patience, waits = Patience(RetryPolicy(jitter=lambda: 0.0), max_wait_s=100), []
-    while (wait_s := patience.next_wait_s(asked_s=30, retries=1)) is not None:
+    patience, waits = RetryBudget(RetryPolicy(jitter=lambda: 0.0), max_wait_s=100), []
+    while (wait_s := patience.next_wait_s(retry_after_s=30, retries=1)) is not None:
         waits.append(wait_s)
         patience.waited_s += wait_s
     assert waits == [30, 30, 30]
@@ -122,14 +124,23 @@ def test_waits_that_are_asked_for_use_up_no_retry_and_end_with_the_time() -> Non
 
 
 def test_short_waits_use_up_retries_however_often_they_are_asked_for() -> None:
-    patience = Patience(RetryPolicy(jitter=lambda: 0.0))
-    waits = [patience.next_wait_s(asked_s=0.0, retries=2) for _ in range(4)]
+    patience = RetryBudget(RetryPolicy(jitter=lambda: 0.0))
+    waits = [patience.next_wait_s(retry_after_s=0.0, retries=2) for _ in range(4)]
     assert waits == [0.0, 0.0, None, None]
 
 
 def test_back_off_doubles_up_to_a_bound() -> None:
-    patience = Patience(RetryPolicy(jitter=lambda: 1.0), max_wait_s=1000)
-    assert [patience.next_wait_s(asked_s=None, retries=8) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 20, 20]
+    patience = RetryBudget(RetryPolicy(jitter=lambda: 1.0), max_wait_s=1000)
+    assert [patience.next_wait_s(retry_after_s=None, retries=8) for _ in range(8)] == [
+        0.5,
+        1,
+        2,
+        4,
+        8,
+        16,
+        20,
+        20,
+    ]
 
 
 def test_jitter_is_the_same_in_each_run() -> None:
@@ -150,18 +161,18 @@ def limiter_of(calls: int, time: VirtualTime) -> Limiter:
 def test_a_limit_is_halved_once_for_all_that_were_in_flight_and_grows_back() -> None:
     async def main(time: VirtualTime) -> None:
         limiter = limiter_of(20, time)
-        eras = [await limiter.enter() for _ in range(20)]
+        eras = [await limiter.acquire() for _ in range(20)]
         for era in eras:
-            limiter.pushed_back(era, None)
+            limiter.record_throttled(era, None)
         assert limiter.allowed == 10
         for _ in eras:
-            limiter.leave()
-        limiter.pushed_back(await limiter.enter(), None)
+            limiter.release()
+        limiter.record_throttled(await limiter.acquire(), None)
         assert limiter.allowed == 1  # one was in flight: half of that, and never less than one
-        limiter.leave()
+        limiter.release()
         grown = []
         for _ in range(300):
-            limiter.answered()
+            limiter.record_success()
             grown.append(limiter.allowed)
         assert grown[0] == 2
         assert all(0 <= after - before <= 1 for before, after in pairwise(grown))
@@ -175,10 +186,10 @@ def test_callers_come_in_by_their_order_and_a_cancelled_one_blocks_nobody() -> N
         limiter, came = limiter_of(1, time), []
 
         async def call(number: int) -> None:
-            await limiter.enter()
+            await limiter.acquire()
             came.append(number)
             await time.sleep(1)
-            limiter.leave()
+            limiter.release()
 
         async with anyio.create_task_group() as tasks:
             scopes = []
@@ -223,15 +234,15 @@ def test_many_callers_of_a_server_that_bears_few_all_get_through(asked_s: float 
         throttle, done = Throttle(limiter, slots=ModelPool(20)), []
 
         async def caller(number: int) -> None:
-            patience = Patience(RetryPolicy(jitter=lambda: 0.5, sleep=time.sleep))
+            patience = RetryBudget(RetryPolicy(jitter=lambda: 0.5, sleep=time.sleep))
             while True:
                 async with throttle.call() as call:
                     if await server.call():
-                        call.answered()
+                        call.record_success()
                         done.append(number)
                         return
-                    call.pushed_back(asked_s)
-                wait_s = patience.next_wait_s(asked_s=asked_s, retries=20)
+                    call.record_throttled(asked_s)
+                wait_s = patience.next_wait_s(retry_after_s=asked_s, retries=20)
                 assert wait_s is not None
                 await patience.wait(wait_s)
 
@@ -252,12 +263,12 @@ def test_one_call_that_is_told_to_wait_stops_all_until_then() -> None:
         limiter, sent = limiter_of(4, time), []
 
         async def call(number: int) -> None:
-            era = await limiter.enter()
+            era = await limiter.acquire()
             sent.append((number, time.now_s))
             await time.sleep(0.1)
             if number == 0:
-                limiter.pushed_back(era, 30.0)
-            limiter.leave()
+                limiter.record_throttled(era, 30.0)
+            limiter.release()
 
         async with anyio.create_task_group() as tasks:
             for number in range(12):
@@ -272,18 +283,18 @@ def test_one_call_that_is_told_to_wait_stops_all_until_then() -> None:
 def test_who_may_not_wait_that_long_is_told_why_and_the_others_after_it_too() -> None:
     async def main(time: VirtualTime) -> None:
         limiter = limiter_of(1, time)
-        limiter.pushed_back(await limiter.enter(), 500.0, "HTTP status 429: slow down")
+        limiter.record_throttled(await limiter.acquire(), 500.0, "HTTP status 429: slow down")
         told: list[PauseTooLong] = []
 
         async def call() -> None:
             with pytest.raises(PauseTooLong) as caught:
-                await limiter.enter(180)
+                await limiter.acquire(180)
             told.append(caught.value)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(call)
-            limiter.leave()
+            limiter.release()
         assert [each.pause_s for each in told] == [500, 500, 500]
         assert told[0].reason == "HTTP status 429: slow down"
         assert limiter.waiting == 0
@@ -297,15 +308,15 @@ def test_waiting_in_line_without_a_pause_is_not_counted() -> None:
         limiter = limiter_of(1, time)
 
         async def long_call() -> None:
-            await limiter.enter()
+            await limiter.acquire()
             await time.sleep(10_000)
-            limiter.leave()
+            limiter.release()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(long_call)
             await time.sleep(1)
-            await limiter.enter(1.0)
-            limiter.leave()
+            await limiter.acquire(1.0)
+            limiter.release()
 
     run_virtually(main)
 
@@ -317,7 +328,7 @@ def test_a_paused_server_leaves_the_pool_to_the_others() -> None:
             Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("busy", "free")
         )
         async with busy.call() as call:
-            call.pushed_back(60.0)
+            call.record_throttled(60.0)
         ended: dict[str, list[float]] = {"busy": [], "free": []}
 
         in_flight: list[int] = []
@@ -360,7 +371,7 @@ def test_a_pause_that_begins_while_a_call_waits_for_its_slot_holds_for_it() -> N
             await time.sleep(1)
             tasks.start_soon(waits_for_its_slot)
             await time.sleep(1)
-            one.limiter.pushed_back(0, 40.0)
+            one.limiter.record_throttled(0, 40.0)
         assert began == [42]
 
     run_virtually(main)
@@ -389,7 +400,7 @@ def test_no_minute_has_more_than_its_share(
 
         async def call(start_s: float, size: int, before_s: float) -> None:
             await time.sleep(start_s)
-            booking = await rate.book(size)
+            booking = await rate.reserve(size)
             await time.sleep(before_s)  # in a line, between its booking and its sending
             booking.sent()
             sent.append((time.now_s, size))
@@ -409,7 +420,7 @@ def test_a_rate_waits_no_longer_than_it_must() -> None:
     async def main(time: VirtualTime) -> None:
         rate, sent = Rate(3, None, clock=time, sleep=time.sleep), []
         for _ in range(7):
-            (await rate.book()).sent()
+            (await rate.reserve()).sent()
             sent.append(time.now_s)
         assert sent == [0, 0, 0, 60, 60, 60, 120]
 
@@ -422,9 +433,9 @@ def test_tokens_are_corrected_by_what_a_call_really_cost() -> None:
         limiter = limits.limiter("a", "", who="models", calls=5)
         throttle = Throttle(limiter, rate=limits.rate("a", requests=None, tokens=1000))
         async with throttle.call(tokens=900) as call:
-            call.answered(100)
+            call.record_success(100)
         async with throttle.call(tokens=800) as call:
-            call.answered(900)
+            call.record_success(900)
         assert time.now_s == 0
         async with throttle.call(tokens=50):
             assert time.now_s == 60
@@ -437,10 +448,10 @@ def test_tokens_are_corrected_by_what_a_call_really_cost() -> None:
 def test_a_call_that_gives_its_place_up_leaves_it_to_the_next() -> None:
     async def main(time: VirtualTime) -> None:
         rate = Rate(1, None, clock=time, sleep=time.sleep)
-        first = await rate.book()
+        first = await rate.reserve()
 
         async def next_one() -> None:
-            (await rate.book()).sent()
+            (await rate.reserve()).sent()
             assert time.now_s == 5
 
         async with anyio.create_task_group() as tasks:

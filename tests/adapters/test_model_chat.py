@@ -228,7 +228,7 @@ def test_an_adaption_is_made_once_told_once_and_kept_for_the_model(quirk: Quirk)
         bench.ask()  # another client of the same run
         assert len(server.asked) == quirk.requests + 2
         assert len(bench.notices) == len(quirk.notices)
-        assert len(bench.capabilities.learned) == 1
+        assert len(bench.capabilities.discovered) == 1
 
 
 def test_no_request_is_sent_twice_unchanged_after_a_refusal() -> None:

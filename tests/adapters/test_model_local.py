@@ -10,7 +10,7 @@ import anyio
 import pytest
 from pydantic import BaseModel, Field
 
-from agenteval.adapters.models import Shared, local, make_model
+from agenteval.adapters.models import ModelResources, local_model, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import ModelConfig
@@ -46,7 +46,7 @@ def made(path: Path | str, *, root: Path = Path(), pool: ModelPool | None = None
     return make_model(
         ModelConfig(model=f"local/{path}", extra=extra),
         role="judge",
-        shared=Shared(pool or ModelPool(8), Capabilities(), print),
+        shared=ModelResources(pool or ModelPool(8), Capabilities(), print),
         environ={},
         root=root,
     )
@@ -59,7 +59,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_named_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
-    monkeypatch.setattr(local, "find_spec", lambda name: None)
+    monkeypatch.setattr(local_model, "find_spec", lambda name: None)
     with pytest.raises(AuthorError, match=r"pip install .*xllamacpp"):
         made("m.gguf", root=tmp_path)
 
@@ -91,7 +91,7 @@ def test_a_real_model_gives_answers_of_the_asked_shape_one_at_a_time() -> None:
     replies = anyio.run(main)
     for reply in replies:
         assert isinstance(reply.value, Verdict)
-        assert len(reply.value.reason) <= local.MAX_TEXT
+        assert len(reply.value.reason) <= local_model.MAX_TEXT
         assert reply.usage.input_tokens > 50
         assert not reply.usage.estimated
         assert reply.model == f"local/{GGUF}"

@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from agenteval.adapters.models.reading import Unfit, read
-from agenteval.adapters.models.structured import Rung, closing, response_format, schema_of
+from agenteval.adapters.models.reply_parser import InvalidReply, parse_model_reply
+from agenteval.adapters.models.response_formats import (
+    FormatLevel,
+    response_format,
+    schema_instructions,
+    schema_of,
+)
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, load_rubric
 from agenteval.scoring.issues import DedupReply
-from agenteval.scoring.judges.replies import reply_type
+from agenteval.scoring.judges.replies import build_reply_type
 
 
 class Verdict(BaseModel):
@@ -73,7 +78,7 @@ READABLE = {
 
 @pytest.mark.parametrize("text", READABLE.values(), ids=READABLE)
 def test_wrapping_is_cut_away(text: str) -> None:
-    assert read(text, Verdict) == Verdict(evidence="It says {hi}", reason="r", score=2)
+    assert parse_model_reply(text, Verdict) == Verdict(evidence="It says {hi}", reason="r", score=2)
 
 
 UNREADABLE = {
@@ -121,8 +126,8 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_does_not_fit_is_no_answer(text: str) -> None:
-    with pytest.raises(Unfit):
-        read(text, Verdict)
+    with pytest.raises(InvalidReply):
+        parse_model_reply(text, Verdict)
 
 
 FORGERIES = {
@@ -134,7 +139,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("text", FORGERIES.values(), ids=FORGERIES)
 def test_a_verdict_that_is_quoted_is_not_taken(text: str) -> None:
-    assert read(text, Verdict).score == 1
+    assert parse_model_reply(text, Verdict).score == 1
 
 
 TRUE = {"evidence": "", "reason": "It is poor.", "score": 1}
@@ -169,8 +174,8 @@ def test_what_is_read_is_never_the_forgery(
         said = json.dumps({**TRUE, "evidence": "QUOTED"}).replace("QUOTED", quoted)
     text = form.replace("{thought}", quoted).replace("{}", said)
     try:
-        value = read(f"{before}{text}{after}", Verdict)
-    except Unfit:
+        value = parse_model_reply(f"{before}{text}{after}", Verdict)
+    except InvalidReply:
         return
     assert (value.score, value.reason) == (1, TRUE["reason"])
 
@@ -178,8 +183,8 @@ def test_what_is_read_is_never_the_forgery(
 @given(st.lists(_forgeries, max_size=3).map(" ".join), st.text(max_size=20))
 def test_what_an_answer_quotes_in_its_texts_makes_it_no_less_fit(quoted: str, more: str) -> None:
     said = {"evidence": quoted + more, "reason": quoted, "score": 1}
-    assert read(f"<think>Poor.</think> {json.dumps(said)}", Verdict).model_dump() == said
-    assert read(json.dumps({"result": said}), Verdict).model_dump() == said
+    assert parse_model_reply(f"<think>Poor.</think> {json.dumps(said)}", Verdict).model_dump() == said
+    assert parse_model_reply(json.dumps({"result": said}), Verdict).model_dump() == said
 
 
 class Move(BaseModel):
@@ -200,8 +205,8 @@ class Move(BaseModel):
     ],
 )
 def test_every_answer_is_one_object(text: str, reply: type[BaseModel]) -> None:
-    with pytest.raises(Unfit):
-        read(text, reply)
+    with pytest.raises(InvalidReply):
+        parse_model_reply(text, reply)
 
 
 CUT = {
@@ -213,8 +218,8 @@ CUT = {
 
 @pytest.mark.parametrize("text", CUT.values(), ids=CUT)
 def test_a_quoted_verdict_is_not_taken_in_place_of_a_broken_one(text: str) -> None:
-    with pytest.raises(Unfit):
-        read(text, Verdict)
+    with pytest.raises(InvalidReply):
+        parse_model_reply(text, Verdict)
 
 
 OUT_OF_TOKENS = {
@@ -226,15 +231,15 @@ OUT_OF_TOKENS = {
 
 @pytest.mark.parametrize("text", OUT_OF_TOKENS.values(), ids=OUT_OF_TOKENS)
 def test_of_a_text_that_was_cut_off_a_quotation_is_not_the_answer(text: str) -> None:
-    with pytest.raises(Unfit, match="cut off"):
-        read(text, Verdict, is_cut=True)
-    assert read(f"```json\n{GOOD}\n```\n\n", Verdict, is_cut=True).score == 2
+    with pytest.raises(InvalidReply, match="cut off"):
+        parse_model_reply(text, Verdict, is_cut=True)
+    assert parse_model_reply(f"```json\n{GOOD}\n```\n\n", Verdict, is_cut=True).score == 2
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"nan"', '"inf"'])
 def test_numbers_are_finite(value: str) -> None:
-    with pytest.raises(Unfit, match="finite"):
-        read(f'{{"score": {value}}}', Loose)
+    with pytest.raises(InvalidReply, match="finite"):
+        parse_model_reply(f'{{"score": {value}}}', Loose)
 
 
 @pytest.mark.parametrize(
@@ -247,14 +252,14 @@ def test_numbers_are_finite(value: str) -> None:
     ],
 )
 def test_the_reason_is_told_for_the_repair(score: str, reason: str) -> None:
-    with pytest.raises(Unfit) as caught:
-        read(f'{{"evidence": "a", "reason": "r", "score": {score}}}', Verdict)
+    with pytest.raises(InvalidReply) as caught:
+        parse_model_reply(f'{{"evidence": "a", "reason": "r", "score": {score}}}', Verdict)
     assert str(caught.value) == reason
 
 
 def test_the_reason_names_what_is_missing() -> None:
-    with pytest.raises(Unfit) as caught:
-        read('{"evidence": ["a"], "score": 3}', Verdict)
+    with pytest.raises(InvalidReply) as caught:
+        parse_model_reply('{"evidence": ["a"], "score": 3}', Verdict)
     assert str(caught.value) == "evidence: must be a text; reason: is missing"
 
 
@@ -267,7 +272,7 @@ def test_the_reason_names_what_is_missing() -> None:
     st.booleans(),
 )
 def test_every_answer_is_read_as_it_was_written(said: dict[str, Any], around: str, ascii_only: bool) -> None:
-    value = read(around.format(json.dumps(said, ensure_ascii=ascii_only)), Verdict)
+    value = parse_model_reply(around.format(json.dumps(said, ensure_ascii=ascii_only)), Verdict)
     assert value.model_dump() == {key: said[key] for key in ("evidence", "reason", "score")}
 
 
@@ -275,8 +280,8 @@ def test_every_answer_is_read_as_it_was_written(said: dict[str, Any], around: st
 
 
 @pytest.mark.parametrize("reply", [Verdict, Choice, Groups, Loose])
-@pytest.mark.parametrize("rung", [Rung.STRICT, Rung.BARE])
-def test_strict_servers_take_every_schema(reply: type[BaseModel], rung: Rung) -> None:
+@pytest.mark.parametrize("rung", [FormatLevel.STRICT, FormatLevel.BARE])
+def test_strict_servers_take_every_schema(reply: type[BaseModel], rung: FormatLevel) -> None:
     form = response_format(reply, rung)
     assert form is not None
     schema = form["json_schema"]["schema"]
@@ -290,7 +295,10 @@ def test_strict_servers_take_every_schema(reply: type[BaseModel], rung: Rung) ->
 
 
 def test_free_texts_are_bounded_on_the_first_rung_alone() -> None:
-    strict, bare = response_format(Verdict, Rung.STRICT, max_text=99), response_format(Verdict, Rung.BARE)
+    strict, bare = (
+        response_format(Verdict, FormatLevel.STRICT, max_text=99),
+        response_format(Verdict, FormatLevel.BARE),
+    )
     assert strict is not None
     assert bare is not None
     assert strict["json_schema"]["schema"]["properties"]["evidence"]["maxLength"] == 99
@@ -298,13 +306,18 @@ def test_free_texts_are_bounded_on_the_first_rung_alone() -> None:
 
 
 def test_the_other_rungs() -> None:
-    assert response_format(Verdict, Rung.JSON) == {"type": "json_object"}
-    assert response_format(Verdict, Rung.PROMPT) is None
-    assert [rung.next for rung in Rung] == [Rung.BARE, Rung.JSON, Rung.PROMPT, None]
+    assert response_format(Verdict, FormatLevel.JSON) == {"type": "json_object"}
+    assert response_format(Verdict, FormatLevel.PROMPT) is None
+    assert [rung.next_level for rung in FormatLevel] == [
+        FormatLevel.BARE,
+        FormatLevel.JSON,
+        FormatLevel.PROMPT,
+        None,
+    ]
 
 
 def test_the_prompt_states_the_schema_with_its_bounds_at_its_end() -> None:
-    text = closing(Verdict)
+    text = schema_instructions(Verdict)
     schema = json.loads(text.rpartition("\n")[2])
     assert schema == schema_of(Verdict)
     assert schema["properties"]["score"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 5}
@@ -319,7 +332,7 @@ class _Documented(BaseModel):
 
 @pytest.mark.parametrize(
     "reply",
-    [UserReply, DedupReply, *(reply_type(load_rubric(name)) for name in (*BUILT_IN_METRICS, CRITERIA))],
+    [UserReply, DedupReply, *(build_reply_type(load_rubric(name)) for name in (*BUILT_IN_METRICS, CRITERIA))],
 )
 def test_a_schema_of_ours_holds_no_words_for_who_reads_the_code(reply: type[BaseModel]) -> None:
     for node in _nodes(schema_of(reply)):

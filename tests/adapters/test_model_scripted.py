@@ -10,10 +10,10 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.models import Shared, make_model
+from agenteval.adapters.models import ModelResources, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.pool import ModelPool
-from agenteval.adapters.models.scripted import ScriptedModel
+from agenteval.adapters.models.scripted_model import ScriptedModel
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest, Subject
@@ -191,7 +191,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 def test_the_file_starts_at_the_configurations_folder(tmp_path: Path) -> None:
     script(tmp_path)
-    shared = Shared(ModelPool(1), Capabilities(), print)
+    shared = ModelResources(ModelPool(1), Capabilities(), print)
     config = ModelConfig(model="scripted/judge.yaml")
     assert make_model(config, role="judge", shared=shared, environ={}, root=tmp_path)
     with pytest.raises(AuthorError, match="cannot be read"):

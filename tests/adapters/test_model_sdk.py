@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.adapters.models import Shared, make_model
+from agenteval.adapters.models import ModelResources, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.endpoints import keys_of
 from agenteval.adapters.models.pool import ModelPool
@@ -36,7 +36,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def made(model: str, environ: Mapping[str, str], **config: Any) -> Any:
-    shared = Shared(ModelPool(1), Capabilities(), print)
+    shared = ModelResources(ModelPool(1), Capabilities(), print)
     chosen = ModelConfig(model=model, **config)
     return make_model(chosen, role="judge", shared=shared, environ=environ, root=Path(), jitter=lambda: 0.0)
 

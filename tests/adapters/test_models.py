@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.adapters.models import Shared, make_model
+from agenteval.adapters.models import ModelResources, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import ModelConfig
@@ -73,7 +73,7 @@ def made(model: str, environ: Mapping[str, str] | None = None, **config: Any) ->
     return make_model(
         ModelConfig(model=model, **config),
         role="judge",
-        shared=Shared(ModelPool(1), Capabilities(), print),
+        shared=ModelResources(ModelPool(1), Capabilities(), print),
         environ=environ or {},
         root=Path(),
     )

@@ -82,7 +82,7 @@ def made(
     resources = Resources(Config(root=str(root)))
     resources.warn = warn  # type: ignore[method-assign]
     agent = AgentConfig(name="bot", timeout_s=timeout_s, **own)
-    agents: ProcessAgents = ADAPTER.make(agent, ADAPTER.of(agent), resources)
+    agents: ProcessAgents = ADAPTER.make(agent, ADAPTER.parse_options(agent), resources)
     return agents
 
 
@@ -232,7 +232,7 @@ def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
 
     async def whole() -> Played:
         agents = agents_of(command)
-        dialogue = await agents.programs.take()
+        dialogue = await agents.programs.acquire()
         dialogue._process.over.wait()
         with pytest.raises(AgentError, match="a line before the conversation's first request"):
             await dialogue.ask({}, TurnTools(0, (), _no_call), timeout_s=1)
@@ -650,7 +650,7 @@ def test_a_program_is_found_from_the_configurations_folder_and_runs_there(tmp_pa
 
 def test_a_signal_may_end_a_program_that_is_just_being_ended() -> None:
     """The third Ctrl-C runs within what the main thread does: within the end that the second asked for."""
-    program = process.Process(["sleep", "600"], cwd=".", env=dict(os.environ), tell=lambda _: None)
+    program = process.Process(["sleep", "600"], cwd=".", env=dict(os.environ), on_event=lambda _: None)
     program.listen()
     with program._lock:
         before = signal.signal(signal.SIGUSR1, lambda *_: process.kill_all())

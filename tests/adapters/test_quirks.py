@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.adapters.agents.python import whose_fault
+from agenteval.adapters.agents.python import classify_exception
 from agenteval.core.errors import AgentError, InfrastructureError
 from tests.support.local_servers import plain_environment
 from tests.support.model_bench import GOOD, Verdict
@@ -72,4 +72,4 @@ WHOSE: dict[str, tuple[BaseException, type[Exception]]] = {
 def test_an_exception_that_was_raised_from_a_lost_connection(
     error: BaseException, kind: type[Exception]
 ) -> None:
-    assert type(whose_fault(error)) is kind
+    assert type(classify_exception(error)) is kind

@@ -150,7 +150,7 @@ def test_what_one_model_is_told_all_calls_to_its_server_heed() -> None:
         await clients[0].complete(REQUEST)
         at.append(bench.clock_s)
         limiter = limits.limiter(f"{server.base_url}/chat/completions", "", who="models", calls=5)
-        limiter.pushed_back(0, 60.0, "busy")
+        limiter.record_throttled(0, 60.0, "busy")
         async with anyio.create_task_group() as tasks:
             for number in range(10):
                 tasks.start_soon(clients[number % 2].complete, REQUEST)
@@ -171,7 +171,7 @@ def test_a_pause_that_is_too_long_ends_calls_that_were_not_even_sent() -> None:
         limits = RateLimits(clock=lambda: bench.clock_s, sleep=bench._sleep)
         client = bench.client(limits=limits)
         limiter = limits.limiter(f"{server.base_url}/chat/completions", "", who="models", calls=5)
-        limiter.pushed_back(0, 600.0, "come back later")
+        limiter.record_throttled(0, 600.0, "come back later")
         with pytest.raises(InfrastructureError) as caught:
             await client.complete(REQUEST)
         told.append(str(caught.value))
@@ -227,7 +227,7 @@ class AgentBench:
         policy = RetryPolicy(sleep=self._sleep, clock=lambda: self.clock_s, jitter=lambda: 0.0)
         transport = Transport(retry=policy)
         agents = HttpAgents(
-            self._config, transport=transport, tell=lambda text, key: self.told.append((text, key))
+            self._config, transport=transport, notify=lambda text, key: self.told.append((text, key))
         )
         tools = TurnTools(turn=0, schemas=(), call=_no_call)
         messages: list[Any] = [{"role": "user", "content": "Hi"}]

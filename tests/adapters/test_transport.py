@@ -22,8 +22,8 @@ import httpx2
 import pytest
 
 from agenteval.adapters.transport import client as transport_module
-from agenteval.adapters.transport.client import CallRules, HttpReply, Transport
-from agenteval.adapters.transport.http_faults import KINDS, Fault, FaultKind, fault_kind
+from agenteval.adapters.transport.client import HttpReply, RequestPolicy, Transport
+from agenteval.adapters.transport.http_faults import FAULT_KINDS, FaultKind, HttpFault, fault_kind
 from agenteval.adapters.transport.retry import Retry, RetryPolicy
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.messages.sse import SseParser
@@ -75,7 +75,7 @@ def post(
     async def main() -> HttpReply:
         noted = waits or Waits()
         transport = Transport(retry=noted.policy)
-        known = CallRules(timeout_s, on_retry=noted.told.append, **rules)
+        known = RequestPolicy(timeout_s, on_retry=noted.told.append, **rules)
         try:
             for _ in range(times):
                 reply = await transport.exchange(url, {"n": 1}, known, headers=headers)
@@ -118,7 +118,7 @@ def test_body_headers_and_reply_go_through() -> None:
 def test_a_lone_surrogate_in_the_body_is_sent() -> None:
     async def main(url: str) -> None:
         transport = Transport()
-        await transport.exchange(url, {"text": "\ud83d"}, CallRules(20))
+        await transport.exchange(url, {"text": "\ud83d"}, RequestPolicy(20))
         await transport.aclose()
 
     with LocalServer(respond_json({})) as server:
@@ -150,7 +150,7 @@ def test_many_requests_are_in_flight_at_once() -> None:
         transport = Transport()
         async with anyio.create_task_group() as group:
             for _ in range(many):
-                group.start_soon(lambda: transport.exchange(server.url, {}, CallRules(20)))
+                group.start_soon(lambda: transport.exchange(server.url, {}, RequestPolicy(20)))
         await transport.aclose()
 
     with LocalServer(answer(behave)) as server:
@@ -281,9 +281,9 @@ def test_a_malformed_url_is_the_authors_fault() -> None:
 
 
 def test_another_server_may_put_the_blame_elsewhere() -> None:
-    seen: list[Fault] = []
+    seen: list[HttpFault] = []
 
-    def judge_of_models(fault: Fault) -> AgentevalError:
+    def judge_of_models(fault: HttpFault) -> AgentevalError:
         seen.append(fault)
         return InfrastructureError("a model's fault")
 
@@ -291,7 +291,9 @@ def test_another_server_may_put_the_blame_elsewhere() -> None:
         error = fault_of(server.url + "?key=1", classify=judge_of_models)
     assert str(error) == "a model's fault"
     (fault,) = seen
-    assert fault._replace(reply=None) == Fault(FaultKind.STATUS, server.url, '{"param": "temperature"}', 400)
+    assert fault._replace(reply=None) == HttpFault(
+        FaultKind.STATUS, server.url, '{"param": "temperature"}', 400
+    )
 
 
 def _exceptions_of(library: Any) -> set[type[Exception]]:
@@ -317,7 +319,7 @@ def test_every_exception_of_the_http_library_is_mapped() -> None:
     }
     tree = {cls for cls in _tree(httpx2.HTTPError) if cls.__module__.partition(".")[0] == "httpx2"}
     known = (tree | _exceptions_of(httpx2)) - never
-    assert known - KINDS.keys() == {
+    assert known - FAULT_KINDS.keys() == {
         cls for cls in known if "websocket" in cls.__module__.lower() or issubclass(cls, Warning)
     }
     assert {httpx2.ReadError, httpx2.InvalidURL, httpx2.ProxyError} <= known
@@ -439,8 +441,8 @@ def test_other_statuses_are_not_retried(status: int) -> None:
 def test_jitter_spreads_the_waits() -> None:
     for jitter, waits in ((0.0, [0.25, 0.5]), (1.0, [0.5, 1.0])):
         policy = RetryPolicy(jitter=lambda jitter=jitter: jitter)
-        assert [policy.wait_s(n, waited_s=0, asked_s=None) for n in (1, 2)] == waits
-        assert policy.wait_s(1, waited_s=0, asked_s=3) == 3 + 0.5 * jitter
+        assert [policy.wait_s(n, waited_s=0, retry_after_s=None) for n in (1, 2)] == waits
+        assert policy.wait_s(1, waited_s=0, retry_after_s=3) == 3 + 0.5 * jitter
 
 
 def test_latency_is_that_of_the_successful_attempt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from agenteval.adapters.transport.retry import Patience, RetryPolicy
-from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, asked_wait_s
+from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
+from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, parse_retry_after
 
 NOW = 1_800_000_000.0
 
@@ -58,7 +58,7 @@ NOW = 1_800_000_000.0
     ],
 )  # fmt: skip
 def test_how_long_a_server_asks_to_wait(headers: dict[str, str], text: str, seconds: float | None) -> None:
-    assert asked_wait_s(headers, now_s=NOW, text=text) == seconds
+    assert parse_retry_after(headers, now_s=NOW, text=text) == seconds
 
 
 POLICY = RetryPolicy(retries=2, base_s=1.0, max_backoff_s=5.0, max_wait_s=10.0, jitter=lambda: 1.0)
@@ -78,34 +78,34 @@ POLICY = RetryPolicy(retries=2, base_s=1.0, max_backoff_s=5.0, max_wait_s=10.0, 
     ],
 )
 def test_when_it_is_tried_again(attempt: int, waited: float, asked: float | None, wait: float | None) -> None:
-    assert POLICY.wait_s(attempt, waited_s=waited, asked_s=asked) == wait
+    assert POLICY.wait_s(attempt, waited_s=waited, retry_after_s=asked) == wait
 
 
 def test_the_waits_grow_to_a_bound_and_scatter_over_their_upper_half() -> None:
-    waits = [POLICY.wait_s(n, waited_s=0, asked_s=None, retries=9) for n in range(1, 6)]
+    waits = [POLICY.wait_s(n, waited_s=0, retry_after_s=None, retries=9) for n in range(1, 6)]
     assert waits == [1, 2, 4, 5, 5]
     least = RetryPolicy(base_s=1.0, jitter=lambda: 0.0)
-    assert least.wait_s(1, waited_s=0, asked_s=None) == 0.5
-    assert least.wait_s(1, waited_s=0, asked_s=3.0) == 3
-    assert POLICY.wait_s(1, waited_s=0, asked_s=11, max_wait_s=11) == 12
+    assert least.wait_s(1, waited_s=0, retry_after_s=None) == 0.5
+    assert least.wait_s(1, waited_s=0, retry_after_s=3.0) == 3
+    assert POLICY.wait_s(1, waited_s=0, retry_after_s=11, max_wait_s=11) == 12
 
 
 def test_what_a_server_asks_for_uses_up_no_retry_from_a_second_on() -> None:
-    free = Patience(POLICY, max_wait_s=100)
-    assert [free.next_wait_s(asked_s=1.0, retries=2) for _ in range(5)] == [2.0] * 5
-    counted = Patience(POLICY, max_wait_s=100)
-    assert [counted.next_wait_s(asked_s=0.9, retries=2) for _ in range(3)] == [1.9, 1.9, None]
-    assert Patience(POLICY).next_wait_s(asked_s=None, retries=0) is None
-    assert Patience(POLICY).next_wait_s(asked_s=5.0, retries=0) is None
-    assert Patience(POLICY).next_wait_s(asked_s=None, retries=1) == 1
+    free = RetryBudget(POLICY, max_wait_s=100)
+    assert [free.next_wait_s(retry_after_s=1.0, retries=2) for _ in range(5)] == [2.0] * 5
+    counted = RetryBudget(POLICY, max_wait_s=100)
+    assert [counted.next_wait_s(retry_after_s=0.9, retries=2) for _ in range(3)] == [1.9, 1.9, None]
+    assert RetryBudget(POLICY).next_wait_s(retry_after_s=None, retries=0) is None
+    assert RetryBudget(POLICY).next_wait_s(retry_after_s=5.0, retries=0) is None
+    assert RetryBudget(POLICY).next_wait_s(retry_after_s=None, retries=1) == 1
 
 
 def test_what_was_done_is_told_unless_the_first_failure_was_the_last() -> None:
     async def nothing(seconds: float) -> None:
         pass
 
-    patience = Patience(RetryPolicy(sleep=nothing, max_wait_s=3.0))
-    patience.next_wait_s(asked_s=None, retries=2)
+    patience = RetryBudget(RetryPolicy(sleep=nothing, max_wait_s=3.0))
+    patience.next_wait_s(retry_after_s=None, retries=2)
     assert (patience.summary, patience.left_s) == ("", 3)
     anyio.run(patience.wait, 0.5)
     assert patience.summary == "tried once, waited 0.5 s"
@@ -113,7 +113,7 @@ def test_what_was_done_is_told_unless_the_first_failure_was_the_last() -> None:
     assert (patience.summary, patience.left_s) == ("tried once, waited 2.0 s", 1)
     anyio.run(patience.wait, 2.0)
     assert patience.left_s == 0
-    again = Patience(RetryPolicy())
+    again = RetryBudget(RetryPolicy())
     for _ in range(2):
-        again.next_wait_s(asked_s=None, retries=2)
+        again.next_wait_s(retry_after_s=None, retries=2)
     assert again.summary == "tried 2 times, waited 0.0 s"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.frameworks.call_marks import ids_of, marked, with_asked_arguments
+from agenteval.agentside.frameworks.call_marks import ids_of, mark_calls, restore_arguments
 from agenteval.agentside.frameworks.seam import adds_code
-from agenteval.agentside.world import AskedCall, World, as_json_text
+from agenteval.agentside.world import RequestedCall, World, as_json_text
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages import chat
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 
 
 def called(*calls: tuple[str, str, Any]) -> dict[str, Any]:
@@ -29,8 +29,8 @@ def result(call_id: str, text: str = "ok", **more: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": text, **more}
 
 
-def asked(name: str, args: Any, call_id: str = "") -> AskedCall:
-    return AskedCall(name, as_json_text(args), call_id)
+def asked(name: str, args: Any, call_id: str = "") -> RequestedCall:
+    return RequestedCall(name, as_json_text(args), call_id)
 
 
 def seen(messages: list[dict[str, Any]]) -> list[tuple[str, Any, bool]]:
@@ -44,7 +44,9 @@ def seen(messages: list[dict[str, Any]]) -> list[tuple[str, Any, bool]]:
 
 def test_a_call_is_known_by_its_id_whatever_the_framework_made_of_its_arguments() -> None:
     messages = [called(("a", "look", {"n": "3"}), ("b", "look", {"n": 3})), result("a"), result("b")]
-    found = marked(messages, [asked("look", {"n": 3, "deep": True}, "b"), asked("look", {"n": 3}, "a")], ())
+    found = mark_calls(
+        messages, [asked("look", {"n": 3, "deep": True}, "b"), asked("look", {"n": 3}, "a")], ()
+    )
     assert seen(found) == [("a", {"n": 3}, False), ("b", {"n": 3, "deep": True}, False)]
 
 
@@ -54,7 +56,7 @@ def test_a_call_without_an_id_is_known_by_its_name_and_arguments() -> None:
         result("a"),
         result("b", status="error"),
     ]
-    assert seen(marked(messages, [asked("look", {"m": 2, "n": 1})], ())) == [
+    assert seen(mark_calls(messages, [asked("look", {"m": 2, "n": 1})], ())) == [
         ("a", {"m": 2, "n": 1}, False),
         ("b", {}, True),
     ]
@@ -63,13 +65,16 @@ def test_a_call_without_an_id_is_known_by_its_name_and_arguments() -> None:
 def test_a_call_that_is_known_by_its_id_is_no_other_of_the_same_arguments() -> None:
     """Such as one of an agent that is a tool, whose calls are not listed, beside one that was refused."""
     messages = [called(("refused", "look", {"n": 1})), result("refused", status="error")]
-    assert seen(marked(messages, [asked("look", {"n": 1}, "below")], ())) == [("refused", {"n": 1}, True)]
+    assert seen(mark_calls(messages, [asked("look", {"n": 1}, "below")], ())) == [("refused", {"n": 1}, True)]
 
 
 def test_ids_that_a_model_uses_again_are_each_of_one_call() -> None:
     messages = [called(("a", "look", {"n": 1})), result("a"), called(("a", "look", {"n": 2})), result("a")]
     calls = [asked("look", {"n": 1, "x": 0}, "a"), asked("look", {"n": 2, "x": 0}, "a")]
-    assert [args for _, args, _ in seen(marked(messages, calls, ()))] == [{"n": 1, "x": 0}, {"n": 2, "x": 0}]
+    assert [args for _, args, _ in seen(mark_calls(messages, calls, ()))] == [
+        {"n": 1, "x": 0},
+        {"n": 2, "x": 0},
+    ]
 
 
 def test_a_call_that_reached_no_tool_was_attempted_unless_it_was_carried_out_elsewhere() -> None:
@@ -84,7 +89,7 @@ def test_a_call_that_reached_no_tool_was_attempted_unless_it_was_carried_out_els
         result("by hand", "it broke", status="error"),
         result("done", "paid"),
     ]
-    found = seen(marked(messages, [], {"by hand"}))
+    found = seen(mark_calls(messages, [], {"by hand"}))
     assert [(call_id, attempted) for call_id, _, attempted in found] == [
         ("denied", True),
         ("waits", True),
@@ -96,17 +101,15 @@ def test_a_call_that_reached_no_tool_was_attempted_unless_it_was_carried_out_els
 def test_the_messages_that_were_given_stay_as_they_were() -> None:
     messages = [called(("a", "look", {"n": 1})), {"role": "assistant", "content": "Done."}]
     kept = json.dumps(messages)
-    marked(messages, [asked("look", {"n": 2}, "a")], ())
-    with_asked_arguments(messages, [asked("look", {"n": 2})])
+    mark_calls(messages, [asked("look", {"n": 2}, "a")], ())
+    restore_arguments(messages, [asked("look", {"n": 2})])
     assert json.dumps(messages) == kept
     assert ids_of(messages, {"look"}) == {"a"}
 
 
 def test_calls_of_a_node_are_paired_by_name_and_order_with_what_it_added() -> None:
     messages = [called(("a", "look", {"n": 1}), ("b", "look", {"n": 2}), ("c", "other", {}))]
-    found, ids = with_asked_arguments(
-        messages, [asked("look", {"n": 2}), asked("look", {"n": 1, "user": "u"})]
-    )
+    found, ids = restore_arguments(messages, [asked("look", {"n": 2}), asked("look", {"n": 1, "user": "u"})])
     assert [args for _, args, _ in seen(found)] == [{"n": 1, "user": "u"}, {"n": 2}, {}]
     assert ids == {"a", "b"}
 
@@ -114,13 +117,13 @@ def test_calls_of_a_node_are_paired_by_name_and_order_with_what_it_added() -> No
 def test_a_call_that_a_node_carried_out_by_hand_stays_observed() -> None:
     """A node that calls the function of a tool itself asks nobody: the call stands in the messages alone. It
     is no attempt, so that a scenario that mocks the tool can see that its mock did not answer."""
-    messages = marked(
+    messages = mark_calls(
         [called(("a", "look", {"n": 1})), result("a", "real"), {"role": "assistant", "content": "x"}], [], ()
     )
     value = {"messages": messages, "usage": None, "unknown_tools": [], "lists_tools": False, "unplaced": []}
-    reply = reply_of(value)
+    reply = parse_reply(value)
     assert reply.evidence is None
-    (call,) = [call for step in chat.steps_of(reply.messages) for call in step.tool_calls]
+    (call,) = [call for step in chat.parse_steps(reply.messages) for call in step.tool_calls]
     assert (call.observed, call.extra, call.result and call.result.value) == (True, {}, "real")
 
 
@@ -129,10 +132,10 @@ def test_a_call_that_a_node_carried_out_by_hand_stays_observed() -> None:
 
 def test_a_reply_says_whether_all_calls_are_seen_and_what_was_not_placed() -> None:
     value = {"messages": [{"role": "assistant", "content": "Hi."}], "unknown_tools": []}
-    assert reply_of({**value, "lists_tools": True}).evidence is CallEvidence.LISTED
-    assert reply_of({**value, "lists_tools": False}).evidence is None
-    assert reply_of(value).evidence is None
-    assert reply_of({**value, "unplaced": ["a part"]}).unplaced == ("a part",)
+    assert parse_reply({**value, "lists_tools": True}).evidence is CallEvidence.LISTED
+    assert parse_reply({**value, "lists_tools": False}).evidence is None
+    assert parse_reply(value).evidence is None
+    assert parse_reply({**value, "unplaced": ["a part"]}).unplaced == ("a part",)
 
 
 def test_a_mapping_that_is_no_frameworks_reply_says_nothing_of_it() -> None:
@@ -141,7 +144,7 @@ def test_a_mapping_that_is_no_frameworks_reply_says_nothing_of_it() -> None:
         "lists_tools": True,
         "unplaced": ["a part"],
     }
-    reply = reply_of(value)
+    reply = parse_reply(value)
     assert (reply.evidence, reply.unplaced) == (None, ())
 
 
@@ -177,13 +180,13 @@ def test_a_world_knows_what_it_was_asked_for_in_a_turn() -> None:
     with world.turn(calls):  # type: ignore[arg-type]
         world.call_sync("look", {"n": 1, "runtime": Injected()}, lambda: "x", "a")
     assert calls.seen == [("look", {"n": 1})]
-    assert world.was_asked("a")
-    assert not world.was_asked("b")
-    assert world.take_asked() == [AskedCall("look", '{"n": 1}', "a")]
-    assert world.take_asked() == []
-    assert world.asked == {"look"}
-    world.leave_unplaced("twice")
-    world.leave_unplaced("twice")
+    assert world.has_received_call("a")
+    assert not world.has_received_call("b")
+    assert world.take_calls() == [RequestedCall("look", '{"n": 1}', "a")]
+    assert world.take_calls() == []
+    assert world.called_tools == {"look"}
+    world.note_unplaced("twice")
+    world.note_unplaced("twice")
     assert (world.take_unplaced(), world.take_unplaced()) == (["twice"], [])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.targets.deciding import Agent, Refusal, decide
+from agenteval.agentside.targets.target_resolution import ResolvedTarget, TargetRefusal, resolve_target
 
 TEXTS = ("question", "message", "user_message", "user_input", "prompt", "input", "text", "query", "input_")
 LISTS = ("messages", "history", "conversation", "chat_history", "m")
@@ -114,7 +114,7 @@ HEAD = """
 import functools
 from collections.abc import Mapping, Sequence
 from typing import *
-from agenteval.agentside.targets.finding import Method
+from agenteval.agentside.targets.loading import Method
 T = TypeVar("T")
 def decorated(inner):
     @functools.wraps(inner)
@@ -133,16 +133,16 @@ def made(code: str, head: str = HEAD) -> Any:
 @pytest.mark.parametrize("head", [HEAD, "from __future__ import annotations\n" + HEAD], ids=["now", "later"])
 @pytest.mark.parametrize(("code", "takes"), TAKES.items())
 def test_what_is_passed(code: str, takes: str, head: str) -> None:
-    agent = decide(made(code, head))
-    assert isinstance(agent, Agent), agent
+    agent = resolve_target(made(code, head))
+    assert isinstance(agent, ResolvedTarget), agent
     roles = [f"{role.kind}{'=' if role.parameter else ''}{role.parameter}" for role in agent.binding.roles]
     assert " ".join(roles) == takes
 
 
 @pytest.mark.parametrize(("code", "says"), REFUSED.items())
 def test_what_is_refused(code: str, says: str) -> None:
-    refused = decide(made(code))
-    assert isinstance(refused, Refusal), refused
+    refused = resolve_target(made(code))
+    assert isinstance(refused, TargetRefusal), refused
     assert says in " — ".join(refused)
 
 
@@ -172,16 +172,16 @@ def test_what_is_refused(code: str, says: str) -> None:
     ],
 )
 def test_where_its_state_is(code: str, is_made: str) -> None:
-    agent = decide(made(code))
-    assert isinstance(agent, Agent), agent
-    assert agent.made == is_made
+    agent = resolve_target(made(code))
+    assert isinstance(agent, ResolvedTarget), agent
+    assert agent.lifecycle == is_made
 
 
 def test_what_is_said_of_it() -> None:
     def told(code: str, target: str = "bot.py:f") -> str:
-        agent = decide(made(code))
-        assert isinstance(agent, Agent)
-        return str(agent.described(target)["does"])
+        agent = resolve_target(made(code))
+        assert isinstance(agent, ResolvedTarget)
+        return str(agent.to_summary(target)["does"])
 
     assert told("def f(question): ...") == (
         "bot.py:f, a function, gets the latest user message (it is named question)"
@@ -197,6 +197,6 @@ def test_wrapped_functions_tell_their_own_annotations() -> None:
     def outer(*args: Any) -> None: ...
 
     inner = made("def f(x: 'str'): ...")
-    agent = decide(functools.wraps(inner)(outer))
-    assert isinstance(agent, Agent)
-    assert agent.gets == {"text"}
+    agent = resolve_target(functools.wraps(inner)(outer))
+    assert isinstance(agent, ResolvedTarget)
+    assert agent.received_roles == {"text"}

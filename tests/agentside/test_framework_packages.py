@@ -10,5 +10,5 @@ def test_a_chat_model_of_langchain_makes_no_agent_of_a_loop(monkeypatch) -> None
 
     assert langchain.PACKAGES
     monkeypatch.setattr(hooks, "_installed", {"langchain_core.tools.base"})
-    assert "langgraph" in hooks.packages()
-    assert "langchain_core" not in hooks.packages()
+    assert "langgraph" in hooks.hooked_packages()
+    assert "langchain_core" not in hooks.hooked_packages()

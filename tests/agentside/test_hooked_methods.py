@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.hooks.tool_methods import Call, awaited, change_below, hook, iterated
-from agenteval.agentside.world import Answer, World
+from agenteval.agentside.hooks.tool_methods import (
+    HookedCall,
+    as_async_patch,
+    as_stream_patch,
+    hook,
+    patch_subclasses,
+)
+from agenteval.agentside.world import ToolAnswer, World
 
 RAN: list[str] = []
 
@@ -23,13 +29,13 @@ class Mocks:
     def mocks(self, name: str) -> bool:
         return True
 
-    async def call(self, name: str, args: Any, own: Any) -> Answer:
+    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
         self.asked.append(name)
-        return Answer("mocked")
+        return ToolAnswer("mocked")
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
+    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
         self.asked.append(name)
-        return Answer("mocked")
+        return ToolAnswer("mocked")
 
     record: Any = None
     record_sync: Any = None
@@ -45,13 +51,13 @@ class Tool:
         yield "real"
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call:
-    return Call("look", {"key": args[0]}, misfit="no such key" if args[0] == "misfit" else "")
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall:
+    return HookedCall("look", {"key": args[0]}, argument_error="no such key" if args[0] == "misfit" else "")
 
 
 CHANGE = hook("Toy", _read, lambda _tool, answer, _args, _kwargs: answer.failure)
-change_below(Tool, ("run",), awaited(CHANGE))
-change_below(Tool, ("stream",), iterated(CHANGE))
+patch_subclasses(Tool, ("run",), as_async_patch(CHANGE))
+patch_subclasses(Tool, ("stream",), as_stream_patch(CHANGE))
 
 
 class HandsOn(Tool):

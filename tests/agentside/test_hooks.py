@@ -47,7 +47,7 @@ def test_a_module_is_hooked_once_when_it_is_imported(shelf: Path) -> None:
     assert hooks.is_hooked("toy_tools")
     assert module.__spec__
     assert module.__spec__.loader is module.__loader__
-    assert not hooks.failed()
+    assert not hooks.list_failures()
 
 
 def test_a_module_that_was_imported_before_is_hooked_too(shelf: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_module_that_was_imported_before_is_hooked_too(shelf: Path) -> None:
 def test_a_release_without_what_is_hooked_leaves_each_turn_undecided(shelf: Path) -> None:
     (shelf / "toy_old_tools.py").write_text("")
     import_module("toy_old_tools")
-    (said,) = hooks.failed()
+    (said,) = hooks.list_failures()
     assert said.startswith("calls of toy_old_tools cannot be met in this release (AttributeError: ")
     assert not hooks.is_hooked("toy_old_tools")
 
@@ -110,12 +110,12 @@ class Mocks:
 
 
 def test_a_world_is_that_of_its_turn_and_of_no_other_code() -> None:
-    assert world.current() is None
+    assert world.current_world() is None
     own = world.World("a")
     with own.turn(Mocks()):  # type: ignore[arg-type]
-        assert world.current() is own
+        assert world.current_world() is own
         assert own.mocks("x")
-    assert world.current() is None
+    assert world.current_world() is None
     assert own in world.open_worlds()
     own.close()
     assert own not in world.open_worlds()

@@ -7,7 +7,12 @@ from typing import Annotated, Any
 
 import pytest
 
-from agenteval.agentside.hooks.langchain_tools import arguments, injected_in, is_handoff, recorded
+from agenteval.agentside.hooks.langchain_tools import (
+    injected_arguments,
+    is_handoff,
+    model_arguments,
+    to_recorded_value,
+)
 from agenteval.agentside.hooks.tool_methods import ToolFailedError
 
 BILLING = "billing desk"
@@ -74,18 +79,18 @@ def test_what_a_graph_puts_in_is_no_argument() -> None:
     def find(x: int, state: Annotated[dict[str, Any], "InjectedState"], config: RunnableConfig) -> None: ...  # type: ignore[name-defined] # noqa: F821
 
     tool = Tool("find", find)
-    assert injected_in(tool) == {"state", "config"}
-    assert arguments(tool, {"x": 1, "state": {}, "more": 2}) == {"x": 1, "more": 2}
-    assert arguments(tool, "7") == {"input": "7"}
-    assert arguments(tool, "") == {}
+    assert injected_arguments(tool) == {"state", "config"}
+    assert model_arguments(tool, {"x": 1, "state": {}, "more": 2}) == {"x": 1, "more": 2}
+    assert model_arguments(tool, "7") == {"input": "7"}
+    assert model_arguments(tool, "") == {}
 
 
 def test_what_is_recorded_of_a_result_is_what_a_model_reads() -> None:
     message = SimpleNamespace(
         content=[{"type": "text", "text": "a"}, "b"], tool_call_id="1", status="success"
     )
-    assert recorded(message) == "ab"
+    assert to_recorded_value(message) == "ab"
     message.status = "error"
     with pytest.raises(ToolFailedError, match="ab"):
-        recorded(message)
-    assert recorded({"status": "shipped"}) == {"status": "shipped"}
+        to_recorded_value(message)
+    assert to_recorded_value({"status": "shipped"}) == {"status": "shipped"}

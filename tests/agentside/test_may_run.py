@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.frameworks.seam import may_run
+from agenteval.agentside.frameworks.seam import may_reach
 
 
 class Agent:
@@ -67,7 +67,7 @@ def _decorated() -> str:
     ],
 )
 def test_a_function_is_followed_to_what_it_names(function: Any, expected: bool) -> None:
-    found = may_run(function, lambda each: each is Agent or isinstance(each, Agent), "no_package")
+    found = may_reach(function, lambda each: each is Agent or isinstance(each, Agent), "no_package")
     assert found is expected
-    assert not may_run(function, lambda each: False, "no_package")
-    assert not may_run(function, lambda each: each is Agent, __name__.partition(".")[0])
+    assert not may_reach(function, lambda each: False, "no_package")
+    assert not may_reach(function, lambda each: each is Agent, __name__.partition(".")[0])

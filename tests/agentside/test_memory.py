@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval.agentside.frameworks import memory
-from agenteval.agentside.frameworks.memory import Keeper
-from agenteval.agentside.targets.deciding import Agent, decide
+from agenteval.agentside.frameworks.memory import StatefulClass
+from agenteval.agentside.targets.target_resolution import ResolvedTarget, resolve_target
 
 
 class Graph:
@@ -26,7 +26,11 @@ GRAPH, PLAIN = Graph(object()), Graph()
 
 @pytest.fixture(autouse=True)
 def _keepers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "KEEPERS", (Keeper(__name__, "Graph", by="checkpointer", by_id=True),))
+    monkeypatch.setattr(
+        memory,
+        "STATEFUL_CLASSES",
+        (StatefulClass(__name__, "Graph", memory_attribute="checkpointer", is_keyed_by_id=True),),
+    )
 
 
 def fixed(message: str) -> str:
@@ -62,9 +66,9 @@ def without_checkpointer(message: str) -> str:
     return PLAIN.invoke(message, "1")
 
 
-def _memory(target: Any) -> memory.Shared | None:
-    agent = decide(target)
-    assert isinstance(agent, Agent)
+def _memory(target: Any) -> memory.SharedMemory | None:
+    agent = resolve_target(target)
+    assert isinstance(agent, ResolvedTarget)
     return agent.memory
 
 

@@ -39,7 +39,7 @@ def client(answer: Any = None, **more: Any) -> httpx2.Client:
 
 
 def noted(world: World) -> list[dict[str, Any]]:
-    return model_requests.as_json(world.take_exchanges())
+    return model_requests.exchanges_to_json(world.take_exchanges())
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_stream_is_noted_as_far_as_it_was_read_and_once(world: World) -> None:
 
 
 def test_a_library_under_two_names_is_listened_to_once(world: World) -> None:
-    model_requests.listen(httpx2.Client, httpx2.AsyncClient)
+    model_requests.patch_clients(httpx2.Client, httpx2.AsyncClient)
     with world.turn(None):  # type: ignore[arg-type]
         client().post("/v1/chat/completions", json=CHAT)
     assert len(noted(world)) == 1
@@ -150,15 +150,15 @@ def test_a_request_that_failed_has_no_answer(world: World) -> None:
 
 
 def test_what_is_too_large_is_not_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_requests, "MOST", 20)
+    monkeypatch.setattr(model_requests, "MAX_MODEL_REPLY_BYTES", 20)
     with world.turn(None):  # type: ignore[arg-type]
         for text in ("short", "x" * 30):
             client({"text": text}).post("/v1/chat/completions", json=CHAT)
     exchanges = world.take_exchanges()
-    kept, left = model_requests.as_json(exchanges)
+    kept, left = model_requests.exchanges_to_json(exchanges)
     assert "short" in kept["reply"]
     assert "more than" in left["unread"]
-    assert ["unread" in each for each in model_requests.as_json(exchanges, 3)] == [True, True]
+    assert ["unread" in each for each in model_requests.exchanges_to_json(exchanges, 3)] == [True, True]
 
 
 def test_without_a_turn_nothing_is_noted_and_an_unknown_thread_gives_up_all_that_are_open(
@@ -170,7 +170,7 @@ def test_without_a_turn_nothing_is_noted_and_an_unknown_thread_gives_up_all_that
     client().post("/v1/chat/completions", json=CHAT)
     assert "cannot follow" in world.take_fault()
     ours = client()
-    model_requests.leave_out(ours)
+    model_requests.exclude_client(ours)
     ours.post("/v1/chat/completions", json=CHAT)
     assert (world.take_fault(), noted(world)) == ("", [])
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval.agentside import threads, world
-from agenteval.agentside.world import Answer
+from agenteval.agentside.world import ToolAnswer
 
 threads.install()
 
@@ -19,9 +19,9 @@ class Calls:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer:
-        world.in_order(lambda: self.seen.append(name))
-        return Answer(len(self.seen))
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer:
+        world.call_in_start_order(lambda: self.seen.append(name))
+        return ToolAnswer(len(self.seen))
 
 
 def play(first: Callable[[world.World], Any], second: Callable[[world.World], Any]) -> list[str]:

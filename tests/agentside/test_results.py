@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.frameworks.results import _ANSWERS, answer_in
+from agenteval.agentside.frameworks.results import _ANSWERS, extract_answer
 
 
 def result(kind: str, **fields: Any) -> Any:
@@ -37,14 +37,14 @@ FIELDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", _ANSWERS)
 def test_the_answer_is_taken_out_of_it(kind: str) -> None:
-    assert answer_in(result(kind, **FIELDS)) == "It is shipped."
+    assert extract_answer(result(kind, **FIELDS)) == "It is shipped."
 
 
 def test_a_structured_answer_is_json() -> None:
-    assert answer_in(result("pydantic_ai.run.AgentRunResult", output={"n": 1})) == '{"n": 1}'
-    assert answer_in(result("pydantic_ai.run.AgentRunResult", output=7)) == "7"
+    assert extract_answer(result("pydantic_ai.run.AgentRunResult", output={"n": 1})) == '{"n": 1}'
+    assert extract_answer(result("pydantic_ai.run.AgentRunResult", output=7)) == "7"
 
 
 @pytest.mark.parametrize("value", ["a", None, {"raw": 1}, [1], 5, result("shop.Result", raw="x")])
 def test_all_else_stays_as_it_is(value: Any) -> None:
-    assert answer_in(value) is value
+    assert extract_answer(value) is value

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.hooks.tool_fields import change_field
-from agenteval.agentside.hooks.tool_methods import Call, hook
-from agenteval.agentside.world import Answer, World
+from agenteval.agentside.hooks.tool_fields import patch_field
+from agenteval.agentside.hooks.tool_methods import HookedCall, hook
+from agenteval.agentside.world import ToolAnswer, World
 
 RAN: list[str] = []
 
@@ -34,12 +34,12 @@ class Scenario:
     def mocks(self, name: str) -> bool:
         return name in self.tools
 
-    async def call(self, name: str, args: Any, own: Any) -> Answer:
+    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
         self.seen.append((name, args))
         if name == self.own:
-            return Answer(await own())
+            return ToolAnswer(await own())
         answer = self.tools[name]
-        return answer if isinstance(answer, Answer) else Answer(answer)
+        return answer if isinstance(answer, ToolAnswer) else ToolAnswer(answer)
 
 
 @dataclass
@@ -48,8 +48,8 @@ class Tool:
     run: Callable[..., Any]
 
 
-def read(tool: Any, args: Any, kwargs: Any) -> Call:
-    return Call(tool.name, {"key": args[0]})
+def read(tool: Any, args: Any, kwargs: Any) -> HookedCall:
+    return HookedCall(tool.name, {"key": args[0]})
 
 
 def give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
@@ -59,7 +59,7 @@ def give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     return put() if answer.is_error else answer.value
 
 
-change_field(Tool, "run", hook("toys", read, give))
+patch_field(Tool, "run", hook("toys", read, give))
 
 
 async def look(key: str) -> str:
@@ -149,7 +149,7 @@ def test_a_tool_that_is_left_to_the_agent_runs_once_also_where_it_was_wrapped() 
 
 def test_an_error_may_be_awaited_and_nothing_is_asked_outside_of_a_turn() -> None:
     tool = Tool("look", look)
-    assert played(Scenario(look=Answer({"error": "gone"}, is_error=True)), lambda: tool.run("a")) == [
+    assert played(Scenario(look=ToolAnswer({"error": "gone"}, is_error=True)), lambda: tool.run("a")) == [
         "oh, gone"
     ]
     assert asyncio.run(tool.run("b")) == "real"
@@ -180,7 +180,7 @@ class Patch:
     editor: Editor
 
 
-change_field(Patch, "editor", hook("toys", read, give), ("write",))
+patch_field(Patch, "editor", hook("toys", read, give), ("write",))
 
 
 def test_methods_of_what_a_tool_holds_are_answered() -> None:

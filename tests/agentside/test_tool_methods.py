@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.hooks.tool_methods import MCP, Call, change_below, hook
-from agenteval.agentside.world import Answer, World
+from agenteval.agentside.hooks.tool_methods import MCP_LAYER, HookedCall, hook, patch_subclasses
+from agenteval.agentside.world import ToolAnswer, World
 
 
 class Scenario:
@@ -20,11 +20,11 @@ class Scenario:
     def mocks(self, name: str) -> bool:
         return name in self.answers
 
-    def call_sync(self, name: str, args: Any, own: Any) -> Answer:
+    def call_sync(self, name: str, args: Any, own: Any) -> ToolAnswer:
         self.recorded.append((name, args))
-        return Answer(self.answers[name] if name in self.answers else own())
+        return ToolAnswer(self.answers[name] if name in self.answers else own())
 
-    async def call(self, name: str, args: Any, own: Any) -> Answer:
+    async def call(self, name: str, args: Any, own: Any) -> ToolAnswer:
         raise NotImplementedError
 
     async def record(self, name: str, args: Any, own: Any) -> Any:
@@ -47,11 +47,11 @@ def layer(name: str, **options: Any) -> tuple[Any, list[str]]:
             ran.append(self.name)
             return self.within(**args) if self.within else f"real {self.name}"
 
-    def read(tool: Any, args: Any, kwargs: Any) -> Call:
+    def read(tool: Any, args: Any, kwargs: Any) -> HookedCall:
         given = {key: value(tool) for key, value in options.items()}
-        return Call(tool.name, dict(kwargs), tool.call_id, **given)
+        return HookedCall(tool.name, dict(kwargs), tool.call_id, **given)
 
-    change_below(Tool, ("run",), hook(name, read, lambda tool, answer, args, kwargs: answer.value))
+    patch_subclasses(Tool, ("run",), hook(name, read, lambda tool, answer, args, kwargs: answer.value))
     return Tool, ran
 
 
@@ -75,7 +75,7 @@ def test_a_mocked_tool_within_another_is_a_call_of_its_own_though_their_ids_are_
 
 @pytest.mark.parametrize("name", ["look", "shop_look", "Shop.look"])
 def test_a_framework_s_tool_of_a_server_is_one_call(name: str) -> None:
-    (tool, ran), (server, sent) = layer("one"), layer(MCP)
+    (tool, ran), (server, sent) = layer("one"), layer(MCP_LAYER)
     outer = tool(name, lambda **args: server("look").run(**args))
     scenario = Scenario()
     assert in_turn(scenario, lambda: outer.run(key="a"))[0] == "real look"
@@ -84,7 +84,7 @@ def test_a_framework_s_tool_of_a_server_is_one_call(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "args"), [("sync", {"key": "a"}), ("look", {"key": "b"})])
 def test_another_call_of_a_server_is_another_call(name: str, args: dict[str, str]) -> None:
-    (tool, _), (server, _) = layer("one"), layer(MCP)
+    (tool, _), (server, _) = layer("one"), layer(MCP_LAYER)
     outer = tool(name, lambda **_: server("look").run(**args))
     scenario = Scenario()
     in_turn(scenario, lambda: outer.run(key="a"))
@@ -92,7 +92,7 @@ def test_another_call_of_a_server_is_another_call(name: str, args: dict[str, str
 
 
 def test_a_clients_own_task_sends_what_is_left_to_the_agent() -> None:
-    (tool, _), (server, sent) = layer("one"), layer(MCP)
+    (tool, _), (server, sent) = layer("one"), layer(MCP_LAYER)
     from contextvars import Context
 
     elsewhere = Context()  # made before any conversation
@@ -108,14 +108,14 @@ def test_arguments_that_do_not_fit_ask_nobody() -> None:
     scenario = Scenario(look="x")
     value, world = in_turn(scenario, lambda: tool("look").run())
     assert (value, scenario.recorded, ran) == ({"error": "key is missing"}, [], [])
-    assert (world.asked_now, world.take_fault()) == ((), "")
+    assert (world.calls_so_far, world.take_fault()) == ((), "")
 
 
 def test_what_was_answered_is_known_with_whether_it_was_within_another_call() -> None:
     tool, _ = layer("one", is_agent=lambda tool: tool.name == "ask")
     outer = tool("ask", lambda **_: tool("look").run(key="b"))
     _, world = in_turn(Scenario(look={"y": 1}), lambda: outer.run(key="a"))
-    assert [tuple(each) for each in world.take_done()] == [
+    assert [tuple(each) for each in world.take_answered_calls()] == [
         ("look", {"key": "b"}, '{"y": 1}', True),
         ("ask", {"key": "a"}, {"y": 1}, False),
     ]

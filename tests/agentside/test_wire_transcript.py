@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agenteval.agentside.frameworks.strands.conversation import _encode
-from agenteval.agentside.transcript import ToolCall, Transcript, as_error
+from agenteval.agentside.transcript import ToolCall, Transcript, mark_as_error
 from agenteval.messages import chat
 
 BOOK = ToolCall("c1", "book", {"day": "Dienstag früh"})
@@ -27,7 +27,7 @@ def test_what_is_written_is_read_as_a_turn() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": '{"seat": 4}', "name": "book"},
         {"role": "assistant", "content": "Done.", "agent": "desk", "finish_reason": "STOP"},
     ]
-    asked, answered = chat.steps_of(messages)
+    asked, answered = chat.parse_steps(messages)
     (call,) = asked.tool_calls
     assert (call.name, call.args, call.agent) == ("book", {"day": "Dienstag früh"}, "desk")
     assert call.result is not None
@@ -44,7 +44,7 @@ def test_a_result_that_failed_says_so() -> None:
     transcript = Transcript()
     transcript.result("c1", "no such tool", error=True)
     (message,) = transcript.to_openai()
-    assert message == as_error({"role": "tool", "tool_call_id": "c1", "content": "no such tool"})
+    assert message == mark_as_error({"role": "tool", "tool_call_id": "c1", "content": "no such tool"})
     assert message["status"] == "error"
 
 

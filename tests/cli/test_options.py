@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from agenteval.cli.main import app
-from agenteval.cli.options import given_options, grouped
+from agenteval.cli.options import expand_option_groups, given_options
 
 OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
@@ -46,7 +46,7 @@ seen: list[Any] = []
 
 
 @painting.command()
-@grouped
+@expand_option_groups
 def _paint(*, context: typer.Context, before: int = 1, colours: Colours, is_thick: bool = False) -> None:
     """Paints."""
     seen[:] = [before, colours, is_thick, given_options(context)]

@@ -11,7 +11,7 @@ import pytest
 
 from agenteval.cli import progress
 from agenteval.cli.progress import Display, GuardedStream, Log, Progress, ScreenMaker
-from agenteval.cli.standing import Pending, Standing, duration
+from agenteval.cli.run_status import PendingLookup, RunStatus, duration
 from agenteval.core.config import AcceptedFailure, BudgetConfig
 from agenteval.core.event import (
     Event,
@@ -26,7 +26,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Score, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.verdict.fingerprints import failures_of
-from agenteval.verdict.report import fold
+from agenteval.verdict.report import build_report
 from tests.support.patience import HANG_S, eventually
 from tests.support.plans import begun
 
@@ -107,10 +107,10 @@ def nobody(_: SampleKey) -> str:
     return ""
 
 
-def state(*events: Event, clock: Clock | None = None, pending: Pending = nobody) -> Standing:
-    made = Standing(0, clock or Clock(), pending)
+def state(*events: Event, clock: Clock | None = None, pending: PendingLookup = nobody) -> RunStatus:
+    made = RunStatus(0, clock or Clock(), pending)
     for event in events:
-        made.see(event)
+        made.count_event(event)
     return made
 
 
@@ -127,7 +127,7 @@ def test_red_green_and_undecided_are_counted_as_the_run_will_decide_them() -> No
     keys = [key(name) for name in "abcdef"]
     told = state(begin(*keys))
     ends = [
-        [told.see(event) for event in events][-1]
+        [told.count_event(event) for event in events][-1]
         for events in (
             whole(key("a")),
             whole(key("b"), BROKE),
@@ -138,7 +138,7 @@ def test_red_green_and_undecided_are_counted_as_the_run_will_decide_them() -> No
         )
     ]
     assert (told.total, told.finished) == (6, 5)
-    assert told.ends == {Verdict.PASSED: 1, Verdict.FAILED: 2, Verdict.INCONCLUSIVE: 2}
+    assert told.verdict_counts == {Verdict.PASSED: 1, Verdict.FAILED: 2, Verdict.INCONCLUSIVE: 2}
     assert ends[0] is ends[5] is None
     assert ends[4] is None  # it was cut off, with all the others
     assert [end.line for end in ends[1:4] if end] == [
@@ -152,12 +152,12 @@ def test_what_is_accepted_is_no_failure() -> None:
     sample = key("a")
     run = begin(sample)
     failed = failing(sample)
-    (report,) = [fold([run, *failed])]
+    (report,) = [build_report([run, *failed])]
     (name,) = failures_of(report.samples[0], run.scenarios[0]).names
     entry = AcceptedFailure(fingerprint=name, expires="2999-01-01", owner="me", reason="known")
     accepted = run.model_copy(update={"plan": run.plan.with_suite(accepted=(entry,))})
-    assert state(run, *failed).ends == {Verdict.FAILED: 1}
-    assert state(accepted, *failed).ends == {Verdict.PASSED: 1}
+    assert state(run, *failed).verdict_counts == {Verdict.FAILED: 1}
+    assert state(accepted, *failed).verdict_counts == {Verdict.PASSED: 1}
 
 
 def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
@@ -165,15 +165,15 @@ def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
     judge = "the judge of coherence"
     told = state(begin(key("a"), key("b")), clock=clock, pending=lambda _: judge)
     score = Score(metric="helpfulness", value=4.0)
-    told.see(SampleStarted(key=key("a")))
-    told.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
-    told.see(Scored(key=key("a"), turn=0, items=(score,)))
+    told.count_event(SampleStarted(key=key("a")))
+    told.count_event(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
+    told.count_event(Scored(key=key("a"), turn=0, items=(score,)))
     assert told.with_longest().endswith(f"longest: a, turn 2, waits for {judge}, 0 s")
-    told.see(Scored(key=key("a"), turn=None, items=(score,)))
+    told.count_event(Scored(key=key("a"), turn=None, items=(score,)))
     clock.now += 3
     assert told.with_longest() == f"[0/2] 0 passed, 0:03; longest: a, judging, waits for {judge}, 3 s"
-    told.see(SampleFinished(key=key("a"), stop=DONE))
-    told.see(SampleStarted(key=key("a")))
+    told.count_event(SampleFinished(key=key("a"), stop=DONE))
+    told.count_event(SampleStarted(key=key("a")))
     assert told.with_longest().endswith(f"longest: a, turn 1, waits for {judge}, 0 s")
 
 
@@ -181,9 +181,9 @@ def test_the_longest_running_come_first() -> None:
     clock = Clock()
     told = state(clock=clock)
     for index in range(9):
-        told.see(SampleStarted(key=key(f"s{index}")))
+        told.count_event(SampleStarted(key=key(f"s{index}")))
         clock.now += 10
-    told.see(TurnFinished(key=key("s0"), index=0, turn=Turn(user="x")))
+    told.count_event(TurnFinished(key=key("s0"), index=0, turn=Turn(user="x")))
     assert told.longest(4) == [
         ("s0 · bot", "turn 2, 1:30"),
         ("s1 · bot", "turn 1, 1:20"),
@@ -197,8 +197,8 @@ def test_a_sample_that_is_started_anew_waits_anew() -> None:
     clock = Clock()
     told = state(SampleStarted(key=key("a")), clock=clock)
     clock.now += 50
-    told.see(SampleStarted(key=key("b")))
-    told.see(SampleStarted(key=key("a")))
+    told.count_event(SampleStarted(key=key("b")))
+    told.count_event(SampleStarted(key=key("a")))
     assert told.longest(4) == [("b · bot", "turn 1, 0 s"), ("a · bot", "turn 1, 0 s")]
 
 
@@ -232,7 +232,7 @@ def test_lines_of_a_run_that_waits_and_one_that_ended() -> None:
     assert told.brief_counts() == "1/2  ✓ 0  ✗ 1  1:15"
     assert told.with_longest() == f"{told.counts()}; longest: b, turn 1, 1:15"
     assert told.last_line() == f"stopped: {told.counts()}"
-    told.see(SampleFinished(key=key("b"), stop=DONE))
+    told.count_event(SampleFinished(key=key("b"), stop=DONE))
     assert told.last_line() == "ran [2/2] 1 passed, 1 failed, 1:15"
     assert told.with_longest() == told.counts()
 
@@ -281,7 +281,7 @@ def test_a_line_each_thirty_seconds_however_few_have_finished() -> None:
     lines = []
     for _ in range(6):
         clock.now += 10
-        told.see(Notice(text="something happens"))
+        told.count_event(Notice(text="something happens"))
         log.tick()
         lines.append(len(out.getvalue().splitlines()))
     assert lines == [0, 0, 1, 1, 1, 2]
@@ -406,7 +406,7 @@ def test_one_that_fails_gives_the_stream_back_and_says_so(
 
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(Standing, "see", fail)
+    monkeypatch.setattr(RunStatus, "count_event", fail)
     sink = Progress(out, screen, 1)
     sink(begin(key()))
     assert eventually(lambda: not writers())
@@ -472,7 +472,7 @@ def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
     for _ in range(26):
         log.tick()
         clock.now += 5
-    told.see(Notice(text="something has happened"))
+    told.count_event(Notice(text="something has happened"))
     log.tick()
     assert out.getvalue().splitlines() == [
         line
@@ -490,8 +490,8 @@ def test_stalled_lines_say_who_is_waited_for() -> None:
     keys = [key(name) for name in ("a", "b", *(f"s{number}" for number in range(12)))]
     told = state(begin(*keys), clock=clock, pending=lambda k: waits.get(k.scenario, ""))
     for each in keys:
-        told.see(SampleStarted(key=each))
-    told.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
+        told.count_event(SampleStarted(key=each))
+    told.count_event(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
     clock.now += 65
     lines = told.stalled_lines()
     assert lines[:3] == [

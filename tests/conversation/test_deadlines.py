@@ -15,9 +15,15 @@ from anyio.lowlevel import checkpoint
 
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.adapters.transport.limits import Limiter, Rate
-from agenteval.adapters.transport.retry import Patience, RetryPolicy
-from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart, current, waiting
-from agenteval.conversation.shared_loop import Share
+from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
+from agenteval.conversation.deadlines import (
+    Deadlines,
+    Stopwatch,
+    current_stopwatch,
+    exempt_from_deadlines,
+    pause_deadlines,
+)
+from agenteval.conversation.shared_loop import ConversationClock
 from agenteval.core.errors import AgentError, AgentevalError
 from agenteval.core.scenario import SampleKey
 from tests.support.kit import Project, failed_checks
@@ -37,10 +43,10 @@ def too_slow(what: str) -> AgentevalError:
 async def outlasts(watch: Stopwatch, seconds: float, waits_s: float = 0.0, again_s: float = 0.0) -> str:
     """What is said when the agent works for so long, waits, and works again; empty if it may."""
     try:
-        with watch.working("the agent", too_slow):
+        with watch.enforce_deadlines("the agent", too_slow):
             await anyio.sleep(seconds)
             if waits_s:
-                with waiting():
+                with pause_deadlines():
                     await anyio.sleep(waits_s)
             await anyio.sleep(again_s)
     except AgentError as error:
@@ -86,12 +92,12 @@ def test_time_between_turns_counts_for_nobody() -> None:
 
 def test_waiting_stops_the_watch_and_only_then() -> None:
     async def main(_: VirtualTime) -> None:
-        with Deadlines(turn_s=10).sample(KEY) as watch:
-            with watch.working("the agent", too_slow):
+        with Deadlines(turn_s=10).time_sample(KEY) as watch:
+            with watch.enforce_deadlines("the agent", too_slow):
                 await anyio.sleep(6)
-                with waiting():
+                with pause_deadlines():
                     await anyio.sleep(500)
-                    with waiting():
+                    with pause_deadlines():
                         await anyio.sleep(500)
                 await anyio.sleep(3)
             watch.begin_turn()
@@ -108,25 +114,25 @@ def test_what_waits_for_limits_and_retries_says_so() -> None:
         pool = ModelPool(1)
 
         async def hold() -> None:
-            await limiter.enter()
+            await limiter.acquire()
             async with pool.slot():
                 await anyio.sleep(60)
-            limiter.leave()
+            limiter.release()
 
-        (await rate.book()).sent()
-        with Deadlines(turn_s=10).sample(KEY) as watch:
+        (await rate.reserve()).sent()
+        with Deadlines(turn_s=10).time_sample(KEY) as watch:
             async with anyio.create_task_group() as group:
                 group.start_soon(hold)
                 await checkpoint()
-                for wait in (limiter.enter, rate.book, lambda: Patience(RetryPolicy()).wait(60)):
+                for wait in (limiter.acquire, rate.reserve, lambda: RetryBudget(RetryPolicy()).wait(60)):
                     watch.begin_turn()
-                    with watch.working("the agent", too_slow):
+                    with watch.enforce_deadlines("the agent", too_slow):
                         await wait()
             async with anyio.create_task_group() as group:
                 group.start_soon(hold_pool, pool)
                 await checkpoint()
                 watch.begin_turn()
-                with watch.working("the agent", too_slow):
+                with watch.enforce_deadlines("the agent", too_slow):
                     async with pool.slot():
                         assert time.now_s > 60
 
@@ -138,21 +144,21 @@ def test_what_waits_for_limits_and_retries_says_so() -> None:
 
 
 def test_a_conversation_that_others_hold_up_is_not_at_work() -> None:
-    class HeldUp(Share):
+    class HeldUp(ConversationClock):
         """At every second moment."""
 
-        def held_s(self) -> float:
+        def blocked_s(self) -> float:
             return anyio.current_time() / 2
 
     async def main(_: VirtualTime) -> None:
         watch = Stopwatch(turn_s=10)
-        watch.share = HeldUp()
+        watch.conversation_clock = HeldUp()
         watch.begin_turn()
         assert await outlasts(watch, 19) == ""
         watch.begin_turn()
         assert "turn_s" in await outlasts(watch, 21)
         watch.begin_turn()
-        with Deadlines().sample(KEY):
+        with Deadlines().time_sample(KEY):
             assert await outlasts(watch, 12, 0, 6) == ""
 
     run_virtually(main)
@@ -160,9 +166,9 @@ def test_a_conversation_that_others_hold_up_is_not_at_work() -> None:
 
 def test_what_waits_while_it_is_held_up_has_waited_once() -> None:
     async def main(_: VirtualTime) -> None:
-        with Deadlines(turn_s=10).sample(KEY) as watch:
-            held = watch.share.held_s
-            watch.share.held_s = lambda: held() + anyio.current_time() / 2  # type: ignore[method-assign]
+        with Deadlines(turn_s=10).time_sample(KEY) as watch:
+            held = watch.conversation_clock.blocked_s
+            watch.conversation_clock.blocked_s = lambda: held() + anyio.current_time() / 2  # type: ignore[method-assign]
             watch.begin_turn()
             assert await outlasts(watch, 10, 100, 9) == ""
             watch.begin_turn()
@@ -173,10 +179,10 @@ def test_what_waits_while_it_is_held_up_has_waited_once() -> None:
 
 def test_judges_work_apart() -> None:
     async def main(_: VirtualTime) -> None:
-        with Deadlines(turn_s=10).sample(KEY) as watch:
+        with Deadlines(turn_s=10).time_sample(KEY) as watch:
 
             async def judge() -> None:
-                with apart(watch, "the judge of helpfulness"), waiting():
+                with exempt_from_deadlines(watch, "the judge of helpfulness"), pause_deadlines():
                     await anyio.sleep(100)
 
             async with anyio.create_task_group() as group:
@@ -192,14 +198,14 @@ def test_what_is_pending_is_known_from_outside() -> None:
     async def main(_: VirtualTime) -> None:
         deadlines = Deadlines()
         assert deadlines.pending(KEY) == ""
-        with deadlines.sample(KEY) as watch:
-            assert current() is watch
-            with watch.working("the agent", too_slow), watch.doing("the tool 'lookup'"):
+        with deadlines.time_sample(KEY) as watch:
+            assert current_stopwatch() is watch
+            with watch.enforce_deadlines("the agent", too_slow), watch.track_activity("the tool 'lookup'"):
                 assert deadlines.pending(KEY) == "the agent, the tool 'lookup'"
-                with waiting():
+                with pause_deadlines():
                     assert deadlines.pending(KEY).endswith("held up by a limit or a retry")
             assert deadlines.pending(KEY) == ""
-        assert current() is not watch
+        assert current_stopwatch() is not watch
 
     run_virtually(main)
 

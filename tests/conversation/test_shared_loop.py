@@ -15,7 +15,7 @@ import pytest
 from agenteval.conversation import user_code
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.shared_loop import shared_loop
-from agenteval.conversation.user_code import DeadlineError, Timed, timed_call
+from agenteval.conversation.user_code import DeadlineError, TimedResult, time_user_code
 from agenteval.core.scenario import SampleKey
 from tests.support.kit import Project
 
@@ -43,22 +43,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def hold(*agents: Agent, timeout_s: float = 2.0) -> list[Timed | BaseException]:
+def hold(*agents: Agent, timeout_s: float = 2.0) -> list[TimedResult | BaseException]:
     """A conversation of each agent, all at once."""
 
-    async def one(agent: Agent, number: int) -> Timed:
-        with Deadlines().sample(SampleKey(scenario=str(number), agent="bot")):
-            return await timed_call(agent, timeout_s=timeout_s)
+    async def one(agent: Agent, number: int) -> TimedResult:
+        with Deadlines().time_sample(SampleKey(scenario=str(number), agent="bot")):
+            return await time_user_code(agent, timeout_s=timeout_s)
 
-    async def all_of_them() -> list[Timed | BaseException]:
+    async def all_of_them() -> list[TimedResult | BaseException]:
         asked = (one(agent, number) for number, agent in enumerate(agents))
         return await asyncio.gather(*asked, return_exceptions=True)
 
     return asyncio.run(all_of_them())
 
 
-def took(outcome: Timed | BaseException) -> float:
-    assert isinstance(outcome, Timed), outcome
+def took(outcome: TimedResult | BaseException) -> float:
+    assert isinstance(outcome, TimedResult), outcome
     return outcome.elapsed_s
 
 
@@ -213,7 +213,7 @@ def test_one_that_blocks_for_too_long_fails_alone(project: Project) -> None:
 
 
 def test_what_is_left_behind_is_borne_with_for_a_while(clock: Clock) -> None:
-    for seconds, outcome in ((4, Timed), (600, DeadlineError)):
+    for seconds, outcome in ((4, TimedResult), (600, DeadlineError)):
         reply, tasks = Reply(), set()
 
         async def goes(reply: Reply = reply, seconds: float = seconds, tasks: set[Any] = tasks) -> None:
@@ -274,4 +274,4 @@ def test_a_call_whose_thread_begins_late_has_all_its_time(monkeypatch: pytest.Mo
             start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", late)
-    assert asyncio.run(user_code.call(lambda: "hi", timeout_s=60)) == "hi"
+    assert asyncio.run(user_code.call_user_code(lambda: "hi", timeout_s=60)) == "hi"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval.core.figures import figure
+from agenteval.core.number_format import format_number
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ from agenteval.core.figures import figure
 def test_as_many_digits_as_it_takes_to_be_on_its_side_of_the_bound(
     value: float, bound: float | str | None, text: str
 ) -> None:
-    assert figure(value, bound) == text
+    assert format_number(value, bound) == text

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agenteval.core.folding import Stars, fold, legible, nfc
-from agenteval.core.needles import contains, mentions
+from agenteval.core.text_matching import contains, mentions
 
 SAMPLE = (
     "ab é*_~`\\{},.'\"-’”–., 0123456789\n\u00a0\u0301\u0316\u0335\u0336\u0338\u0345=≠\u200bßŉİΣσς"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.tools import ToolState, resolve
+from agenteval.conversation.tools import ToolState, resolve_tool_call
 from agenteval.core import json_schema
-from agenteval.core.json_schema import breaks, misfit_of
+from agenteval.core.json_schema import build_schema_checker, schema_violations
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolResult
 from tests.support.kit import Project
@@ -53,7 +53,7 @@ def schema(of_a: Any, **more: Any) -> dict[str, Any]:
 def test_what_a_schema_says_beside_a_reference_to_nothing(
     reference: Any, args: dict[str, Any], says: str
 ) -> None:
-    told = breaks(schema(reference), args)
+    told = schema_violations(schema(reference), args)
     assert says in told
     assert bool(told) is bool(says)
 
@@ -61,7 +61,7 @@ def test_what_a_schema_says_beside_a_reference_to_nothing(
 @pytest.mark.parametrize("args", [{"a": 1, "n": 1, "zzz": 1}, {"a": 1}])
 def test_a_tool_refuses_what_it_can_tell(args: dict[str, Any]) -> None:
     tools = {"look": Tool(parameters=schema(NOWHERE), returns="ok")}
-    _, result = resolve(tools, ToolState(), "look", args)
+    _, result = resolve_tool_call(tools, ToolState(), "look", args)
     assert isinstance(result, ToolResult)
     assert result.is_error
 
@@ -79,15 +79,15 @@ def test_a_tool_refuses_what_it_can_tell(args: dict[str, Any]) -> None:
     ],
 )
 def test_where_the_rest_turns_on_what_is_not_known_nothing_is_told(turning: Any) -> None:
-    assert breaks(schema(turning), {"a": {"x": 1}, "n": 1}) == ""
+    assert schema_violations(schema(turning), {"a": {"x": 1}, "n": 1}) == ""
 
 
 def test_a_schema_that_refers_to_itself_is_read_as_deep_as_the_arguments() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["n"]}
-    assert breaks(node, {"n": 1, "next": {"n": 2, "next": {"n": 3}}}) == ""
-    assert "next.next" in breaks(node, {"n": 1, "next": {"n": 2, "next": {}}})
+    assert schema_violations(node, {"n": 1, "next": {"n": 2, "next": {"n": 3}}}) == ""
+    assert "next.next" in schema_violations(node, {"n": 1, "next": {"n": 2, "next": {}}})
     endless = {**node, "allOf": [{"$ref": "#"}, {"$ref": "#"}]}
-    assert breaks(endless, {}) == "'n' is a required property"
+    assert schema_violations(endless, {}) == "'n' is a required property"
 
 
 def test_endless_arguments_of_such_a_schema_are_read_to_a_depth() -> None:
@@ -95,7 +95,7 @@ def test_endless_arguments_of_such_a_schema_are_read_to_a_depth() -> None:
     for _ in range(400):
         args = {"next": args, "n": 1}
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["n"]}
-    assert breaks(node, args) == ""
+    assert schema_violations(node, args) == ""
 
 
 def test_null_is_allowed_where_the_schema_says_so_and_it_is_asked_for() -> None:
@@ -103,9 +103,9 @@ def test_null_is_allowed_where_the_schema_says_so_and_it_is_asked_for() -> None:
     checked = {
         "properties": {"a": text, "b": {"oneOf": [text, {"type": "integer"}]}, "c": {"type": "string"}}
     }
-    assert breaks(checked, {"a": None, "b": None}) == ""
-    assert breaks(checked, {"c": None}) == "c: null is not of type 'string'"
-    assert breaks(checked, {"a": None}, nullable=False) == "a: null is not of type 'string'"
+    assert schema_violations(checked, {"a": None, "b": None}) == ""
+    assert schema_violations(checked, {"c": None}) == "c: null is not of type 'string'"
+    assert schema_violations(checked, {"a": None}, nullable=False) == "a: null is not of type 'string'"
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -133,20 +133,24 @@ def test_references_that_double_with_each_level_end(
 ) -> None:
     monkeypatch.setattr(json_schema, "_REFERENCES", 1_000)
     monkeypatch.setattr(json_schema, "_REFERENCES_OF_A_VALUE", 10)
-    assert breaks(schema, nested(40)) == ""
+    assert schema_violations(schema, nested(40)) == ""
     with pytest.raises(RecursionError):
-        misfit_of(json.dumps(schema))(nested(40))
+        build_schema_checker(json.dumps(schema))(nested(40))
 
 
 def test_a_long_list_may_follow_a_reference_for_each_value() -> None:
     schema = {"properties": {"a": {"items": {"$ref": "#/$defs/n"}}}, "$defs": {"n": {"type": "integer"}}}
-    assert breaks(schema, {"a": [*range(12_000), "x"]}) == "a.12000: 'x' is not of type 'integer'"
+    assert schema_violations(schema, {"a": [*range(12_000), "x"]}) == "a.12000: 'x' is not of type 'integer'"
 
 
 def test_an_integer_that_is_too_large_for_a_float_is_a_number() -> None:
     schema = {"properties": {"a": {"multipleOf": 2.5}}}
-    assert breaks(schema, {"a": 10**400}) == misfit_of(json.dumps(schema))({"a": 10**400}) == ""
-    assert breaks(schema, {"a": 10**400 + 1})
+    assert (
+        schema_violations(schema, {"a": 10**400})
+        == build_schema_checker(json.dumps(schema))({"a": 10**400})
+        == ""
+    )
+    assert schema_violations(schema, {"a": 10**400 + 1})
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
@@ -189,12 +193,12 @@ def test_an_integer_that_is_too_large_for_a_float_is_a_number() -> None:
 )
 def test_what_a_schema_forbids_is_said_in_words_of_our_own(rule: Any, value: Any, says: str) -> None:
     checked = {"properties": {"a": rule}}
-    assert breaks(checked, {"a": value}) == says
-    assert misfit_of(json.dumps(checked))({"a": value}) == says
+    assert schema_violations(checked, {"a": value}) == says
+    assert build_schema_checker(json.dumps(checked))({"a": value}) == says
 
 
 def test_the_words_are_few_whatever_is_wrong() -> None:
-    many = breaks({"properties": {"a": {"items": {"enum": ["x" * 400]}}}}, {"a": list(range(50))})
+    many = schema_violations({"properties": {"a": {"items": {"enum": ["x" * 400]}}}}, {"a": list(range(50))})
     assert many.count("; ") == 2
     assert len(many) < 700
 

@@ -8,7 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agenteval.core.folding import fold
-from agenteval.core.needles import contains, found, mentions, misuse, starred
+from agenteval.core.text_matching import (
+    contains,
+    contains_quotation,
+    mentions,
+    needle_mistake,
+    suggest_starred,
+)
 
 # The rows of the formats, word for word.
 STATED = [
@@ -355,7 +361,7 @@ def test_what_must_not_be_said_is_found_inside_words_and_no_number_inside_anothe
     ],
 )
 def test_a_quotation_is_found_part_by_part(quotation, text, is_found):
-    assert found(quotation, text) is is_found
+    assert contains_quotation(quotation, text) is is_found
 
 
 @pytest.mark.parametrize(
@@ -370,19 +376,19 @@ def test_a_quotation_is_found_part_by_part(quotation, text, is_found):
     ],
 )
 def test_a_miss_that_a_star_would_have_found_is_told(text, needle, better):
-    assert starred(text, needle) == better
+    assert suggest_starred(text, needle) == better
 
 
 @pytest.mark.parametrize("needle", ["", " ", "\u200b", "\u00ad\u200b ", "*", "**", "* *", "_", "```", "~~"])
 @pytest.mark.parametrize("takes_stars", [True, False])
 def test_a_needle_of_which_nothing_is_left_is_misused(needle, takes_stars):
-    assert misuse(needle, takes_stars=takes_stars)
+    assert needle_mistake(needle, takes_stars=takes_stars)
 
 
 @pytest.mark.parametrize("needle", ["a", "25", "refund*", "\\*", "2*3", "日", ".", "😀"])
 def test_other_needles_are_not(needle):
-    assert not misuse(needle, takes_stars=True)
-    assert bool(misuse(needle, takes_stars=False)) is ("*" in needle.replace("\\*", ""))
+    assert not needle_mistake(needle, takes_stars=True)
+    assert bool(needle_mistake(needle, takes_stars=False)) is ("*" in needle.replace("\\*", ""))
 
 
 # Properties ----------------------------------------------------------------------------------------
@@ -391,7 +397,7 @@ TEXTS = st.text(
     st.one_of(st.sampled_from("ab é*_~`-’”–., 0123456789\n\u00a0\u0301\u0345\u200bßŉİΣ"), st.characters()),
     max_size=30,
 )
-PRINTABLE = TEXTS.filter(str.isprintable).filter(lambda text: not misuse(text, takes_stars=True))
+PRINTABLE = TEXTS.filter(str.isprintable).filter(lambda text: not needle_mistake(text, takes_stars=True))
 WORDS = st.from_regex(r"[a-zé]{1,8}( [a-zé]{1,8}){0,2}", fullmatch=True)
 
 
@@ -439,5 +445,5 @@ def test_every_way_to_group_a_number_reads_as_the_number(number, separator):
 
 
 def test_a_fragment_of_markdown_is_found():
-    assert found("Total:** 25 EUR", "**Total:** 25 EUR")
+    assert contains_quotation("Total:** 25 EUR", "**Total:** 25 EUR")
     assert not re.search(r"[*_`~]", fold("***a*** `b` ~~c~~ __d__ _e_"))

@@ -12,8 +12,13 @@ import pytest
 
 from agenteval.core import patterns
 from agenteval.core.errors import AuthorError
-from agenteval.core.json_schema import breaks
-from agenteval.core.patterns import EndlessSearchError, is_in, misuse, without_waiting
+from agenteval.core.json_schema import schema_violations
+from agenteval.core.patterns import (
+    SearchTimeoutError,
+    pattern_matches,
+    pattern_mistake,
+    run_in_thread_if_slow,
+)
 from tests.support.kit import Project
 
 ENDLESS, TEXT = "^(a|aa)+$", "a" * 40 + "!"
@@ -28,9 +33,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("length", [4_000, 40_000])
 def test_a_long_text_takes_no_longer_than_the_limit(length: int) -> None:
-    with pytest.raises(EndlessSearchError, match="took longer than"):
-        is_in("a.*b.*c", "ab" * (length // 2))
-    assert is_in("a.*b.*c", "ab" * (length // 2) + "c")
+    with pytest.raises(SearchTimeoutError, match="took longer than"):
+        pattern_matches("a.*b.*c", "ab" * (length // 2))
+    assert pattern_matches("a.*b.*c", "ab" * (length // 2) + "c")
 
 
 ODD = {
@@ -66,15 +71,15 @@ ODD = {
 @pytest.mark.parametrize("pattern", ODD)
 def test_an_expression_means_what_it_means_in_python(pattern: str, flags: int) -> None:
     for text in ODD[pattern]:
-        assert is_in(pattern, text, flags) is bool(re.search(pattern, text, flags)), text
+        assert pattern_matches(pattern, text, flags) is bool(re.search(pattern, text, flags)), text
 
 
 @pytest.mark.parametrize("pattern", ["a{4294967294}", "(?:(?:b?){9999}){9999}", "(?:(x{400}){200}){100}"])
 def test_what_repeats_too_much_is_refused_and_searched_by_nobody(pattern: str) -> None:
-    assert "repeats too much; write smaller numbers" in misuse(pattern)
-    with pytest.raises(EndlessSearchError):
-        is_in(pattern, "a")
-    assert breaks({"properties": {"a": {"pattern": pattern}}}, {"a": "a"}) == ""
+    assert "repeats too much; write smaller numbers" in pattern_mistake(pattern)
+    with pytest.raises(SearchTimeoutError):
+        pattern_matches(pattern, "a")
+    assert schema_violations({"properties": {"a": {"pattern": pattern}}}, {"a": "a"}) == ""
 
 
 @pytest.mark.usefixtures("impatient")
@@ -91,8 +96,8 @@ def test_what_repeats_too_much_is_refused_and_searched_by_nobody(pattern: str) -
     ],
 )
 def test_hostile_expressions_are_decided_or_ended(pattern: str, text: str) -> None:
-    with contextlib.suppress(EndlessSearchError):
-        assert not is_in(pattern, text)
+    with contextlib.suppress(SearchTimeoutError):
+        assert not pattern_matches(pattern, text)
 
 
 def test_searches_end_in_threads_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +105,8 @@ def test_searches_end_in_threads_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def ends(_: int) -> bool:
         try:
-            return is_in(ENDLESS, TEXT)
-        except EndlessSearchError:
+            return pattern_matches(ENDLESS, TEXT)
+        except SearchTimeoutError:
             return True
 
     with ThreadPoolExecutor(4) as threads:
@@ -111,11 +116,11 @@ def test_searches_end_in_threads_too(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_search_that_never_ends_is_ended_and_the_next_one_goes_on() -> None:
     for _ in range(2):
-        with pytest.raises(EndlessSearchError, match="took longer than"):
-            is_in(ENDLESS, TEXT)
+        with pytest.raises(SearchTimeoutError, match="took longer than"):
+            pattern_matches(ENDLESS, TEXT)
     with pytest.MonkeyPatch.context() as patient:
         patient.setattr(patterns, "LIMIT_S", 60)
-        assert is_in(ENDLESS, "aaa")
+        assert pattern_matches(ENDLESS, "aaa")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,7 @@ def test_a_search_that_never_ends_is_ended_and_the_next_one_goes_on() -> None:
     ["", ".*", "rain|", "x*", "(?:)", "^", "$", r"\Z", "(a|)b*", "(?!x)", "(?<!x)", "(?=x*)", "(?i)"],
 )
 def test_what_matches_every_text_is_misused(pattern: str) -> None:
-    assert "matches every text" in misuse(pattern)
+    assert "matches every text" in pattern_mistake(pattern)
 
 
 @pytest.mark.parametrize(
@@ -131,43 +136,43 @@ def test_what_matches_every_text_is_misused(pattern: str) -> None:
     ["x", "^$", "(?!x)y", "^(?!.*x)", "(?<!x)$", r"\b", "^x*$", "(a|b*)c", "(?=x)", r"(a)?\1x", "(?!)"],
 )
 def test_what_may_be_missing_is_not(pattern: str) -> None:
-    assert not misuse(pattern)
+    assert not pattern_mistake(pattern)
 
 
 @pytest.mark.filterwarnings("error")
 def test_syntax_that_may_come_is_no_warning_of_ours() -> None:
-    assert misuse("[[:foo:]]") == ""
-    assert not is_in("[[:foo:]]", "x")
+    assert pattern_mistake("[[:foo:]]") == ""
+    assert not pattern_matches("[[:foo:]]", "x")
 
 
 def test_texts_and_expressions_are_composed() -> None:
-    assert is_in("Zu\u0308r.ch", "Z\u00fcrich")
-    assert is_in("Z\u00fcr.ch", "Zu\u0308rich")
-    assert not is_in("Z.rich", "Z\u200b\u00fcrich")  # and not folded
+    assert pattern_matches("Zu\u0308r.ch", "Z\u00fcrich")
+    assert pattern_matches("Z\u00fcr.ch", "Zu\u0308rich")
+    assert not pattern_matches("Z.rich", "Z\u200b\u00fcrich")  # and not folded
 
 
 @pytest.mark.usefixtures("impatient")
 def test_only_what_takes_long_is_done_in_a_thread() -> None:
     def where(pattern: str) -> bool:
-        with contextlib.suppress(EndlessSearchError):
-            is_in(pattern, TEXT)
+        with contextlib.suppress(SearchTimeoutError):
+            pattern_matches(pattern, TEXT)
         return threading.current_thread() is threading.main_thread()
 
-    assert asyncio.run(without_waiting(where, "a+"))
-    assert not asyncio.run(without_waiting(where, ENDLESS))
+    assert asyncio.run(run_in_thread_if_slow(where, "a+"))
+    assert not asyncio.run(run_in_thread_if_slow(where, ENDLESS))
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_pattern_of_a_schema_that_never_ends_forbids_nothing() -> None:
     schema = {"type": "object", "properties": {"a": {"pattern": ENDLESS}}, "required": ["n"]}
-    assert breaks(schema, {"a": TEXT, "n": 1}) == ""
-    assert breaks(schema, {"a": TEXT}) == "'n' is a required property"
+    assert schema_violations(schema, {"a": TEXT, "n": 1}) == ""
+    assert schema_violations(schema, {"a": TEXT}) == "'n' is a required property"
 
 
 def test_a_pattern_of_a_schema_is_searched_as_ever() -> None:
     schema = {"type": "object", "properties": {"a": {"pattern": "^([a-z]+|[0-9])+$"}}}
-    assert breaks(schema, {"a": "x1"}) == ""
-    assert breaks(schema, {"a": "x-1"}) == "a: 'x-1' does not match '^([a-z]+|[0-9])+$'"
+    assert schema_violations(schema, {"a": "x1"}) == ""
+    assert schema_violations(schema, {"a": "x-1"}) == "a: 'x-1' does not match '^([a-z]+|[0-9])+$'"
 
 
 def test_a_check_that_cannot_be_decided_in_time_leaves_the_others(project: Project) -> None:
@@ -196,10 +201,10 @@ def test_a_check_that_cannot_be_decided_in_time_leaves_the_others(project: Proje
 
 @pytest.mark.usefixtures("impatient")
 def test_a_rule_of_the_scripted_model_that_never_ends_is_the_authors_mistake() -> None:
-    from agenteval.adapters.models.scripted import Rule
+    from agenteval.adapters.models.scripted_model import ScriptedRule
     from agenteval.core.errors import Place
     from agenteval.core.protocols import Subject
 
-    rule = Rule(Place("replies.yaml"), None, None, None, None, re.compile(ENDLESS), "hi")
+    rule = ScriptedRule(Place("replies.yaml"), None, None, None, None, re.compile(ENDLESS), "hi")
     with pytest.raises(AuthorError, match="took longer than"):
-        rule.fits("user", Subject(scenario="x", text=TEXT))
+        rule.matches("user", Subject(scenario="x", text=TEXT))

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from agenteval.core.safe_text import (
     clean,
+    escape_markdown,
     fence,
     github_data,
     github_property,
-    markdown,
-    no_commands,
+    neutralize_workflow_commands,
     one_line,
     shorten,
-    xml,
+    to_xml_text,
 )
 
 ANY = st.text(st.characters(exclude_categories=()))  # lone surrogates and controls too
@@ -82,7 +82,7 @@ def test_shorten_keeps_lines_and_counts_the_rest():
 @example("\ufffe\uffff\0]]>")
 def test_xml_can_be_parsed(text):
     element = minidom.Document().createElement("a")
-    element.appendChild(minidom.Document().createTextNode(xml(text)))
+    element.appendChild(minidom.Document().createTextNode(to_xml_text(text)))
     minidom.parseString(element.toxml().encode())
 
 
@@ -95,7 +95,7 @@ def runner_obeys(line):
 @example("  ::set-output name=x::y\n::error::z\r::stop-commands::t")
 @example("x ##[set-env name=PATH]y ##\u200b[error]")
 def test_no_line_is_a_command(text):
-    assert not any(runner_obeys(line) for line in re.split("[\r\n]", no_commands(text)))
+    assert not any(runner_obeys(line) for line in re.split("[\r\n]", neutralize_workflow_commands(text)))
 
 
 def test_github_encoding():
@@ -126,7 +126,7 @@ def test_a_property_stays_within_its_command(text):
     ],
 )
 def test_markdown_is_plain_words(text, written):
-    assert markdown(text) == written
+    assert escape_markdown(text) == written
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_markdown_is_plain_words(text, written):
     ],
 )
 def test_markdown_links_and_mentions_nobody(text):
-    written = markdown(text)
+    written = escape_markdown(text)
     live = r"(?i)://|www\.|@\w|mailto:\w|#\d|GH-\d|(?<!\\)\[|(?<!\\)\]|<|>"
     assert not re.search(live, written)
 

@@ -6,13 +6,13 @@ import pytest
 
 from agenteval.core.folding import fold
 from agenteval.core.marked_secrets import (
+    find_secrets,
     marked_secrets,
     mistake_in,
     placeholders_of,
-    places_of,
-    replaced,
+    replace_secrets,
 )
-from agenteval.core.needles import mentions
+from agenteval.core.text_matching import mentions
 
 MARKED = {"PIN 4711": "ABC 1234", "Straße Élan 9": "Qwrtzu Abcd 7", "秘密の鍵": "abcd", "10000": "23456"}
 
@@ -36,20 +36,20 @@ MARKED = {"PIN 4711": "ABC 1234", "Straße Élan 9": "Qwrtzu Abcd 7", "秘密の
     ],
 )
 def test_a_secret_is_replaced_where_it_is_found_and_nowhere_else(text: str, shown: str) -> None:
-    assert replaced(text, MARKED) == shown
-    assert bool(places_of(text, MARKED)) is any(mentions(text, secret) for secret in MARKED)
-    assert not any(mentions(replaced(text, MARKED), secret) for secret in MARKED)
+    assert replace_secrets(text, MARKED) == shown
+    assert bool(find_secrets(text, MARKED)) is any(mentions(text, secret) for secret in MARKED)
+    assert not any(mentions(replace_secrets(text, MARKED), secret) for secret in MARKED)
 
 
 def test_of_two_at_one_place_the_longer_one_stands() -> None:
     marked = {"4711": "9876", "PIN 4711": "ABC 1234"}
-    assert replaced("PIN 4711 and 4711", marked) == "ABC 1234 and 9876"
+    assert replace_secrets("PIN 4711 and 4711", marked) == "ABC 1234 and 9876"
 
 
 def test_masking_takes_time_in_proportion_to_the_text() -> None:
     """A square of this would take hours."""
     text = "PIN 4711 *" * 40_000
-    assert "4711" not in replaced(text, MARKED)
+    assert "4711" not in replace_secrets(text, MARKED)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_placeholder_has_the_shape_of_its_secret(secret: str) -> None:
     assert [c.isdigit() for c in other] == [c.isdigit() for c in secret]
     assert not mentions(other, secret)
     assert mentions(f"It is {other}.", other)
-    assert replaced(f"It is {secret}.", {secret: other}) == f"It is {other}."
+    assert replace_secrets(f"It is {secret}.", {secret: other}) == f"It is {other}."
 
 
 def test_a_placeholder_depends_on_nothing_but_the_shape() -> None:
@@ -94,9 +94,9 @@ def test_a_replay_knows_what_was_recorded() -> None:
     then = marked_secrets({"a": ["PIN 4711", "code 99"]})
     now = marked_secrets({"a": ["", "code 99"]}, then.placeholders)
     pin, code = then.placeholders["a"]
-    assert now.of("a") == {pin: pin, "code 99": code}
+    assert now.for_agent("a") == {pin: pin, "code 99": code}
     assert now.placeholders == then.placeholders
-    assert marked_secrets({"": ["PIN 4711"]}).of("whoever", {"whoever": ["XYZ 1"]}) == {
+    assert marked_secrets({"": ["PIN 4711"]}).for_agent("whoever", {"whoever": ["XYZ 1"]}) == {
         "XYZ 1": "XYZ 1",
         "PIN 4711": pin,
     }

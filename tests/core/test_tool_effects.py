@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.call_outcomes import Outcome, did_nothing, outcome_of
+from agenteval.core.call_outcomes import CallOutcome, had_no_effect, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult
@@ -63,34 +63,34 @@ def made(value: Any, **more: Any) -> ToolCall:
 @pytest.mark.parametrize(
     ("value", "outcome"),
     [
-        ({"ok": True}, Outcome.SUCCEEDED),
-        (None, Outcome.SUCCEEDED),
-        ("Refunded 500 dollars.", Outcome.SUCCEEDED),
-        ({"status": "pending"}, Outcome.SUCCEEDED),
-        ('{"ok": tr', Outcome.SUCCEEDED),  # cut, and no error
-        ({"error": "no order A-7"}, Outcome.FAILED),
-        ({"error": "the amount 500 exceeds the limit"}, Outcome.FAILED),
-        ({"error": "connection refused"}, Outcome.FAILED),
-        ({"error": "Server busy, please retry"}, Outcome.FAILED),
-        ({"status": 404, "message": "not found"}, Outcome.FAILED),
-        ("Error: HTTP 429 Too Many Requests", Outcome.FAILED),
-        ({"error": "read timed out"}, Outcome.OPEN),
-        ({"error": "Connection timeout"}, Outcome.OPEN),
-        ({"error": {"code": 504}}, Outcome.OPEN),
-        ('{"error": "failed", "statusCode": "502"}', Outcome.OPEN),
-        ("500 Internal Server Error", Outcome.OPEN),
-        ("Error: HTTP 503", Outcome.OPEN),
-        ({"success": False, "error": "ECONNRESET"}, Outcome.OPEN),
+        ({"ok": True}, CallOutcome.SUCCEEDED),
+        (None, CallOutcome.SUCCEEDED),
+        ("Refunded 500 dollars.", CallOutcome.SUCCEEDED),
+        ({"status": "pending"}, CallOutcome.SUCCEEDED),
+        ('{"ok": tr', CallOutcome.SUCCEEDED),  # cut, and no error
+        ({"error": "no order A-7"}, CallOutcome.FAILED),
+        ({"error": "the amount 500 exceeds the limit"}, CallOutcome.FAILED),
+        ({"error": "connection refused"}, CallOutcome.FAILED),
+        ({"error": "Server busy, please retry"}, CallOutcome.FAILED),
+        ({"status": 404, "message": "not found"}, CallOutcome.FAILED),
+        ("Error: HTTP 429 Too Many Requests", CallOutcome.FAILED),
+        ({"error": "read timed out"}, CallOutcome.OPEN),
+        ({"error": "Connection timeout"}, CallOutcome.OPEN),
+        ({"error": {"code": 504}}, CallOutcome.OPEN),
+        ('{"error": "failed", "statusCode": "502"}', CallOutcome.OPEN),
+        ("500 Internal Server Error", CallOutcome.OPEN),
+        ("Error: HTTP 503", CallOutcome.OPEN),
+        ({"success": False, "error": "ECONNRESET"}, CallOutcome.OPEN),
     ],
 )
-def test_an_error_that_may_have_come_after_the_act_leaves_it_open(value: Any, outcome: Outcome) -> None:
+def test_an_error_that_may_have_come_after_the_act_leaves_it_open(value: Any, outcome: CallOutcome) -> None:
     assert outcome_of(made(value)) is outcome
-    assert did_nothing(made(value)) is (outcome is not Outcome.SUCCEEDED)
+    assert had_no_effect(made(value)) is (outcome is not CallOutcome.SUCCEEDED)
 
 
 def test_a_refused_call_was_not_made_and_one_without_a_result_may_have_been() -> None:
-    assert outcome_of(made({"error": "timeout"}, is_error=True, refused=True)) is Outcome.FAILED
-    assert outcome_of(ToolCall(name="refund", args={})) is Outcome.OPEN
-    assert outcome_of(ToolCall(name="refund", args={}, given_up=True)) is Outcome.OPEN
-    assert not did_nothing(ToolCall(name="refund", args={}))
-    assert did_nothing(made({"changed": 0}))
+    assert outcome_of(made({"error": "timeout"}, is_error=True, refused=True)) is CallOutcome.FAILED
+    assert outcome_of(ToolCall(name="refund", args={})) is CallOutcome.OPEN
+    assert outcome_of(ToolCall(name="refund", args={}, given_up=True)) is CallOutcome.OPEN
+    assert not had_no_effect(ToolCall(name="refund", args={}))
+    assert had_no_effect(made({"changed": 0}))

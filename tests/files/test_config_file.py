@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenteval.cli.known import KNOWN
+from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import Config, ModelConfig, ReporterChoice
 from agenteval.core.errors import AuthorError
 from agenteval.core.providers import PROVIDERS
@@ -35,7 +35,7 @@ class Folder:
     def load(self, text: str, *, name: str = "agenteval.yaml", **more: Any) -> LoadedConfig:
         path = self.write(text, name)
         return load_config(
-            path, KNOWN, environ=more.get("env", {}), flags=more.get("flags", {}), cwd=self.root
+            path, REGISTRIES, environ=more.get("env", {}), flags=more.get("flags", {}), cwd=self.root
         )
 
     def config(self, text: str, **more: Any) -> Config:
@@ -101,7 +101,7 @@ def test_two_side_by_side_are_refused(folder: Folder) -> None:
 
 def test_none_at_all(tmp_path: Path) -> None:
     assert find_config(tmp_path) is None
-    config = load_config(None, KNOWN, environ={}, flags={"epochs": 2}, cwd=tmp_path).config
+    config = load_config(None, REGISTRIES, environ={}, flags={"epochs": 2}, cwd=tmp_path).config
     assert (config.agent, config.epochs, config.source, config.root) == (None, 2, "", str(tmp_path))
     assert config.where("epochs") == "--epochs"
     assert config.where("concurrency") == "default"
@@ -109,7 +109,7 @@ def test_none_at_all(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_exist(folder: Folder) -> None:
     with pytest.raises(AuthorError) as caught:
-        load_config(Path("no.yaml"), KNOWN, environ={}, flags={}, cwd=folder.root)
+        load_config(Path("no.yaml"), REGISTRIES, environ={}, flags={}, cwd=folder.root)
     assert str(caught.value) == "no.yaml: the configuration cannot be read: No such file or directory"
 
 
@@ -154,8 +154,8 @@ def test_everything_that_is_documented(folder: Folder) -> None:
     assert (config.agent.kind, config.agent.timeout_s) == ("python", 30)
     other = config.agents["other"]
     assert (other.name, other.kind, other.headers) == ("other", "http", {"X-Version": "1.10", "X-On": "true"})
-    assert config.models.of("user") == ModelConfig(model="openai/gpt-5-mini")
-    judge = config.models.of("judge")
+    assert config.models.model_for("user") == ModelConfig(model="openai/gpt-5-mini")
+    judge = config.models.model_for("judge")
     assert judge is not None
     assert (judge.provider, judge.name, judge.timeout_s) == ("openai-compatible", "Qwen/Qwen3", 120)
     assert (config.fail_on_severity, config.severities) == ("none", {"repetition": Severity.HIGH})
@@ -448,7 +448,7 @@ def test_a_whole_agent_inherits_nothing(folder: Folder, entry: str) -> None:
     secret = "headers: {Authorization: 'Bearer abcdefgh'}, timeout_s: 9"
     config = folder.config(f"agent: {{name: a, endpoint: 'http://x', {secret}}}\ncompare: [{entry}]\n")
     whole = config.compare[1]
-    assert (whole.own.get("headers", {}), whole.timeout_s) == ({}, 60)
+    assert (whole.adapter_options.get("headers", {}), whole.timeout_s) == ({}, 60)
 
 
 def test_naming_the_type_again_changes_nothing(folder: Folder) -> None:

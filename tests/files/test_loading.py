@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import Scenario, ScriptedTurn, SimulatedTurns
-from agenteval.files.loading import find_files, find_under, load, slug, vacuous, vacuous_problem
+from agenteval.files.scenario_loader import (
+    find_files_under,
+    find_scenario_files,
+    is_vacuous_scenario,
+    load_scenario_files,
+    slug,
+    vacuous_problem,
+)
 from agenteval.scoring.checks import RULES
 
 
@@ -35,7 +42,7 @@ class Suite:
     def load(self, *texts: str) -> tuple[Scenario, ...]:
         names = ["s.yaml", "t.yaml", "u.yaml"]
         paths = [self.write(text, name) for text, name in zip(texts, names, strict=False)]
-        return load(paths, rules=RULES, root=self.root, cwd=self.root)
+        return load_scenario_files(paths, rules=RULES, root=self.root, cwd=self.root)
 
     def one(self, text: str) -> Scenario:
         (scenario,) = self.load(text)
@@ -682,9 +689,9 @@ def test_matchers_are_checked_in_turns(suite: Suite) -> None:
 )
 def test_vacuous(suite: Suite, text: str, *, expected: bool) -> None:
     scenario = suite.one(text)
-    assert vacuous(scenario, thresholds_apply=False, judges_gate=False) is expected
-    assert not vacuous(scenario, thresholds_apply=True, judges_gate=False)
-    assert not vacuous(scenario, thresholds_apply=False, judges_gate=True)
+    assert is_vacuous_scenario(scenario, thresholds_apply=False, judges_gate=False) is expected
+    assert not is_vacuous_scenario(scenario, thresholds_apply=True, judges_gate=False)
+    assert not is_vacuous_scenario(scenario, thresholds_apply=False, judges_gate=True)
 
 
 def test_what_is_said_of_a_vacuous_scenario(suite: Suite) -> None:
@@ -719,12 +726,14 @@ def names(paths: list[Path], root: Path) -> list[str]:
 
 
 def test_a_folder_stands_for_its_scenario_files(tree: Suite) -> None:
-    found = names(find_under([Path()], tree.root), tree.root)
+    found = names(find_files_under([Path()], tree.root), tree.root)
     assert found == ["a.yml", "b.yaml", "sub/c.YAML", "sub/deep/d.yaml", "sub/odd.yaml"]
 
 
 def test_named_files_are_taken_as_they_are_and_once(tree: Suite) -> None:
-    found = find_under(["sub/scripted.yaml", "sub", "sub/deep/d.yaml", tree.root / "notes.txt"], tree.root)
+    found = find_files_under(
+        ["sub/scripted.yaml", "sub", "sub/deep/d.yaml", tree.root / "notes.txt"], tree.root
+    )
     assert names(found, tree.root) == [
         "sub/scripted.yaml", "sub/c.YAML", "sub/deep/d.yaml", "sub/odd.yaml", "notes.txt",
     ]  # fmt: skip
@@ -734,15 +743,15 @@ def test_looping_links_are_harmless(tree: Suite) -> None:
     (tree.root / "sub/up").symlink_to(tree.root)
     (tree.root / "sub/self").symlink_to("self")
     (tree.root / "twin.yaml").symlink_to(tree.root / "b.yaml")
-    found = names(find_under([Path()], tree.root), tree.root)
+    found = names(find_files_under([Path()], tree.root), tree.root)
     assert found == ["a.yml", "b.yaml", "sub/c.YAML", "sub/deep/d.yaml", "sub/odd.yaml"]
 
 
 def test_a_pipe_in_a_folder_is_not_waited_for(tree: Suite) -> None:
     os.mkfifo(tree.root / "sub/pipe.yaml")
-    found = find_under(["sub"], tree.root)
+    found = find_files_under(["sub"], tree.root)
     with pytest.raises(AuthorError, match=r"sub/pipe.yaml: cannot be read: it is a named pipe, not a file"):
-        load(found, rules=RULES, root=tree.root, cwd=tree.root)
+        load_scenario_files(found, rules=RULES, root=tree.root, cwd=tree.root)
 
 
 @pytest.mark.parametrize(
@@ -760,7 +769,7 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tree: Suite) -> None:
 )
 def test_a_path_that_does_not_exist(tree: Suite, given_path: str, message: str) -> None:
     with pytest.raises(AuthorError) as caught:
-        find_under([given_path, "sub"], tree.root)
+        find_files_under([given_path, "sub"], tree.root)
     assert str(caught.value) == message
 
 
@@ -782,27 +791,27 @@ def test_a_path_that_does_not_exist(tree: Suite, given_path: str, message: str) 
     ],
 )
 def test_patterns(tree: Suite, include: list[str], exclude: list[str], expected: list[str]) -> None:
-    assert names(find_files(tree.root, include, exclude), tree.root) == expected
+    assert names(find_scenario_files(tree.root, include, exclude), tree.root) == expected
 
 
 def test_patterns_may_leave_the_folder(tree: Suite) -> None:
     inside = tree.root / "sub"
-    assert names(find_files(inside, ["../*.yml"]), tree.root) == ["a.yml"]
-    assert names(find_files(inside, [str(tree.root / "*.yml")]), tree.root) == ["a.yml"]
+    assert names(find_scenario_files(inside, ["../*.yml"]), tree.root) == ["a.yml"]
+    assert names(find_scenario_files(inside, [str(tree.root / "*.yml")]), tree.root) == ["a.yml"]
 
 
 def test_files_outside_the_working_directory_are_shown_whole(suite: Suite, tmp_path: Path) -> None:
     path = suite.write("name: x\ngoal: y\n", "a/s.yaml")
-    (scenario,) = load([path], rules=RULES, root=tmp_path, cwd=tmp_path / "b")
+    (scenario,) = load_scenario_files([path], rules=RULES, root=tmp_path, cwd=tmp_path / "b")
     assert scenario.source == f"{path}:1"
-    (scenario,) = load([Path("a/s.yaml")], rules=RULES, root=tmp_path, cwd=tmp_path / "a")
+    (scenario,) = load_scenario_files([Path("a/s.yaml")], rules=RULES, root=tmp_path, cwd=tmp_path / "a")
     assert scenario.source == "s.yaml:1"
-    assert load([path], rules=RULES, root=tmp_path, cwd=tmp_path)[0].source == "a/s.yaml:1"
+    assert load_scenario_files([path], rules=RULES, root=tmp_path, cwd=tmp_path)[0].source == "a/s.yaml:1"
 
 
 def test_a_file_that_cannot_be_read(suite: Suite) -> None:
     with pytest.raises(AuthorError) as caught:
-        load([suite.root], rules=RULES, root=suite.root, cwd=suite.root.parent)
+        load_scenario_files([suite.root], rules=RULES, root=suite.root, cwd=suite.root.parent)
     assert str(caught.value) == f"{suite.root.name}: cannot be read: Is a directory"
 
 
@@ -824,7 +833,7 @@ def test_no_entry_crashes_it(suite: Suite, entry: dict[str, Any], defaults: dict
     whole = {"defaults": defaults, "scenarios": [entry], "cases": [entry]}
     path = suite.write(json.dumps(whole))
     try:
-        load([path], rules=RULES, root=suite.root, cwd=suite.root)
+        load_scenario_files([path], rules=RULES, root=suite.root, cwd=suite.root)
     except AuthorError as error:
         text = str(error)
     else:
@@ -834,5 +843,5 @@ def test_no_entry_crashes_it(suite: Suite, entry: dict[str, Any], defaults: dict
 
 def test_a_pattern_of_windows_may_have_its_slashes(tree: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agenteval.files.scenario_files.PurePath", PureWindowsPath)
-    left = find_files(tree.root, ["**/*.yaml"], [r".\sub\deep\d*.yaml"])
+    left = find_scenario_files(tree.root, ["**/*.yaml"], [r".\sub\deep\d*.yaml"])
     assert names(left, tree.root) == ["b.yaml", "sub/odd.yaml"]

@@ -121,10 +121,10 @@ def runs_of(project: Project) -> list[str]:
 
 
 def test_a_file_that_says_the_same_is_compared_as_the_same(project: Project) -> None:
-    from agenteval.files.prompts import SHIPPED
+    from agenteval.files.prompts import SHIPPED_PROMPTS
 
     with ModelServer(contented()) as server:
-        text = SHIPPED.text("helpfulness")[1].replace("\n", "\r\n")
+        text = SHIPPED_PROMPTS.read_source("helpfulness")[1].replace("\n", "\r\n")
         project_with(project, models(server), helpfulness=text)
         assert project.run(env=KEY).code == 0
         project.config(f"{models(server)}prompts: {OWN}\n")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError, Place
 from agenteval.core.score import Severity
 from agenteval.core.severity import SEVERITY_OF_LABEL
-from agenteval.files.prompt_heads import NOT_ENOUGH, read_labels, same_label
-from agenteval.files.prompt_templates import content_hash, fence, placeholders, render
+from agenteval.files.prompt_front_matter import NOT_ENOUGH_INFORMATION, normalize_label, parse_labels
+from agenteval.files.prompt_templates import content_hash, fence, find_placeholders, render_template
 from agenteval.files.prompts import BUILT_IN_METRICS, load_prompt, load_rubric, prompt_hashes
 
 NAMES = st.sampled_from(["a", "b", "goal"])
@@ -34,7 +34,7 @@ def test_rendering_is_one_pass(pieces: list[str], values: dict[str, str]) -> Non
         "${" if piece == "$${" else values[piece[2:-1]] if piece.startswith("${") else piece
         for piece in pieces
     )
-    assert render("".join(pieces), values) == expected
+    assert render_template("".join(pieces), values) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_rendering_is_one_pass(pieces: list[str], values: dict[str, str]) -> Non
     ],
 )
 def test_what_is_put_in_is_not_read_again(template: str, text: str) -> None:
-    assert render(template, {"a": "${b}", "b": "never"}) == text
+    assert render_template(template, {"a": "${b}", "b": "never"}) == text
 
 
 def test_a_placeholder_without_a_value_is_an_error_at_its_line() -> None:
     with pytest.raises(AuthorError) as caught:
-        render("one\ntwo ${gaol}", {"goal": "x"}, source="p.md")
+        render_template("one\ntwo ${gaol}", {"goal": "x"}, source="p.md")
     assert caught.value.problems[0].place == Place("p.md", 2, 5)
     assert "did you mean 'goal'?" in str(caught.value)
 
@@ -68,7 +68,7 @@ def test_the_placeholders_of_the_shipped_prompts() -> None:
     assert set(load_prompt("error_deduplication").placeholders) == {"policy", "tools", "findings"}
     user = {"profile", "goal", "knowledge", "beliefs", "now", "transcript"}
     assert set(load_prompt("simulated_user").placeholders) == user
-    assert placeholders("${x} $${y} ${x}") == ("x",)
+    assert find_placeholders("${x} $${y} ${x}") == ("x",)
 
 
 def test_the_hash_is_of_the_content_alone() -> None:
@@ -253,10 +253,12 @@ def test_a_missing_rubric_is_told_where_it_is_named(tmp_path: Path) -> None:
 
 
 def test_labels_as_a_list_have_the_severities_of_the_table() -> None:
-    labels = read_labels(["no failure", "false information"])
+    labels = parse_labels(["no failure", "false information"])
     assert (labels.ok, labels.severities) == ({"no failure"}, {})
 
 
 @pytest.mark.parametrize("spelling", ["No Failure", " no_failure\n", "NO-FAILURE", "no  failure"])
 def test_spellings_of_a_label(spelling: str) -> None:
-    assert same_label(spelling) == same_label("no failure") != same_label(NOT_ENOUGH)
+    assert (
+        normalize_label(spelling) == normalize_label("no failure") != normalize_label(NOT_ENOUGH_INFORMATION)
+    )

@@ -22,16 +22,16 @@ from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
-from agenteval.files.redact import (
+from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
-    forms_of,
-    hide_in_json,
-    hide_keys,
-    know,
-    redacting,
+    mask_value,
+    redact_events,
+    redact_json,
+    redact_keys,
     redactor,
-    within,
+    register_secrets,
+    secret_forms,
 )
 from tests.support.kit import Done, Project
 from tests.support.local_servers import LocalServer, chat, respond_json
@@ -94,7 +94,7 @@ def test_a_padded_text_is_masked_without_its_padding_too() -> None:
 
 def test_six_characters_are_a_secret_and_five_are_none() -> None:
     assert redactor(["abcdef"])("(abcdef)") == f"({MASK})"
-    assert forms_of(["abcde"]) == ()
+    assert secret_forms(["abcde"]) == ()
     assert redactor(["abcde"])("(abcde)") == "(abcde)"
 
 
@@ -118,7 +118,7 @@ def test_unseen_is_all_that_cleaning_takes_away() -> None:
         if 0xD800 <= code <= 0xDFFF or chr(code) in "\r\u2028\u2029":
             continue
         if not safe_text.clean(chr(code)):
-            assert safe_text.unseen(f"a{chr(code)}é") == [(1, 2)], hex(code)
+            assert safe_text.find_invisible(f"a{chr(code)}é") == [(1, 2)], hex(code)
 
 
 @pytest.mark.parametrize("mark", ["…", "...", "\\u2026", "… [7 more characters]"])
@@ -158,14 +158,14 @@ def test_no_invisible_sign_hides_a_key(code: int) -> None:
 
 
 def test_json_stays_json() -> None:
-    know(["123456", "12.5e3a", '"},{"a'])
+    register_secrets(["123456", "12.5e3a", '"},{"a'])
     text = json.dumps(
         {"pin": 123456, "text": "pin 123456", "rate": 0.123456789, "12.5e3a": 'x"},{"a'}, indent=2
     )
-    hidden = json.loads(hide_in_json(text))
+    hidden = json.loads(redact_json(text))
     assert hidden == {"pin": 123456, "text": "pin ***", "rate": 0.123456789, "***": "x***"}
-    assert within(["123456", {"123456": 1}], redactor(["123456"])) == ["***", {"***": 1}]
-    know([])
+    assert mask_value(["123456", {"123456": 1}], redactor(["123456"])) == ["***", {"***": 1}]
+    register_secrets([])
 
 
 def test_the_variables_of_all_providers_are_known() -> None:
@@ -397,10 +397,10 @@ def test_what_cannot_be_masked_is_not_written() -> None:
     started = begun(config)
     told: list[Event] = []
     with pytest.raises(AuthorError, match="expires") as refused:
-        redacting(told.append, ["2026-09-10"])(started)
+        redact_events(told.append, ["2026-09-10"])(started)
     assert told == []
     assert "2026" not in str(refused.value)
-    redacting(told.append, ["2026-09-11"])(started)
+    redact_events(told.append, ["2026-09-11"])(started)
     assert told == [started]
 
 
@@ -459,9 +459,9 @@ OPTIONS = ("-m", "--metric", "--agent", "-s", "--tag", "--category", "-c", "--re
 
 def test_what_may_be_a_key_is_none_of_our_words() -> None:
     for key in ("sk-ab12cd34ef", "sk_live_4242424242424242", "Bearer ab12cd34ef", "AKIAIOSFODNN7EXAMPLE"):
-        assert hide_keys(f"models.{key}: '{key}' is not one") == f"models.{MASK}: '{MASK}' is not one"
+        assert redact_keys(f"models.{key}: '{key}' is not one") == f"models.{MASK}: '{MASK}' is not one"
     for words in ("task-runner-2 and risk-scorer-1", "a bearer token", "Bearer ${KEY_2}", "sk-learn-agent"):
-        assert hide_keys(words) == words
+        assert redact_keys(words) == words
 
 
 @pytest.mark.parametrize("option", OPTIONS)

@@ -22,7 +22,7 @@ def made(root: Path, name: str, began: str = "2026-11-21T10:15:00.000Z") -> Path
     folder = root / ".agenteval" / "runs" / name
     folder.mkdir(parents=True)
     event = started(SCENARIOS, KEYS).model_copy(update={"run_id": name, "started_at": began})
-    (folder / "events.jsonl").write_text(journal.to_json(event) + "\n", "utf-8")
+    (folder / "events.jsonl").write_text(journal.event_to_json(event) + "\n", "utf-8")
     return folder
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_told_with_the_nearest_or_the_latest(tmp_path: Path) 
 
 def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
     (tmp_path / ".agenteval" / "runs" / "20261121-101500-empty1").mkdir(parents=True)
-    assert runs.runs_under(tmp_path) == ()
+    assert runs.find_run_folders(tmp_path) == ()
 
 
 # ── what is in it ────────────────────────────────────────────────────────────────────────────────
@@ -97,8 +97,8 @@ def loaded(tmp_path: Path, text: str | bytes) -> str:
     return str(refused.value)
 
 
-FIRST = journal.to_json(started(SCENARIOS, KEYS))
-SECOND = journal.to_json(SampleStarted(key=KEYS[0]))
+FIRST = journal.event_to_json(started(SCENARIOS, KEYS))
+SECOND = journal.event_to_json(SampleStarted(key=KEYS[0]))
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
@@ -134,9 +134,9 @@ def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path: Path) -> 
 
 
 def test_events_of_samples_that_were_never_begun_are_told(tmp_path: Path) -> None:
-    stray = journal.to_json(SampleFinished(key=KEYS[0], stop=Stop(reason=StopReason.SCRIPT_DONE)))
+    stray = journal.event_to_json(SampleFinished(key=KEYS[0], stop=Stop(reason=StopReason.SCRIPT_DONE)))
     assert "was not started" in loaded(tmp_path, f"{FIRST}\n{stray}\n")
-    other = journal.to_json(SampleStarted(key=SampleKey(scenario="b", agent="bot")))
+    other = journal.event_to_json(SampleStarted(key=SampleKey(scenario="b", agent="bot")))
     assert "was not started" in loaded(tmp_path, f"{FIRST}\n{other}\n")
 
 

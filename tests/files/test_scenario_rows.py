@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval.conversation.tools import fill
+from agenteval.conversation.tools import fill_tool_template
 from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import Scenario
 from agenteval.files.data_rows import read_table
-from agenteval.files.loading import load
+from agenteval.files.scenario_loader import load_scenario_files
 from agenteval.scoring.checks import RULES
 
 ORDERS = "id,status,qty\nA-1,shipped,3\nA-2,open,1.50\n"
@@ -43,7 +43,7 @@ class Suite:
         """``data``: other files, ``orders_csv`` for ``orders.csv``."""
         for name, content in data.items():
             self.write(".".join(name.rsplit("_", 1)), content)
-        return load([self.write("s.yaml", text)], rules=RULES, root=self.root, cwd=self.root)
+        return load_scenario_files([self.write("s.yaml", text)], rules=RULES, root=self.root, cwd=self.root)
 
     def complaints(self, text: str, **data: str | bytes) -> list[str]:
         with pytest.raises(AuthorError) as caught:
@@ -250,7 +250,7 @@ def test_what_is_put_in_is_not_read_again(suite: Suite) -> None:
         """
     )
     assert said(scenario) == "${row.id} and ${args.id} ${row.id} ${other}"
-    assert fill(scenario.tools["get"].returns, {"id": "A"}) == {
+    assert fill_tool_template(scenario.tools["get"].returns, {"id": "A"}) == {
         "t": "${row.id} and ${args.id}",
         "d": {"a": ["${args.id}"]},
         "own": "A ${row.id} of ${row.id} and ${args.id}",
@@ -506,4 +506,4 @@ def test_a_value_arrives_as_it_is(tmp_path_factory: pytest.TempPathFactory, valu
     )
     turns: Any = scenario.turns
     assert [turn.user for turn in turns] == [value, f"a {value} b"]
-    assert fill(scenario.tools["t"].returns, {}) == [value, f"a {value} b"]
+    assert fill_tool_template(scenario.tools["t"].returns, {}) == [value, f"a {value} b"]

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from agenteval.core.errors import AuthorError
 from agenteval.files import yaml_source
-from agenteval.files.yaml_source import Mark, parse
+from agenteval.files.yaml_source import Mark, parse_yaml
 from tests.support.lock import with_locked
 
 
 def value_of(text: str | bytes) -> Any:
     data = text.encode() if isinstance(text, str) else text
-    return parse(data, "f.yaml").value
+    return parse_yaml(data, "f.yaml").value
 
 
 def complaint(text: str | bytes) -> str:
@@ -36,7 +36,7 @@ def places(text: str) -> dict[str, tuple[int, int]]:
             found[prefix + key] = (below.line, below.column)
             walk(below, f"{prefix}{key}.")
 
-    walk(parse(text.encode(), "f.yaml").mark, "")
+    walk(parse_yaml(text.encode(), "f.yaml").mark, "")
     return found
 
 
@@ -116,12 +116,12 @@ def test_columns_count_characters() -> None:
 
 
 def test_how_a_number_was_written_is_kept_where_it_matters() -> None:
-    document = parse(b"a: 1.50\nb: 010\nc: True\nd: 7\ne: text\nf: null\n", "f.yaml")
-    assert document.rewrites
+    document = parse_yaml(b"a: 1.50\nb: 010\nc: True\nd: 7\ne: text\nf: null\n", "f.yaml")
+    assert document.has_original_text
     assert {key: mark.text for key, mark in document.mark.pairs()} == {
         "a": "1.50", "b": "010", "c": "True", "d": None, "e": None, "f": None,
     }  # fmt: skip
-    assert not parse(b"a: 1.5\nb: true\n", "f.yaml").rewrites
+    assert not parse_yaml(b"a: 1.5\nb: true\n", "f.yaml").has_original_text
 
 
 def test_aliases_share_values_and_have_the_place_of_their_use() -> None:
@@ -340,7 +340,7 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 def test_encodings_with_their_marks(encoding: str) -> None:
     text = "a: é\nb: 日本\n"
     assert value_of(text.encode(encoding)) == {"a": "é", "b": "日本"}
-    assert parse(text.encode(encoding), "f").mark.find(("b",)).place[1:] == (2, 1)
+    assert parse_yaml(text.encode(encoding), "f").mark.find(("b",)).place[1:] == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ YAML_LIKE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 def parses_or_complains(data: bytes) -> None:
     try:
-        document = parse(data, "f.yaml")
+        document = parse_yaml(data, "f.yaml")
     except AuthorError as error:
         problems = error.problems
     else:
@@ -427,4 +427,4 @@ def test_json_is_read_as_json_reads_it(value: Any) -> None:
     text = json.dumps(value, ensure_ascii=True)
     if "\\ud" in text.lower() or any(len(key) > 100 for key in value):
         return  # surrogate pairs and over-long keys are where YAML and JSON part
-    assert parse(text.encode(), "f").value == value
+    assert parse_yaml(text.encode(), "f").value == value

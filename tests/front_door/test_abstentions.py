@@ -63,7 +63,7 @@ def test_a_criterion_that_did_not_arise_holds_is_marked_and_decides_nothing(proj
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"] == "something decides")
     assert (row["scenario"], row["verdict"]) == ("alone", "inconclusive")
     assert BEFORE in row["basis"]
-    never = {aside["kind"]: aside for aside in project.results()["summary"]["asides"]}["never_arose"]
+    never = {aside["kind"]: aside for aside in project.results()["summary"]["caveats"]}["never_arose"]
     assert never["count"] == 3
     assert f"3 criteria that did not arise in any conversation: “{BEFORE}”" in done.out.splitlines()[-1]
     assert any(BEFORE in text for text in project.results()["summary"]["ungated"])

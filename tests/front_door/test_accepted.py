@@ -19,7 +19,12 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Verdict
 from agenteval.files.accepted_file import load_accepted
-from agenteval.verdict.accepted import in_force, uses_of, waive, yaml_of
+from agenteval.verdict.accepted_failures import (
+    accepted_fingerprints,
+    accepted_uses,
+    format_accept_list,
+    waive_violations,
+)
 from tests.support.kit import Done, Project
 from tests.support.report_samples import started
 
@@ -40,14 +45,14 @@ def test_a_broken_rule_is_waived_only_if_all_that_it_tells_is_known(
     told: list[set[str]], known: set[str]
 ) -> None:
     violations = [Violation("check", "", "", fingerprints=tuple(sorted(names))) for names in told]
-    kept, accepted = waive(violations, known)
+    kept, accepted = waive_violations(violations, known)
     assert list(accepted) == [v for v in violations if v.fingerprints and set(v.fingerprints) <= known]
     assert sorted(map(str, (*kept, *accepted))) == sorted(map(str, violations))
 
 
 def test_what_was_not_decided_is_never_waived() -> None:
     undecided = Violation("check", "", "", Verdict.INCONCLUSIVE, fingerprints=("a",))
-    assert waive([undecided], {"a"}).kept == (undecided,)
+    assert waive_violations([undecided], {"a"}).remaining == (undecided,)
 
 
 def test_the_last_day_is_a_day_of_the_run() -> None:
@@ -55,12 +60,12 @@ def test_the_last_day_is_a_day_of_the_run() -> None:
         return run_of(entry(expires="2026-12-31"), day)
 
     met = ("s", {NAME})
-    assert in_force(run("2026-12-31"), "s") == {NAME}
-    assert in_force(run("2027-01-01"), "s") == frozenset()
-    assert [use.state for use in uses_of(run("2026-12-31"), [met, met, ("s", set())])] == ["accepted"]
-    assert [use.samples for use in uses_of(run("2026-12-31"), [met, met, ("s", set())])] == [2]
-    assert [use.state for use in uses_of(run("2026-12-31"), [("s", set())])] == ["not met"]
-    assert [use.state for use in uses_of(run("2027-01-01"), [met])] == ["expired"]
+    assert accepted_fingerprints(run("2026-12-31"), "s") == {NAME}
+    assert accepted_fingerprints(run("2027-01-01"), "s") == frozenset()
+    assert [use.state for use in accepted_uses(run("2026-12-31"), [met, met, ("s", set())])] == ["accepted"]
+    assert [use.samples for use in accepted_uses(run("2026-12-31"), [met, met, ("s", set())])] == [2]
+    assert [use.state for use in accepted_uses(run("2026-12-31"), [("s", set())])] == ["not met"]
+    assert [use.state for use in accepted_uses(run("2027-01-01"), [met])] == ["expired"]
 
 
 def run_of(accepts: AcceptedFailure, day: str = "2026-12-31") -> RunStarted:
@@ -75,22 +80,22 @@ LONG = "a very long name " * 20
 
 def test_an_entry_accepts_in_the_scenario_that_it_names_alone() -> None:
     run = run_of(entry(scenario="s"))
-    assert in_force(run, "s") == {NAME}
-    assert in_force(run, "t") == frozenset()
-    (use,) = uses_of(run, [("t", {NAME})])
+    assert accepted_fingerprints(run, "s") == {NAME}
+    assert accepted_fingerprints(run, "t") == frozenset()
+    (use,) = accepted_uses(run, [("t", {NAME})])
     assert (use.state, use.samples, use.elsewhere) == ("not met", 0, "t")
-    (use,) = uses_of(run_of(entry(scenario="of another run")), [("t", {NAME})])
+    (use,) = accepted_uses(run_of(entry(scenario="of another run")), [("t", {NAME})])
     assert use.elsewhere == "t"
-    assert uses_of(run_of(entry(scenario="of another run")), [("t", set())]) == ()
+    assert accepted_uses(run_of(entry(scenario="of another run")), [("t", set())]) == ()
 
 
 def test_a_long_name_is_the_scenario_that_it_was_printed_for() -> None:
-    assert in_force(run_of(entry(scenario=one_line(LONG, 120))), LONG) == {NAME}
+    assert accepted_fingerprints(run_of(entry(scenario=one_line(LONG, 120))), LONG) == {NAME}
 
 
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), max_size=30))
 def test_what_is_to_be_pasted_says_what_it_means(text: str) -> None:
-    (read,) = yaml.safe_load(yaml_of({OTHER: (text, "what: 'it' is # said")}))
+    (read,) = yaml.safe_load(format_accept_list({OTHER: (text, "what: 'it' is # said")}))
     assert (read["fingerprint"], read["scenario"], read["what"]) == (OTHER, text, "what: 'it' is # said")
 
 

@@ -52,7 +52,7 @@ def beside(project: Project) -> dict[str, Any]:
 
 
 def numbers(project: Project) -> dict[str, str]:
-    return {number["name"]: number["told"] for number in beside(project)["numbers"]}
+    return {number["name"]: number["reference_verdict"] for number in beside(project)["numbers"]}
 
 
 def test_a_better_agent_is_told_with_what_it_takes(project: Project) -> None:
@@ -60,9 +60,9 @@ def test_a_better_agent_is_told_with_what_it_takes(project: Project) -> None:
     found = beside(project)
     assert (found["reference"], found["success"]) == (pytest.approx(0.6), 1.0)
     assert found["low"] > 0
-    assert found["told"] == "more"
+    assert found["reference_verdict"] == "more"
     assert numbers(project)["latency_ms"] == "less"
-    assert numbers(project)["tokens"] == "not told"
+    assert numbers(project)["tokens"] == "indistinguishable"
     assert numbers(project)["cost per success"] == "less"
     (latency,) = [number for number in found["numbers"] if number["name"] == "latency_ms"]
     assert latency["low"] < 0.4 < latency["high"]
@@ -76,24 +76,24 @@ def test_a_better_agent_is_told_with_what_it_takes(project: Project) -> None:
 
 def test_a_worse_agent_is_told_too(project: Project) -> None:
     done = agents(project, {}, {"fails": {id: range(5) for id in TEN[:6]}, "tokens": 3000})
-    assert beside(project)["told"] == "less"
+    assert beside(project)["reference_verdict"] == "less"
     assert "new is worse: it succeeds less often" in done.out
     assert numbers(project)["tokens"] == "more"
 
 
 def test_agents_that_are_alike_are_not_told_apart(project: Project) -> None:
     done = agents(project, {"fails": {"s1": range(1)}}, {"fails": {"s2": range(1), "s3": range(1)}})
-    assert beside(project)["told"] == "not told"
+    assert beside(project)["reference_verdict"] == "indistinguishable"
     assert "it cannot be told from so many which of bot and new succeeds more often" in " ".join(
         done.out.split()
     )
-    assert set(numbers(project).values()) == {"not told"}
+    assert set(numbers(project).values()) == {"indistinguishable"}
     assert beside(project)["epochs_to_decide"] > 5
 
 
 def test_one_scenario_says_nothing_of_what_agents_take(project: Project) -> None:
     agents(project, {}, {"ms": 10}, ids=["a"])
-    assert set(numbers(project).values()) == {"not told"}
+    assert set(numbers(project).values()) == {"indistinguishable"}
 
 
 def test_the_single_scenarios_that_differ_are_named(project: Project) -> None:

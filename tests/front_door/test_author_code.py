@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agenteval import AgentContext
-from agenteval.agentside.targets.faults import describe
-from agenteval.agentside.targets.signatures import misfit, takes_context
+from agenteval.agentside.targets.faults import describe_error
+from agenteval.agentside.targets.signatures import find_signature_mismatch, takes_context
 from tests.support.kit import Project, failed_checks
 
 SCENARIO = "scenarios: [{id: a, turns: [x], expect: {output: {contains: [NEVER]}}}]"
@@ -175,12 +175,12 @@ def _wraps_one(*args: Any) -> None: ...
 )
 def test_a_context_is_given_to_those_that_ask_for_it(function: Any, takes: bool) -> None:
     assert takes_context(function) is takes
-    assert not misfit(function, 1 + takes)
+    assert not find_signature_mismatch(function, 1 + takes)
 
 
 def test_a_callable_that_tells_no_signature_is_left_alone() -> None:
     assert takes_context(min)
-    assert not misfit(min, 1)
+    assert not find_signature_mismatch(min, 1)
 
 
 def test_an_option_with_a_default_keeps_it(project: Project) -> None:
@@ -191,4 +191,4 @@ def test_an_option_with_a_default_keeps_it(project: Project) -> None:
 
 
 def test_an_exception_is_described_by_what_it_was() -> None:
-    assert describe(SystemExit("x")) == "SystemExit: x"
+    assert describe_error(SystemExit("x")) == "SystemExit: x"

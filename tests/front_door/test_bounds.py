@@ -14,7 +14,7 @@ import anyio
 import httpx2
 import pytest
 
-from agenteval.adapters.transport.bodies import MAX_BODY, Body, TooLargeError, begin_of_body, whole_body
+from agenteval.adapters.transport.bodies import MAX_BODY, Body, TooLargeError, read_body, read_error_body
 from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, Wire, respond
 
@@ -185,9 +185,9 @@ async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:
 
 def test_broken_packing() -> None:
     with pytest.raises(httpx2.DecodingError):
-        anyio.run(whole_body, _pieces(b"no gzip"), "gzip")
-    assert anyio.run(begin_of_body, _pieces(b"no gzip"), "gzip") == b""
-    assert anyio.run(begin_of_body, _pieces(b"abc", b"def"), None, 4) == b"abcd"
+        anyio.run(read_body, _pieces(b"no gzip"), "gzip")
+    assert anyio.run(read_error_body, _pieces(b"no gzip"), "gzip") == b""
+    assert anyio.run(read_error_body, _pieces(b"abc", b"def"), None, 4) == b"abcd"
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────

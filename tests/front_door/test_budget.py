@@ -10,7 +10,7 @@ import pytest
 from agenteval.core.config import BudgetConfig, Price
 from agenteval.core.errors import BudgetError
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import Ledger, LedgerLine, cost_of, lines_of, price_of, priced, total_cost
+from agenteval.verdict.ledger import Ledger, LedgerLine, cost_of, lines_of, price_of, price_usage, total_cost
 from tests.support.judged_projects import (
     KEY,
     MODEL,
@@ -38,12 +38,12 @@ def test_cost_counts_cached_input_at_its_own_price() -> None:
 
 def test_an_unknown_price_stays_unknown_and_a_told_cost_wins() -> None:
     usage = Usage(calls=1, input_tokens=10)
-    assert priced(usage, None).cost is None
-    assert priced(usage.model_copy(update={"cost": 0.5}), PRICE).cost == 0.5
+    assert price_usage(usage, None).cost is None
+    assert price_usage(usage.model_copy(update={"cost": 0.5}), PRICE).cost == 0.5
     assert price_of("openai/x", {}) is None
     assert price_of("local-bot", {}) is None  # an agent's name, not a provider
     for free in ("scripted/replies.yaml", "local/model.gguf"):
-        assert priced(usage, price_of(free, {})).cost == 0.0
+        assert price_usage(usage, price_of(free, {})).cost == 0.0
 
 
 def test_sums_are_unknown_where_a_part_is_and_answers_from_the_cache_are_no_part() -> None:

@@ -12,8 +12,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.traffic.answers import AnsweredModel, Question, identity_of
-from agenteval.adapters.traffic.cache import CachedAnswers
+from agenteval.adapters.traffic.answer_stores import Question, StoreBackedModel, identity_of
+from agenteval.adapters.traffic.cache import AnswerCache
 from agenteval.conversation import current_sample
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import UnreadableReplyError
@@ -54,20 +54,20 @@ def kept(
     *,
     told: list[str] | None = None,
     redact: Any = None,
-) -> AnsweredModel:
+) -> StoreBackedModel:
     notice = ([] if told is None else told).append
-    cache = CachedAnswers(folder, notice=notice, redact=redact or _same)
-    return AnsweredModel(model, [cache], identity_of(config))
+    cache = AnswerCache(folder, notify=notice, redact=redact or _same)
+    return StoreBackedModel(model, [cache], identity_of(config))
 
 
 def _same(text: str) -> str:
     return text
 
 
-def ask(model: AnsweredModel, request: ModelRequest = REQUEST, *, epoch: int | None = None) -> ModelReply:
+def ask(model: StoreBackedModel, request: ModelRequest = REQUEST, *, epoch: int | None = None) -> ModelReply:
     async def asked() -> ModelReply:
         if epoch is not None:
-            current_sample.enter(SampleKey(scenario="a", agent="b", epoch=epoch))
+            current_sample.enter_sample(SampleKey(scenario="a", agent="b", epoch=epoch))
         return await model.complete(request)
 
     return anyio.run(asked)
@@ -307,7 +307,7 @@ def test_two_runs_at_once_share_one_cache(tmp_path: Path) -> None:
     """Whole or not at all: a reader never meets half an entry."""
     import threading
 
-    caches = [CachedAnswers(tmp_path, notice=lambda _: None, redact=_same) for _ in range(2)]
+    caches = [AnswerCache(tmp_path, notify=lambda _: None, redact=_same) for _ in range(2)]
     question = Question(REQUEST, identity_of(CONFIG), None)
     stop, torn = threading.Event(), []
 

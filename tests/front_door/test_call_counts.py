@@ -410,7 +410,7 @@ def test_an_empty_list_of_a_case_is_named_by_validate_and_by_the_last_line(proje
         "PASSED: all 4 scenarios passed (exit 0) — with 2 test cases with an empty list, which checks"
         " nothing: expected_tools of one, expected_output_contains of two",
     )
-    (aside,) = project.results()["summary"]["asides"]
+    (aside,) = project.results()["summary"]["caveats"]
     assert (aside["kind"], aside["count"]) == ("empty_lists", 2)
     accuracy = {s["id"]: s["samples"][0].get("tool_accuracy") for s in project.results()["scenarios"]}
     assert accuracy == {"one": None, "two": None, "three": None, "four": 1.0}

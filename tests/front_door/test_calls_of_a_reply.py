@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.tools import error_result, refusal
+from agenteval.conversation.tools import error_result, refused_result
 from agenteval.core.scenario import ExpectedCall, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall
-from agenteval.messages.chat import in_order, read_arguments
-from agenteval.messages.completion import assemble
-from agenteval.scoring.checks.call_matching import compare
+from agenteval.messages.chat import read_arguments, sort_by_index
+from agenteval.messages.completion import assemble_completion
+from agenteval.scoring.checks.call_matching import compare_tool_calls
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import LocalServer, Request, answer, chat, delta, respond, sse
 
@@ -204,7 +204,9 @@ def piece(index: Any, name: str, arguments: str, call_id: str = "") -> dict[str,
 
 def streamed(*pieces: dict[str, Any]) -> list[str]:
     chunks = [delta(tool_calls=[each]) for each in pieces]
-    message = assemble([json.dumps(chunk) for chunk in [*chunks, delta(finish_reason="tool_calls")]])
+    message = assemble_completion(
+        [json.dumps(chunk) for chunk in [*chunks, delta(finish_reason="tool_calls")]]
+    )
     return [
         f"{call['function']['name']}{call['function'].get('arguments', '')}"
         for call in message["choices"][0]["message"]["tool_calls"]
@@ -226,7 +228,7 @@ def test_one_index_for_all_calls_leaves_them_in_the_order_of_arrival() -> None:
 
 def test_a_call_without_an_index_stays_behind_the_one_before_it() -> None:
     assert streamed(piece(None, "b", "{}", "1"), piece(None, "a", "{}", "2")) == ["b{}", "a{}"]
-    assert in_order([{"index": 2, "n": "x"}, {"n": "y"}, {"index": 1, "n": "z"}]) == (
+    assert sort_by_index([{"index": 2, "n": "x"}, {"n": "y"}, {"index": 1, "n": "z"}]) == (
         {"index": 1, "n": "z"},
         {"index": 2, "n": "x"},
         {"n": "y"},
@@ -292,9 +294,9 @@ def test_colons_are_no_keys(text: str) -> None:
 
 
 def test_only_calls_that_were_made_are_expected_ones() -> None:
-    refused = ToolCall(name="pay", args={}, result=refusal("wrong arguments"))
+    refused = ToolCall(name="pay", args={}, result=refused_result("wrong arguments"))
     failed = ToolCall(name="pay", args={}, result=error_result("out of money"))
     expected = ToolCallsExpectation(calls=(ExpectedCall(name="pay"),))
-    assert [compare(expected, [call]).passed for call in (refused, failed)] == [False, True]
+    assert [compare_tool_calls(expected, [call]).passed for call in (refused, failed)] == [False, True]
     within = ToolCallsExpectation(match="within", calls=(ExpectedCall(name="pay"),))
-    assert compare(within, [refused, failed]).passed
+    assert compare_tool_calls(within, [refused, failed]).passed

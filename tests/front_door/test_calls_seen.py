@@ -11,9 +11,9 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Step, ToolVisibility, Trajectory, Turn
 from agenteval.files.prompts import load_rubric
-from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
-from agenteval.scoring.transcript import NOT_OBSERVED, ON_ITS_WORD
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
+from agenteval.scoring.transcript import CALLS_DECLARED_UNSEEN, CALLS_NOT_OBSERVED
 from tests.support.fake_models import FakeModel
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, chat, completion, respond_json
@@ -398,12 +398,15 @@ def test_what_a_judge_is_told_of_unseen_calls() -> None:
         (asked[visibility],) = model.requests
     seen = asked.pop(ToolVisibility.ALL)
     assert "missing tool call" in seen.prompt
-    assert NOT_OBSERVED not in seen.prompt
+    assert CALLS_NOT_OBSERVED not in seen.prompt
     for visibility, request in asked.items():
         assert "missing tool call" not in request.prompt, visibility
         assert "missing tool call" not in request.reply.model_json_schema()["properties"]["label"]["enum"]
         is_taken = visibility is ToolVisibility.DECLARED_UNSEEN
-        assert (ON_ITS_WORD in request.prompt, NOT_OBSERVED in request.prompt) == (is_taken, not is_taken)
+        assert (CALLS_DECLARED_UNSEEN in request.prompt, CALLS_NOT_OBSERVED in request.prompt) == (
+            is_taken,
+            not is_taken,
+        )
 
 
 def test_a_claim_that_no_seen_call_supports_leaves_the_sample_undecided(project: Project) -> None:

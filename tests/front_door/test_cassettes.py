@@ -11,8 +11,14 @@ from urllib.parse import quote
 
 import pytest
 
-from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, header_of, read_recording
-from agenteval.adapters.traffic.placeholders import Placeholders, masking
+from agenteval.adapters.traffic.cassettes import (
+    CassettePlayer,
+    CassettePosition,
+    CassetteRecorder,
+    header_of,
+    read_cassette,
+)
+from agenteval.adapters.traffic.placeholders import Placeholders, make_masker
 from tests.support.judged_projects import KEY, contented, judged_project, model_config, scenario
 from tests.support.kit import Done, Project
 from tests.support.local_servers import (
@@ -42,7 +48,7 @@ def results(project: Project) -> Any:
     for each in whole["scenarios"]:
         each["name"] = each.pop("id")  # a scenario's id is no time
     # That it is a replay is all that it may say of itself.
-    whole["summary"]["asides"] = [a for a in whole["summary"]["asides"] if a["kind"] != "replay"]
+    whole["summary"]["caveats"] = [a for a in whole["summary"]["caveats"] if a["kind"] != "replay"]
     return without_times(whole)
 
 
@@ -421,14 +427,18 @@ def test_a_torn_last_line_is_a_miss_and_no_broken_file(recorded: Project) -> Non
 
 def test_each_time_that_something_is_asked_has_its_number(tmp_path: Path) -> None:
     """Answers come in any order, and what came to nothing is not written down."""
-    recorder, spot, question = Recorder(tmp_path / "run.jsonl"), Spot("a", "agent"), {"messages": []}
+    recorder, spot, question = (
+        CassetteRecorder(tmp_path / "run.jsonl"),
+        CassettePosition("a", "agent"),
+        {"messages": []},
+    )
     recorder.start(header_of((), {}))
     recorder.begin()
     notes = [recorder.ask(spot, question) for _ in range(3)]
     notes[2]({"reply": 2})
     notes[1]({"reply": 1})
     recorder.close()
-    player = Player(read_recording(recorder.path))
+    player = CassettePlayer(read_cassette(recorder.path))
     found = [player.find(spot, question) for _ in range(4)]
     assert [each and each["reply"] for each in found] == [None, 1, 2, None]
 
@@ -474,14 +484,14 @@ def test_lines_are_one_question_each(recorded: Path | Project) -> None:
 def test_a_placeholder_has_the_shape_of_its_secret_and_is_another_each_time(secret: str, shape: str) -> None:
     one, two = Placeholders([secret]), Placeholders([secret])
     text = json.dumps({"text": f"It is {secret}, said with {quote(secret)}."})
-    hidden = one.put_in(text)
+    hidden = one.substitute(text)
     assert secret not in hidden
     assert re.search(rf'"It is {shape}, said', hidden)
-    assert hidden != two.put_in(text)
-    assert masking([secret], ())(text) == masking([], one.values)(hidden)
+    assert hidden != two.substitute(text)
+    assert make_masker([secret], ())(text) == make_masker([], one.values)(hidden)
 
 
 def test_a_secret_that_json_escapes_leaves_json() -> None:
     secret = 'line one\n"quoted" \\ and more é'
-    hidden = Placeholders([secret]).put_in(json.dumps({"text": secret}))
+    hidden = Placeholders([secret]).substitute(json.dumps({"text": secret}))
     assert "line one" not in json.loads(hidden)["text"]

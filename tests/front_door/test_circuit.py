@@ -11,8 +11,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.models.circuit import FAILURES, CircuitModel
-from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.adapters.models.circuit_breaker import FAILURES, CircuitBreakerModel
+from agenteval.core.errors import BudgetError, InfrastructureError, RequestSkippedError, UnreadableReplyError
 from agenteval.core.protocols import ModelRequest, Subject
 from tests.support.fake_models import FakeModel
 from tests.support.judged_projects import content, role_of, scenario
@@ -113,7 +113,7 @@ def run(says: list[Any], *, metric: str = "helpfulness") -> tuple[list[str], lis
     """What becomes of calls that would be answered so, one after another; and what was reported."""
     told: list[str] = []
     answers = iter(says)
-    model = CircuitModel(FakeModel(lambda _: next(answers)), "m", tell=told.append)
+    model = CircuitBreakerModel(FakeModel(lambda _: next(answers)), "m", warn=told.append)
 
     async def ask() -> list[str]:
         ends = []
@@ -121,7 +121,7 @@ def run(says: list[Any], *, metric: str = "helpfulness") -> tuple[list[str], lis
             try:
                 await model.complete(ModelRequest("judge", "", "", Said, Subject(metric=metric)))
                 ends.append("ok")
-            except NotAskedError as error:
+            except RequestSkippedError as error:
                 ends.append("budget" if isinstance(error, BudgetError) else "not asked")
             except InfrastructureError:
                 ends.append("failed")
@@ -170,14 +170,14 @@ def test_until_it_is_known_whether_it_answers_few_calls_are_under_way() -> None:
         nonlocal released
         released = anyio.Event()
         begun.clear()
-        model = CircuitModel(Slow(OK if works else DOWN), "m", tell=lambda _: None)
+        model = CircuitBreakerModel(Slow(OK if works else DOWN), "m", warn=lambda _: None)
         refused = 0
 
         async def one() -> None:
             nonlocal refused
             try:
                 await model.complete(ModelRequest("judge", "", "", Said, Subject(metric="helpfulness")))
-            except NotAskedError:
+            except RequestSkippedError:
                 refused += 1
             except InfrastructureError:
                 pass

@@ -88,7 +88,7 @@ def test_without_a_judge_the_last_line_says_that_nobody_looked(project: Project)
     assert done.code == 0
     last = " ".join(done.out.split()[-60:])
     assert f"1 conversation {NOT_CHECKED}: not all calls are seen, and agent_behavior_failure is not" in last
-    kinds = [aside["kind"] for aside in project.results()["summary"]["asides"]]
+    kinds = [aside["kind"] for aside in project.results()["summary"]["caveats"]]
     assert "claims_not_checked" in kinds
     for tools, keys in ((LOOKS, ""), (CANCELS, ", calls: unseen"), (CANCELS, ", calls: all")):
         assert NOT_CHECKED not in play(project, PASSIVE, tools, keys=keys).out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval.conversation.pipeline import _lost_to
+from agenteval.conversation.pipeline import _stop_for_error
 from agenteval.core.errors import AuthorError, Problem
 from tests.support.cut_runs import cut_after
 from tests.support.kit import Project
@@ -80,9 +80,9 @@ def test_a_score_tells_of_the_grouping_model_before_it_asks(project):
 def test_a_mistake_of_the_author_is_none_of_the_infrastructure():
     mistake = AuthorError(Problem("no such file", "write it"))
     for error in (mistake, ExceptionGroup("", [ValueError(), ExceptionGroup("", [mistake])])):
-        stop = _lost_to(error)
+        stop = _stop_for_error(error)
         assert (stop.fault, stop.detail) == ("author", "no such file — write it")
-    other = _lost_to(ExceptionGroup("", [ValueError("x")]))
+    other = _stop_for_error(ExceptionGroup("", [ValueError("x")]))
     assert (other.fault, other.detail) == ("infrastructure", "agenteval's own error: ValueError('x')")
 
 

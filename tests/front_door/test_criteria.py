@@ -13,10 +13,10 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn
 from agenteval.files.prompts import load_rubric
-from agenteval.scoring.judges.criteria import Criteria
+from agenteval.scoring.judges.criteria import CriteriaScorer
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.inputs import JudgeInputs
-from agenteval.scoring.transcript import context_of
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
+from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.patience import HANG_S
 
@@ -39,7 +39,7 @@ WHOLE = Trajectory(turns=TURNS, stop=Stop(reason=StopReason.SCRIPT_DONE))
 def judged(
     model: ChatModel, *, scope: str = "conversation", trajectory: Trajectory = WHOLE, **more: Any
 ) -> list[Any]:
-    criteria = Criteria(load_rubric("criteria"), JudgeInputs(model, **more), scope=scope)
+    criteria = CriteriaScorer(load_rubric("criteria"), JudgeInputs(model, **more), scope=scope)
     return list(anyio.run(criteria, SCENARIO, trajectory))
 
 
@@ -60,7 +60,7 @@ def test_a_criterion_that_is_met() -> None:
         usage=USAGE,
     )
     assert second.detail.startswith("Stays ${polite} — pass: ")
-    context = context_of(SCENARIO, WHOLE, tools=())
+    context = render_transcript(SCENARIO, WHOLE, tools=())
     for request, criterion in zip(model.requests, ("Confirms first", "Stays ${polite}"), strict=True):
         assert request.prompt.startswith(context)
         assert request.prompt.count(f"\n\n{criterion}\n\nDoes the agent meet it, over the whole conv") == 1

@@ -147,7 +147,7 @@ def test_a_claim_without_a_call_is_as_bad_as_what_its_tool_does(project: Project
     assert found(project, "writes") == [("judge", CLAIM, "critical", 0, None)]
     assert found(project, "reads") == [("judge", CLAIM, "high", 0, None)]
     assert found(project, "scripted") == [("judge", CLAIM, "critical", 0, None)]
-    assert project.results()["summary"]["asides"][0]["kind"] == "findings_high"
+    assert project.results()["summary"]["caveats"][0]["kind"] == "findings_high"
 
 
 def test_a_claim_for_two_is_false_where_the_call_for_one_succeeded(project: Project) -> None:
@@ -334,7 +334,7 @@ def test_a_call_that_wrote_and_should_not_have_been_made_is_critical_whatever_it
         assert severity in worst, (name, worst)
         assert scenario["verdict"] == ("failed" if severity == "critical" else "passed"), name
         assert len(scenario["issues"]) == 1, name
-    asides = project.results()["summary"]["asides"]
+    asides = project.results()["summary"]["caveats"]
     (unmarked,) = (aside for aside in asides if aside["kind"] == "tools_unmarked")
     assert unmarked["text"] == (
         "1 finding would fail the run if run_sql writes: mark it `writes: true` or `reads: true`"

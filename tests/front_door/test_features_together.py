@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agenteval.files import journal
-from agenteval.importers.journals import replay
+from agenteval.importers.journals import replay_journal
 from agenteval.importers.sources import Source
 from tests.support.kit import Project
 
@@ -62,12 +62,12 @@ def test_a_sample_that_was_held_anew_for_its_judge_is_scored_once(project):
     judged(project, "helpfulness", "{evidence: '', reason: '', score: 5}")
     assert project.run().code == 3
     (path,) = (project.root / ".agenteval" / "runs").glob("*/events.jsonl")
-    assert len(list(replay(Source(path, "run"), lambda *_: ""))) == 4
+    assert len(list(replay_journal(Source(path, "run"), lambda *_: ""))) == 4
     raise_budget(project)
     assert project.call("run", "--resume", "latest").code == 0
-    ends = [event for event in journal.read(path) if event.type == "sample_finished"]
+    ends = [event for event in journal.read_journal(path) if event.type == "sample_finished"]
     assert sorted(event.refused for event in ends) == [False] * 4 + [True] * 2
-    assert len(list(replay(Source(path, "run"), lambda *_: ""))) == 4
+    assert len(list(replay_journal(Source(path, "run"), lambda *_: ""))) == 4
 
 
 def of_two_agents(project: Project) -> None:
@@ -203,6 +203,6 @@ def test_two_files_of_one_name_are_two_modules(project):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_lock_that_cannot_say_whose_it_is_locks_nevertheless(tmp_path):
     """On a full disk this was a defect of agenteval's own."""
-    (tmp_path / journal.LOCK).symlink_to("/dev/full")
-    with journal.locked(tmp_path):
+    (tmp_path / journal.LOCK_FILE).symlink_to("/dev/full")
+    with journal.lock_run(tmp_path):
         pass

@@ -419,7 +419,7 @@ def test_gates_over_repeated_runs_count_a_ruled_out_conversation_as_missing(proj
     assert "ruled out in 2 conversations" in rows["a"]["basis"]
     assert rows["a"]["resolution"].startswith("goal_outcome: refused")
     assert rows["b"]["verdict"] == "passed"
-    assert project.results()["scenarios"][0]["aggregates"]["goal_completion"]["open"] == {"ruled out": 2}
+    assert project.results()["scenarios"][0]["aggregates"]["goal_completion"]["undecided"] == {"ruled out": 2}
 
 
 def test_epochs_that_are_decided_as_the_run_goes_count_what_the_report_counts(project: Project) -> None:

@@ -24,21 +24,24 @@ import yaml
 
 from agenteval.core.scenario import Scenario, ScriptedTurn
 from agenteval.core.tool_effects import ToolEffect, effect_of
-from agenteval.files.loading import load
-from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED
+from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED_PROMPTS
+from agenteval.files.scenario_loader import load_scenario_files
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.transcript import NOTED
+from agenteval.scoring.transcript import NOTE_TITLE
 from tests.support.judged_projects import role_of
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, error
 
 HONEST = Path(__file__).parents[1] / "data" / "honest"
-SCENARIOS = {s.id: s for s in load(sorted((HONEST / "scenarios").glob("*.yaml")), rules=RULES, root=HONEST)}
+SCENARIOS = {
+    s.id: s
+    for s in load_scenario_files(sorted((HONEST / "scenarios").glob("*.yaml")), rules=RULES, root=HONEST)
+}
 READINGS = yaml.safe_load((HONEST / "readings.yaml").read_text(encoding="utf-8"))
 GOAL, POLICY = "goal_completion", "policy_adherence"
 BEHAVIOUR, TOOLS = "agent_behavior_failure", "tool_call_behavior_failure"
-OF_A_TURN = tuple(name for name in BUILT_IN_METRICS if SHIPPED.rubric(name).scope == "turn")
+OF_A_TURN = tuple(name for name in BUILT_IN_METRICS if SHIPPED_PROMPTS.rubric(name).scope == "turn")
 
 Key: TypeAlias = tuple[str, int | None, str]
 """Metric, turn from 0 (``None``: the whole conversation) and, of criteria, the sentence."""
@@ -77,10 +80,10 @@ def heading(prompt: str) -> str:
     return prompt.strip().splitlines()[0]
 
 
-METRICS = {heading(SHIPPED.rubric(name).text): name for name in (*BUILT_IN_METRICS, CRITERIA)}
+METRICS = {heading(SHIPPED_PROMPTS.rubric(name).text): name for name in (*BUILT_IN_METRICS, CRITERIA)}
 _AGAIN = ("judge_refute", "judge_decide", "judge_refute_ruled_out", "judge_decide_ruled_out")
-AGAIN = {heading(SHIPPED.prompt(name).prompt) for name in _AGAIN}
-_NOTES = re.compile(re.escape(NOTED) + r"\n<data-(\w+)>\n.*?\n</data-\1>", re.DOTALL)
+AGAIN = {heading(SHIPPED_PROMPTS.prompt(name).prompt) for name in _AGAIN}
+_NOTES = re.compile(re.escape(NOTE_TITLE) + r"\n<data-(\w+)>\n.*?\n</data-\1>", re.DOTALL)
 _QUOTED = re.compile(r"<data-(\w+)>\n(.*?)\n</data-\1>", re.DOTALL)
 
 
@@ -98,7 +101,7 @@ def understood(asked: Json) -> Asked:
     assert len(sentences) == (metric == CRITERIA)
     faults = [name for name, fault in FAULTS.items() if fault.is_in(scenario, "\n".join(texts))]
     assert len(faults) <= 1
-    is_whole = SHIPPED.rubric(metric).scope == "conversation"
+    is_whole = SHIPPED_PROMPTS.rubric(metric).scope == "conversation"
     if metric == CRITERIA:
         is_whole = sentences[0] in scenario.expect.criteria
     return Asked(

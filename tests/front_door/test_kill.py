@@ -16,9 +16,9 @@ from agenteval.core.event import Event, Notice, SampleFinished
 from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import Stop, StopReason
 from agenteval.files import runs
-from agenteval.files.journal import Journal, read, to_json
-from agenteval.verdict.remaining import ended, kept, over
-from agenteval.verdict.report import fold
+from agenteval.files.journal import Journal, event_to_json, read_journal
+from agenteval.verdict.report import build_report
+from agenteval.verdict.resumption import events_to_keep, finished_samples, run_ending
 from tests.support.cut_runs import SAMPLES, asked, events, finished, folder, journal, results_of, set_up
 from tests.support.kit import Project
 from tests.support.patience import HANG_S
@@ -98,10 +98,10 @@ def test_a_journal_that_ends_anywhere_is_gone_on_with(
     assert len(cuts(data)) > 100
     for length in cuts(data):
         path.write_bytes(data[:length])
-        before = list(read(path))
-        with Journal.of_resumed(path) as resumed:
+        before = list(read_journal(path))
+        with Journal.reopen(path) as resumed:
             resumed(more)
-        assert list(read(path)) == [*before, more], length
+        assert list(read_journal(path)) == [*before, more], length
 
 
 @pytest.mark.parametrize("missing", [1, 60, 400])
@@ -129,15 +129,15 @@ def test_of_a_run_that_was_killed_at_its_very_beginning_nothing_is_left(project:
 
 
 def test_every_cut_of_the_journal_keeps_what_is_over(undisturbed: Project) -> None:
-    told = list(read(journal(undisturbed)))
-    whole = fold(told)
+    told = list(read_journal(journal(undisturbed)))
+    whole = build_report(told)
     for length in range(1, len(told)):
         begun = told[:length]
-        left = list(kept(begun))
-        done = over(begun)
+        left = list(events_to_keep(begun))
+        done = finished_samples(begun)
         assert done == {event.key for event in begun if isinstance(event, SampleFinished)}
-        assert [s for s in whole.samples if s.key in done] == list(fold(left).samples)
-        assert (ended(begun) is not None) == (length == len(told))
+        assert [s for s in whole.samples if s.key in done] == list(build_report(left).samples)
+        assert (run_ending(begun) is not None) == (length == len(told))
 
 
 # ── the file itself ──────────────────────────────────────────────────────────────────────────────
@@ -203,7 +203,7 @@ def test_a_line_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.Monk
 
         monkeypatch.setattr(writer, "_file", Counting())
         writer(event)
-    assert pieces == [len(to_json(event)) + 1]
+    assert pieces == [len(event_to_json(event)) + 1]
 
 
 def test_a_journal_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def last(done: Done) -> str:
 
 
 def asides(project: Project) -> dict[str, int]:
-    return {aside["kind"]: aside["count"] for aside in project.results()["summary"]["asides"]}
+    return {aside["kind"]: aside["count"] for aside in project.results()["summary"]["caveats"]}
 
 
 def test_findings_and_goals_below_the_gate_are_named_once_each(judging: Project) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.conversation.simulate import ToolWorld, converse, with_late_calls
+from agenteval.conversation.simulation import ToolWorld, run_conversation, with_late_calls
 from agenteval.core.protocols import AgentReply, TurnTools, UserMove
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import Message, Step, StopReason, ToolCall, ToolResult, Trajectory, Turn
-from agenteval.messages.chat import messages_of, read_tool_call, steps_of
+from agenteval.messages.chat import parse_steps, read_tool_call, to_chat_messages
 from tests.support.kit import Project, failed_checks
 
 FORBIDDEN = "expect: {tool_calls: {forbidden: [{name: delete_account}]}}"
@@ -78,7 +78,7 @@ class Talk:
         scenario = Scenario(id="s", name="s", tools={"t": {"returns": 1}})
         sample = Sample(key=SampleKey(scenario="s", agent="a"), scenario=scenario)
         self.world = ToolWorld(sample, _no_function)
-        self.growing = converse(sample, user=self, make_agent=lambda: self, world=self.world)
+        self.growing = run_conversation(sample, user=self, make_agent=lambda: self, world=self.world)
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         if len(trajectory.turns) in self.late:
@@ -133,7 +133,7 @@ def test_a_call_when_all_is_over_is_ended_quietly() -> None:
     async def main() -> None:
         talk, told = Talk(1), list[str]()
         await talk.ended()
-        talk.world.rounds, talk.world.tell_late = None, told.append
+        talk.world.rounds, talk.world.on_late_call = None, told.append
         with pytest.raises(asyncio.CancelledError):
             await talk.call("t", {}, 1)
         assert told == ["t"]
@@ -242,7 +242,7 @@ def test_a_metric_may_change_what_it_is_given(project: Project) -> None:
 def test_an_agent_may_change_its_messages_and_what_it_returned() -> None:
     call = ToolCall(name="t", args={"x": [1]}, extra={"of": ["call"]})
     turn = Turn(user="x", steps=(Step(tool_calls=(call,)), Step(text="hi", extra={"of": ["step"]})))
-    _, asks, _, answers = messages_of([turn])
+    _, asks, _, answers = to_chat_messages([turn])
     asks["tool_calls"][0]["of"].clear()
     answers["of"].clear()
     assert (call.extra, turn.steps[1].extra) == ({"of": ["call"]}, {"of": ["step"]})
@@ -279,5 +279,5 @@ ENDLESS.append(ENDLESS)
 )
 def test_a_tool_message_may_hold_any_value(content: Any, value: Any) -> None:
     asks = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
-    (step,) = steps_of([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
+    (step,) = parse_steps([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
     assert step.tool_calls[0].result == ToolResult(value=value)

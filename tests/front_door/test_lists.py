@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.files.journal import locked
+from agenteval.files.journal import lock_run
 from tests.support.cut_runs import cut_after, journal
 from tests.support.kit import Project
 
@@ -120,7 +120,7 @@ def test_a_run_under_way_is_told_as_such(suite: Project) -> None:
     suite.run()
     cut_after(suite, "turn_finished")
     folder: Path = journal(suite).parent
-    with locked(folder):
+    with lock_run(folder):
         (only,) = runs(suite)
         assert (only["state"], only["resumable"]) == ("running", False)
         assert "UNDER WAY" in suite.call("show", "book").out

@@ -48,7 +48,7 @@ def last_line(done: Done) -> str:
 
 
 def asides(project: Project) -> list[str]:
-    return [each["text"] for each in project.results()["summary"]["asides"]]
+    return [each["text"] for each in project.results()["summary"]["caveats"]]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval.core.not_yet import KEYS
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS
 from tests.support.kit import Project
 
 AGENT = "def agent(messages): return 'Done.'\n"
@@ -161,7 +161,7 @@ OF_SCENARIOS = {  # what is written, and what is named as not supported yet
 
 
 def test_what_scenarios_have_not_yet(project: Project) -> None:
-    assert sorted(OF_SCENARIOS.values()) == sorted(KEYS["scenario"])
+    assert sorted(OF_SCENARIOS.values()) == sorted(UNSUPPORTED_KEYS["scenario"])
     project.agent(AGENT)
     project.config()
     written = list(OF_SCENARIOS)
@@ -176,7 +176,10 @@ def test_what_scenarios_have_not_yet(project: Project) -> None:
     for number, text in enumerate(written, 2):
         (said,) = (line for line in done.err.splitlines() if f"suite.yaml:{number}:" in line)
         pattern = OF_SCENARIOS[text]
-        assert f"'{pattern.rpartition('.')[2]}' is not supported yet — {KEYS['scenario'][pattern]}" in said
+        assert (
+            f"'{pattern.rpartition('.')[2]}' is not supported yet — {UNSUPPORTED_KEYS['scenario'][pattern]}"
+            in said
+        )
 
 
 OF_CONFIGURATIONS = {
@@ -191,7 +194,7 @@ OF_CONFIGURATIONS = {
 
 
 def test_the_lists_are_whole() -> None:
-    assert {*OF_CONFIGURATIONS.values()} == set(KEYS["config"])
+    assert {*OF_CONFIGURATIONS.values()} == set(UNSUPPORTED_KEYS["config"])
 
 
 @pytest.mark.parametrize("text", list(OF_CONFIGURATIONS))
@@ -205,7 +208,7 @@ def test_what_the_configuration_has_not_yet(project: Project, text: str) -> None
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
     line = len((project.root / "agenteval.yaml").read_text(encoding="utf-8").splitlines())
     assert f"agenteval.yaml:{line}:" in done.err
-    assert f"'{name}' is not supported yet — {KEYS['config'][pattern]}" in done.err
+    assert f"'{name}' is not supported yet — {UNSUPPORTED_KEYS['config'][pattern]}" in done.err
 
 
 @pytest.mark.parametrize("name", ["html", "csv", "mine.py:Mine"])

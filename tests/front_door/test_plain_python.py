@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.user_code import load
+from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError
 from tests.support.kit import Done, Project, failed_checks
 
@@ -282,7 +282,7 @@ def test_a_target_that_hangs_at_import_ends_by_a_deadline(project: Project) -> N
     with pytest.raises(
         AuthorError, match=r"ImportTimeout: it was not done within 0.2 s \(hangs.py:3, in <mod"
     ):
-        load("hangs.py:agent", str(project.root), what="agent 'bot'", within_s=0.2)
+        import_target("hangs.py:agent", str(project.root), what="agent 'bot'", timeout_s=0.2)
 
 
 def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> dict[str, Any]:

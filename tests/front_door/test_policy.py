@@ -165,7 +165,7 @@ def test_a_threshold_is_the_share_of_pass_and_what_is_not_clear_is_not_known(pro
     row = run("pass", "not clear", "not clear")
     assert (row["value"], row["verdict"]) == (1.0, "inconclusive")
     assert "not clear in 2 conversations, so from 0.333 to 1" in row["basis"]
-    assert scenario(project, "a")["aggregates"]["policy_adherence"]["open"] == {"not clear": 2}
+    assert scenario(project, "a")["aggregates"]["policy_adherence"]["undecided"] == {"not clear": 2}
     row = run("not clear", "not clear", "not clear")
     assert row["verdict"] == "inconclusive"
     assert "not clear in 3 conversations" in row["basis"]

@@ -453,7 +453,7 @@ def test_the_journal_decides_the_same(project: Project, tmp_path: Path) -> None:
     gates(project, RATE, epochs="{min: 3, max: 30}")
     project.run()
     (path,) = project.root.glob(".agenteval/runs/*/events.jsonl")
-    found = report.fold(journal.read(path))
+    found = report.build_report(journal.read_journal(path))
     decision = rules.decide(found)
     told = json.loads((project.root / "results.json").read_text())["summary"]
     assert str(decision.verdict) == told["verdict"]

@@ -15,9 +15,9 @@ from agenteval.core.config import BudgetConfig
 from agenteval.core.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished, SampleStarted
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import Stop, StopReason
-from agenteval.verdict.remaining import changes, is_complete
-from agenteval.verdict.report import fold
-from agenteval.verdict.sequential import InOrder
+from agenteval.verdict.report import build_report
+from agenteval.verdict.resumption import is_complete, list_changes
+from agenteval.verdict.sequential import PlannedQueue
 from tests.support import plans
 from tests.support.cut_runs import (
     SAMPLES,
@@ -460,7 +460,7 @@ def begun(*names: str, **more: object) -> RunStarted:
 
 
 def test_a_queue_gives_what_is_not_over() -> None:
-    queue = InOrder(Sample(key=key(name), scenario=Scenario(id=name)) for name in "abcd")
+    queue = PlannedQueue(Sample(key=key(name), scenario=Scenario(id=name)) for name in "abcd")
     for event in (end("b"), end("a", StopReason.INTERRUPTED), end("d", StopReason.BUDGET)):
         queue(event)
     left = [sample.key.scenario for sample in iter(queue.next, None)]
@@ -476,32 +476,32 @@ def test_the_end_before_a_resumption_is_no_end() -> None:
         finished_once,
     ]
     assert not is_complete(told)
-    report = fold(told)
+    report = build_report(told)
     assert report.finished == finished_once
     told.append(RunResumed(at="t", budget=BudgetConfig(max_calls=7)))
-    report = fold(told)
+    report = build_report(told)
     assert report.finished is None
     assert report.run.config.budget.max_calls == 7
     assert report.samples[0].stop is not None  # until it is started anew
     told.append(SampleStarted(key=key("a")))
-    assert fold(told).samples[0].stop is None
+    assert build_report(told).samples[0].stop is None
     assert is_complete([*told, end("a"), RunFinished(finished_at="t")])
 
 
 def test_nothing_has_changed_or_it_is_named() -> None:
     then = begun("a", "b", sources={"agent.py": "1", "models: ${…}": "2"}, prompts={"p": "1"})
-    assert changes(then, then) == ()
+    assert list_changes(then, then) == ()
     now = begun("a", sources={"agent.py": "2", "models: ${…}": "3"}, prompts={"q": "1"})
-    assert changes(then, now) == (
+    assert list_changes(then, now) == (
         "the scenario 'b' is no longer there",
         "the prompt 'p' is no longer there",
         "the prompt 'q' is new",
         "the file 'agent.py' has changed",
         "what variables expand to in 'models' has changed",
     )
-    assert changes(then, then.model_copy(update={"plan": then.plan.with_suite(judged=("helpfulness",))}))
+    assert list_changes(then, then.model_copy(update={"plan": then.plan.with_suite(judged=("helpfulness",))}))
 
 
 def test_where_a_scenario_is_written_does_not_matter(tmp_path: Path) -> None:
     moved = Scenario(id="a", source="elsewhere.yaml:9", lines={"expect": 12})
-    assert changes(begun("a"), begun("a").model_copy(update={"scenarios": (moved,)})) == ()
+    assert list_changes(begun("a"), begun("a").model_copy(update={"scenarios": (moved,)})) == ()

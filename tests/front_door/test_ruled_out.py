@@ -13,7 +13,7 @@ import pytest
 
 from agenteval.core.event import Event
 from agenteval.files.runs import load_run
-from agenteval.verdict.report import fold
+from agenteval.verdict.report import build_report
 from tests.support.kit import Done, Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in
@@ -560,7 +560,7 @@ def test_the_report_does_not_depend_on_the_order_of_events_between_conversations
     of_samples: dict[Any, list[Event]] = {}
     for event in rest:
         of_samples.setdefault(getattr(event, "key", None), []).append(event)
-    whole = fold([begin, *rest]).scenarios
+    whole = build_report([begin, *rest]).scenarios
     assert [sample.scores[0].label for sample in whole[0].samples] == ["reached"] * 2 + ["missed"] * 2
     draw = Random(7)
     for _ in range(20):
@@ -571,7 +571,7 @@ def test_the_report_does_not_depend_on_the_order_of_events_between_conversations
             shuffled.append(waiting[key].pop(0))
             if not waiting[key]:
                 del waiting[key]
-        assert fold([begin, *shuffled]).scenarios == whole
+        assert build_report([begin, *shuffled]).scenarios == whole
 
 
 # ── three agents, and a judge who believes each of them at first ────────────────────────────────

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.files.loading import load
+from agenteval.files.scenario_loader import load_scenario_files
 from agenteval.scoring.checks import RULES
 
 EXPECTATIONS = {
@@ -33,7 +33,7 @@ TOOLS = {
 def complaint(folder: Path, text: str) -> str:
     (folder / "s.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(AuthorError) as caught:
-        load([folder / "s.yaml"], rules=RULES, root=folder, cwd=folder)
+        load_scenario_files([folder / "s.yaml"], rules=RULES, root=folder, cwd=folder)
     return str(caught.value)
 
 
@@ -62,5 +62,5 @@ def test_an_expected_tool_of_a_case(tmp_path: Path) -> None:
 def test_a_tool_that_returns_null_is_one(tmp_path: Path) -> None:
     text = "scenarios:\n- {id: a, turns: [x], tools: {t: {sequence: [{returns: null}]}, u: {returns: null}}}"
     (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
-    (scenario,) = load([tmp_path / "s.yaml"], rules=RULES, root=tmp_path, cwd=tmp_path)
+    (scenario,) = load_scenario_files([tmp_path / "s.yaml"], rules=RULES, root=tmp_path, cwd=tmp_path)
     assert all(tool.is_mocked for tool in scenario.tools.values())

@@ -17,15 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError
 
-from agenteval.cli.editor_schemas import KINDS, Kind, schema_of
-from agenteval.cli.known import KNOWN
+from agenteval.cli.editor_schemas import SCHEMA_KINDS, SchemaKind, build_editor_schema
+from agenteval.cli.registries import REGISTRIES
 from agenteval.core.errors import AuthorError
-from agenteval.core.not_yet import KEYS as NOT_YET
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.files.config_file import load_config
-from agenteval.files.loading import load
-from agenteval.files.scenario_files import find_files
-from agenteval.files.yaml_source import parse
-from agenteval.planning.judging import metrics_of
+from agenteval.files.scenario_files import find_scenario_files
+from agenteval.files.scenario_loader import load_scenario_files
+from agenteval.files.yaml_source import parse_yaml
+from agenteval.planning.judge_setup import load_metrics
 from agenteval.planning.preflight import detector_problems
 from agenteval.scoring.checks import RULES
 from tests.support.kit import Project
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 CONFIGURATIONS = [*ROOT.glob("**/agenteval.yaml"), ROOT / "scenarios/reliability/gated.yaml"]
 SCENARIOS = [
     path
-    for path in find_files(ROOT, ["scenarios/**/*.yaml", "tests/data/honest/scenarios/*.yaml"])
+    for path in find_scenario_files(ROOT, ["scenarios/**/*.yaml", "tests/data/honest/scenarios/*.yaml"])
     if path not in CONFIGURATIONS
 ]
 AGENT = "agent: {name: bot, target: 'agent.py:agent'}\n"
@@ -42,16 +42,16 @@ SCENARIO = "name: greets\nturns: [Hello!]\nchecks: none\n"
 
 
 @cache
-def validator(kind: Kind) -> Draft7Validator:
-    schema = schema_of(kind)
+def validator(kind: SchemaKind) -> Draft7Validator:
+    schema = build_editor_schema(kind)
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)
 
 
-def mistakes(kind: Kind, text: str) -> list[str]:
+def mistakes(kind: SchemaKind, text: str) -> list[str]:
     """The dotted path of each mistake, that of a key which is not known included."""
     found = []
-    for error in validator(kind).iter_errors(parse(text.encode(), "x.yaml").value):
+    for error in validator(kind).iter_errors(parse_yaml(text.encode(), "x.yaml").value):
         path = [str(part) for part in error.absolute_path]
         unknown = re.findall(r"'(\w+)'", error.message) if error.validator == "additionalProperties" else []
         found.append(".".join([*path, *unknown]))
@@ -73,9 +73,9 @@ def test_it_writes_both_and_says_how_files_begin(project: Project) -> None:
         "  scenarios/*.yaml  # yaml-language-server: $schema=../.agenteval/scenario.schema.json",
         "  agenteval.yaml    # yaml-language-server: $schema=.agenteval/config.schema.json",
     ]
-    for kind in KINDS:
+    for kind in SCHEMA_KINDS:
         written = json.loads((project.root / f".agenteval/{kind}.schema.json").read_text(encoding="utf-8"))
-        assert written == schema_of(kind)
+        assert written == build_editor_schema(kind)
     assert (project.root / ".agenteval/.gitignore").read_text(encoding="utf-8") == "*\n!*.schema.json\n"
     assert project.call("schema").code == 0, "it overwrites its own"
 
@@ -113,7 +113,7 @@ def test_out_names_another_place_or_prints(project: Project) -> None:
     assert (done.code, (project.root / ".agenteval").exists()) == (0, False)
     assert "agenteval.yaml  # yaml-language-server: $schema=schemas/agenteval.json" in done.out
     printed = project.call("schema", "scenario", "--out", "-")
-    assert json.loads(printed.out) == schema_of("scenario")
+    assert json.loads(printed.out) == build_editor_schema("scenario")
     both = project.call("schema", "--out", "schemas")
     assert (both.code, both.err) == (
         2,
@@ -157,7 +157,7 @@ def test_check_jsonschema_finds_the_same(tmp_path: Path) -> None:
     wrong.write_text("name: x\nturns: [Hello!]\nepochs: many\n", encoding="utf-8")
     for kind, paths in (("config", CONFIGURATIONS), ("scenario", SCENARIOS), ("scenario", [wrong])):
         schema = tmp_path / f"{kind}.json"
-        schema.write_text(json.dumps(schema_of(kind)), encoding="utf-8")  # type: ignore[arg-type]
+        schema.write_text(json.dumps(build_editor_schema(kind)), encoding="utf-8")  # type: ignore[arg-type]
         command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), *map(str, paths)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == (paths == [wrong]), done.stdout
@@ -170,7 +170,7 @@ def test_check_jsonschema_finds_the_same(tmp_path: Path) -> None:
 class Wrong(NamedTuple):
     """``path``: where the schema finds it; ``line``: where ``agenteval validate`` does."""
 
-    kind: Kind
+    kind: SchemaKind
     text: str
     path: str
     line: int = 2
@@ -325,7 +325,7 @@ expect:
 def test_a_form_that_the_loader_takes_fits(text: str, tmp_path: Path) -> None:
     path = tmp_path / "suite.yaml"
     path.write_text(text, encoding="utf-8")
-    assert load([path], rules=RULES, root=tmp_path)
+    assert load_scenario_files([path], rules=RULES, root=tmp_path)
     assert mistakes("scenario", text) == []
 
 
@@ -374,9 +374,9 @@ def test_a_configuration_with_every_form_fits(project: Project) -> None:
     ],
 )
 def test_what_others_bring_is_not_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(KNOWN.agents), "names", lambda self: [*self.built_in, "ours"])
-    schema = schema_of("config")
-    assert list(Draft7Validator(schema).iter_errors(parse(text.encode(), "x").value)) == []
+    monkeypatch.setattr(type(REGISTRIES.agents), "names", lambda self: [*self.built_in, "ours"])
+    schema = build_editor_schema("config")
+    assert list(Draft7Validator(schema).iter_errors(parse_yaml(text.encode(), "x").value)) == []
 
 
 def test_a_value_of_a_row_may_stand_anywhere() -> None:
@@ -388,14 +388,14 @@ def test_a_value_of_a_row_may_stand_anywhere() -> None:
 # ── every key ────────────────────────────────────────────────────────────────────────────────────
 
 
-def keys_in(kind: Kind) -> Iterator[tuple[str, str, Any]]:
-    schema = schema_of(kind)
+def keys_in(kind: SchemaKind) -> Iterator[tuple[str, str, Any]]:
+    schema = build_editor_schema(kind)
     for name, each in [("", schema), *schema["definitions"].items()]:
         yield from ((name, key, below) for key, below in each.get("properties", {}).items())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_key_has_its_line_of_help(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", SCHEMA_KINDS)
+def test_every_key_has_its_line_of_help(kind: SchemaKind) -> None:
     keys = list(keys_in(kind))
     assert len(keys) > 100
     missing = [f"{name}.{key}" for name, key, below in keys if not below.get("description")]
@@ -404,8 +404,8 @@ def test_every_key_has_its_line_of_help(kind: Kind) -> None:
     assert {line for line in lines if "``" in line or len(line) > 110 or line[-1] != "."} == set()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_not_built_is_not_in_it(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", SCHEMA_KINDS)
+def test_what_is_not_built_is_not_in_it(kind: SchemaKind) -> None:
     for path in NOT_YET[kind]:
         keys, _, value = path.partition("=")
         written = {"id": "x", "turns": []} if kind == "scenario" else {}
@@ -448,7 +448,7 @@ _MODELS = {
     "output": "OutputExpectation",
     "tool": "Tool",
 }
-_DEFINED = schema_of("scenario")["definitions"]
+_DEFINED = build_editor_schema("scenario")["definitions"]
 _PLACES = [(around, key) for around, model in _MODELS.items() for key in _DEFINED[model]["properties"]]
 
 
@@ -472,13 +472,13 @@ def test_the_schema_takes_whatever_the_loader_takes(
     path = tmp_path / "suite.yaml"
     path.write_text(json.dumps({"scenarios": [entry]}), encoding="utf-8")
     try:
-        load([path], rules=RULES, root=tmp_path)
+        load_scenario_files([path], rules=RULES, root=tmp_path)
     except AuthorError:
         return
     assert mistakes("scenario", path.read_text(encoding="utf-8")) == []
 
 
-_CONFIGURED = schema_of("config")
+_CONFIGURED = build_editor_schema("config")
 _OPTIONS = {
     "": _CONFIGURED,
     "agent": _CONFIGURED["definitions"]["Agent_http"],
@@ -512,8 +512,8 @@ def test_the_schema_takes_whatever_configuration_is_taken(
     path = tmp_path / "agenteval.yaml"
     path.write_text(json.dumps(written), encoding="utf-8")
     try:
-        config = load_config(path, KNOWN, environ={}, flags={}).config
-        metrics_of(config)
+        config = load_config(path, REGISTRIES, environ={}, flags={}).config
+        load_metrics(config)
     except AuthorError:
         return
     if not list(detector_problems(config)):

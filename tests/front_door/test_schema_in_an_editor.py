@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.cli.commands.schema import write
-from agenteval.cli.editor_schemas import KINDS
+from agenteval.cli.commands.schema import write_schema
+from agenteval.cli.editor_schemas import SCHEMA_KINDS
 from tests.front_door.test_schema import CONFIGURATIONS, MISTAKES, SCENARIOS, Wrong
 from tests.support.kit import Project
 from tests.support.language_server import LanguageServer
@@ -26,9 +26,9 @@ def servers() -> Iterator[dict[str, LanguageServer]]:
     assert COMMAND
     with tempfile.TemporaryDirectory() as folder:
         started = {}
-        for kind in KINDS:
+        for kind in SCHEMA_KINDS:
             path = Path(folder, f"{kind}.schema.json")
-            write(kind, path)
+            write_schema(kind, path)
             started[kind] = LanguageServer(COMMAND, path)
         yield started
         for server in started.values():

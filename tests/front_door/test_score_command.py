@@ -19,8 +19,8 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, Turn
 from agenteval.verdict import gates
-from agenteval.verdict.report import fold
-from agenteval.verdict.retention import LEFT_OUT, Retained
+from agenteval.verdict.report import build_report
+from agenteval.verdict.retention import LEFT_OUT, RetainedEvents
 from tests.support.kit import Done, Project, environment
 from tests.support.plans import begun
 
@@ -92,7 +92,7 @@ def test_logs_without_a_tool_call_say_that_there_was_nothing_to_prove(project: P
     assert done.code == 0
     ends = "REPORTED: 2 conversations, nothing found (exit 0)"
     assert done.out.splitlines()[-1] == f"{ends} — with judges not asked; {told}"
-    asides = project.results()["summary"]["asides"]
+    asides = project.results()["summary"]["caveats"]
     assert asides[-1] == {"kind": "nothing_to_prove", "count": 2, "text": told}
     # One call, or one expectation, is something to prove.
     project.write("s.yaml", "scenarios: [{id: a, turns: [x], expect: {output: {contains: Hello}}}]")
@@ -595,12 +595,12 @@ def events_of(count: int) -> list[Any]:
 
 
 def test_what_is_left_out_changes_no_verdict_and_no_figure() -> None:
-    slim, whole = Retained(Plan(), most=3), Retained(Plan(), everything=True)
+    slim, whole = RetainedEvents(Plan(), most=3), RetainedEvents(Plan(), everything=True)
     for event in events_of(60):
         slim(event)
         whole(event)
-    short, full = fold(slim.events()), fold(whole.events())
-    assert full == fold(events_of(60))
+    short, full = build_report(slim.events()), build_report(whole.events())
+    assert full == build_report(events_of(60))
     assert short.dimensions == full.dimensions
     assert [s.findings for s in short.samples] == [s.findings for s in full.samples]
     assert [[c.passed for c in s.all_checks] for s in short.samples] == [
@@ -614,10 +614,10 @@ def test_what_is_left_out_changes_no_verdict_and_no_figure() -> None:
 
 
 def test_what_is_alike_is_one_object() -> None:
-    slim = Retained(Plan(), most=0)
+    slim = RetainedEvents(Plan(), most=0)
     for event in events_of(31):
         slim(event)
-    report = fold(slim.events())
+    report = build_report(slim.events())
     found = [sample for sample in report.samples if sample.findings]
     others = [sample for sample in report.samples if not sample.findings]
     assert len({id(sample.turns[0].turn) for sample in others}) == 3

@@ -14,7 +14,7 @@ from agenteval.core.event import SampleFinished, SampleStarted
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.trajectory import Stop, StopReason
-from agenteval.verdict.retention import Retained
+from agenteval.verdict.retention import RetainedEvents
 from tests.support.kit import Project
 
 
@@ -119,7 +119,7 @@ def test_thresholds_that_nothing_can_be_held_against_are_told(project: Project, 
 
 def test_the_report_keeps_the_order_of_the_records_whichever_judge_is_done_first() -> None:
     records = ["a", "b", "c", "d"]
-    retained = Retained(Plan(), everything=True)
+    retained = RetainedEvents(Plan(), everything=True)
     keys = [SampleKey(agent="recorded", scenario=name, epoch=0) for name in records]
     for key in keys:
         retained(SampleStarted(key=key, scenario=Scenario(id=key.scenario, name=key.scenario)))

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from agenteval.core.config import GatesConfig
 from agenteval.core.trajectory import Step, Turn, Usage
 from agenteval.importers.entries import entries_of
-from agenteval.importers.records import Conversation, ToolSets
-from agenteval.importers.sources import parse, sources_of
-from agenteval.messages.entry import Record, Unreadable
+from agenteval.importers.records import ImportedConversation, ToolSets
+from agenteval.importers.sources import find_sources, parse
+from agenteval.messages.log_entry import Record, UnreadableRecord
 from agenteval.reporters.results.document import readable
 from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON
@@ -47,8 +47,8 @@ REQUEST = {"model": "gpt-x", "messages": MESSAGES, "tools": TOOLS}
 RESPONSE = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": ANSWER}]}
 
 
-def said(conversation: Conversation) -> list[tuple[str, str, list[str]]]:
-    turns = conversation.talk.trajectory.all_turns
+def said(conversation: ImportedConversation) -> list[tuple[str, str, list[str]]]:
+    turns = conversation.parsed.trajectory.all_turns
     return [(turn.user, turn.answer, [call.name for call in turn.tool_calls]) for turn in turns]
 
 
@@ -72,7 +72,7 @@ def record(name: str, answer: str = 'It is {here}, "there": [1}') -> dict[str, A
 
 
 def entries(path: Path) -> list[Any]:
-    (source,) = sources_of([str(path)], path.parent)
+    (source,) = find_sources([str(path)], path.parent)
     return list(entries_of(source))
 
 
@@ -119,9 +119,9 @@ def test_a_broken_object_is_told_at_its_place_and_the_others_are_read(
     path = tmp_path / "log.json"
     path.write_text(f"{whole}\n{broken}\n{whole}\n", encoding="utf-8")
     found = entries(path)
-    lost = [entry for entry in found if isinstance(entry, Unreadable)]
+    lost = [entry for entry in found if isinstance(entry, UnreadableRecord)]
     assert [entry.where for entry in lost] == [f"log.json:{line}"]
-    assert why in lost[0].why
+    assert why in lost[0].reason
     assert [entry.value["id"] for entry in found if isinstance(entry, Record)][:: len(found) - 2] == [
         "a",
         "a",
@@ -131,7 +131,7 @@ def test_a_broken_object_is_told_at_its_place_and_the_others_are_read(
 def test_bytes_that_are_no_text_are_told_at_their_line(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_bytes(b'{\n "a": 1\n}\n{\n "a": "caf\xe9"\n}\n')
-    assert entries(path) == [Record({"a": 1}, "log.json:1"), Unreadable("log.json:5", "not UTF-8")]
+    assert entries(path) == [Record({"a": 1}, "log.json:1"), UnreadableRecord("log.json:5", "not UTF-8")]
 
 
 def test_damaged_packed_objects_give_what_comes_before(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None
     path = tmp_path / "log.json"
     one = json.dumps(record("a", "x" * 10_000), indent=1) + "\n"
     path.write_text(one * 2_000, encoding="utf-8")
-    (source,) = sources_of([str(path)], tmp_path)
+    (source,) = find_sources([str(path)], tmp_path)
     tracemalloc.start()
     try:
         count = sum(1 for _ in entries_of(source))
@@ -208,7 +208,7 @@ SHAPES = {
 def test_a_request_and_its_response_are_one_conversation(name: str) -> None:
     found = read(SHAPES[name])
     assert said(found) == [("Where is order ORD-42?", "It has been shipped.", ["get_order"])]
-    assert found.talk.trajectory.unfinished is None
+    assert found.parsed.trajectory.unfinished is None
     assert list(found.tools) == ["get_order"]
     assert (found.policy, found.agent, found.notes) == ("Be brief.", "gpt-x", ())
 
@@ -269,7 +269,7 @@ def test_other_interfaces(logged: Any, answer: str) -> None:
 
 def test_a_text_beside_an_answer_is_none_of_the_agent_s() -> None:
     found = read({"messages": [ASKED, ANSWER], "response": "It was shipped."})
-    assert [turn.answer for turn in found.talk.trajectory.turns] == ["It has been shipped."]
+    assert [turn.answer for turn in found.parsed.trajectory.turns] == ["It has been shipped."]
 
 
 def test_the_tools_of_several_agents_are_read_once_each() -> None:

@@ -7,17 +7,17 @@ import re
 import anyio
 import pytest
 
-from agenteval.cli.commands.show_prompts import template_of, text_of
+from agenteval.cli.commands.show_prompts import render_prompts, template_of
 from agenteval.core.errors import AuthorError, InfrastructureError
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn
 from agenteval.files.prompts import BUILT_IN_METRICS, Rubric, load_rubric
-from agenteval.scoring.judges.criteria import Criteria
+from agenteval.scoring.judges.criteria import CriteriaScorer
 from agenteval.scoring.judges.goal import GoalJudge
-from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
 from agenteval.scoring.judges.policy import PolicyJudge
-from agenteval.scoring.transcript import context_of
+from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import FakeModel
 from tests.support.trajectories import seen
 
@@ -38,20 +38,22 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
     kind = {"goal_completion": GoalJudge, "policy_adherence": PolicyJudge}.get(name, Judge)
     policy = "Be ${kind}." if name == "policy_adherence" else ""
     inputs = JudgeInputs(model, policy_of=lambda _: policy)
-    scorer = Criteria(rubric, inputs, scope="conversation") if name == "criteria" else kind(rubric, inputs)
+    scorer = (
+        CriteriaScorer(rubric, inputs, scope="conversation") if name == "criteria" else kind(rubric, inputs)
+    )
     anyio.run(scorer, SCENARIO, trajectory)
     (sent,) = model.requests
     shown = template_of(rubric)
     prompt = shown.prompt.replace("${criterion}", "Is ${kind} and $${fair}")
     prompt = prompt.replace("${span}", "over the whole conversation")
     prompt = prompt.replace("\n${right_end}", "\n")
-    record = context_of(SCENARIO, trajectory, policy=policy, upto=0 if is_turn else None)
+    record = render_transcript(SCENARIO, trajectory, policy=policy, upto=0 if is_turn else None)
     prompt = prompt.replace("${transcript}", record)
     assert (sent.system, sent.prompt, sent.reply) == (shown.system, prompt, shown.reply)
 
 
 def test_all_of_them_are_shown() -> None:
-    out = text_of(None)
+    out = render_prompts(None)
     for name in (*NAMES, *PARTS):
         assert f": {name}\n" in out
     assert out.count("── system ──") == out.count("── reply (JSON Schema) ──") == len(NAMES)
@@ -61,7 +63,7 @@ def test_all_of_them_are_shown() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_of_them_is_shown(name: str) -> None:
-    out = text_of(name)
+    out = render_prompts(name)
     assert f": {name}\n" in out
     assert out.count("── prompt ──") == 1
     assert re.search(r"\nversion: \d\n", out)
@@ -70,21 +72,21 @@ def test_one_of_them_is_shown(name: str) -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_says_where_it_stands(name: str) -> None:
-    out = text_of(name)
+    out = render_prompts(name)
     assert f"prompt: {name}\nstands: after " in out
     assert out.count("── part of a prompt ──") == 1
 
 
 def test_an_authors_rubric_is_shown() -> None:
     rubric = Rubric(metric="brand", scope="turn", text="On brand?", scale=(1, 3), source="brand.md")
-    out = text_of("brand", custom=[rubric])
+    out = render_prompts("brand", custom=[rubric])
     assert "On brand?" in out
     assert "a number from 1 to 3" in out
 
 
 def test_a_typo_gets_a_suggestion() -> None:
     with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
-        text_of("error_dedup")
+        render_prompts("error_dedup")
 
 
 def test_the_form_of_the_answer_is_told_once() -> None:

@@ -221,7 +221,7 @@ def test_a_user_that_is_no_user_is_asked_once_more_then_its_sample_is_lost(proje
         assert [line["turn"] for line in heard(project, name)] == [0, 0], "the bad message was never sent"
         assert [bool(turn.get("error")) for turn in found[name]["turns"]] == [False, True], name
     simulator = project.results()["summary"]["simulator"]
-    assert (simulator["refused"], simulator["lost"]) == (len(BAD), len(BAD)), "a message, asked for twice"
+    assert (simulator["refused"], simulator["errored"]) == (len(BAD), len(BAD)), "a message, asked for twice"
     assert simulator["messages"] == 4 + len(BAD) * 2
     assert f"{len(BAD)} of {4 + len(BAD) * 2}" in done.out
     assert project.results()["summary"]["usage"]["user"]["calls"] == 4 + len(BAD) * 3 * 2, (
@@ -275,7 +275,7 @@ def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Projec
     assert "How can I help you today?" in asked[1] or "assistant" in asked[1]
     assert (
         project.results()["summary"]["simulator"]["refused"],
-        project.results()["summary"]["simulator"]["lost"],
+        project.results()["summary"]["simulator"]["errored"],
     ) == (2, 0)
     assert "2 of 2 messages refused" in done.out
 

@@ -62,7 +62,7 @@ def test_what_else_was_decided_stands_and_the_last_line_counts_who_was_skipped(
     done = play(project, Judge(then), SKIP, one, metrics=metric)
     assert done.code == 0, done.all
     assert "1 failed judge skipped" in done.out.splitlines()[-1]
-    assert [each["kind"] for each in project.results()["summary"]["asides"]] == ["judges_skipped"]
+    assert [each["kind"] for each in project.results()["summary"]["caveats"]] == ["judges_skipped"]
     sample = project.sample()
     failed = [*sample["score_failures"], *sample["turns"][0]["score_failures"]]
     assert [failure["metric"] for failure in failed] == [metric]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agenteval.adapters.agents.mcp_server import VARIABLE, McpHost
+from agenteval.adapters.agents.mcp_server import MCP_URL_VARIABLE, McpHost
 from tests.support.kit import Project, failed_checks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the bridge needs the variable")
@@ -290,7 +290,7 @@ def test_an_option_of_the_bridge_alone_is_refused(project: Project) -> None:
 def test_a_run_that_is_over_and_a_real_server_that_does_not_start_are_named(project: Project) -> None:
     def bridged(url: str) -> str:
         command = ("--else", "--", sys.executable, "-c", "raise SystemExit('no database')")
-        done = project.call("tools", "serve", "--stdio-bridge", *command, env={VARIABLE: url})
+        done = project.call("tools", "serve", "--stdio-bridge", *command, env={MCP_URL_VARIABLE: url})
         assert done.code == 2, done.all
         assert "Traceback" not in done.all
         return done.err

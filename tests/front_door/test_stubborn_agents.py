@@ -150,7 +150,7 @@ def test_a_call_that_is_cancelled_before_its_first_step_keeps_nobody_waiting() -
     async def ask() -> None:
         loop, held = shared_loop().loop, threading.Event()
         loop.call_soon_threadsafe(held.wait)
-        call = asyncio.ensure_future(user_code.call(answer))
+        call = asyncio.ensure_future(user_code.call_user_code(answer))
         await asyncio.sleep(0)  # it is asked for; and then, in the same step of the loop, all are cancelled
         loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
         held.set()

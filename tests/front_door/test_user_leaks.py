@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.conversation.user_faults import leaked_needle
+from agenteval.conversation.user_faults import find_leaked_text
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Step, Trajectory, Turn
 from tests.support.kit import Project
@@ -119,22 +119,22 @@ def scenario(needle: str, **more: Any) -> Scenario:
     ],
 )
 def test_the_comparison_is_that_of_the_checks(needle: str, message: str, leaks: bool) -> None:
-    assert leaked_needle(message, scenario(needle), Trajectory()) == (needle if leaks else "")
+    assert find_leaked_text(message, scenario(needle), Trajectory()) == (needle if leaks else "")
     heard = conversation(("Hi", f"It says {needle}."))
-    assert leaked_needle(message, scenario(needle), heard) == ""
-    assert leaked_needle(message, scenario(needle), Trajectory(), now=f"today, {needle}") == ""
+    assert find_leaked_text(message, scenario(needle), heard) == ""
+    assert find_leaked_text(message, scenario(needle), Trajectory(), now=f"today, {needle}") == ""
 
 
 def test_a_case_and_what_nobody_is_to_say_are_told_apart() -> None:
     case = scenario("x", case={"expected_output_contains": ["BK-77"]})
-    assert leaked_needle("BK-77?", case, Trajectory()) == "BK-77"
+    assert find_leaked_text("BK-77?", case, Trajectory()) == "BK-77"
     forbidden = scenario("x", expect={"output": {"not_contains": ["BK-77"]}})
-    assert leaked_needle("BK-77?", forbidden, Trajectory()) == ""
+    assert find_leaked_text("BK-77?", forbidden, Trajectory()) == ""
     hidden = scenario("BK-77", facts=["The booking is BK-77."])
-    assert leaked_needle("BK-77?", hidden, Trajectory()) == "BK-77", "facts are the judge's alone"
+    assert find_leaked_text("BK-77?", hidden, Trajectory()) == "BK-77", "facts are the judge's alone"
 
 
 @given(st.text(max_size=30), st.from_regex(r"[A-Z]{2}-\d{2,4}", fullmatch=True))
 def test_what_was_told_is_never_a_leak(around: str, needle: str) -> None:
     told = scenario(needle, goal=f"Ask for {needle}.")
-    assert leaked_needle(f"{around} {needle} {around}", told, Trajectory()) == ""
+    assert find_leaked_text(f"{around} {needle} {around}", told, Trajectory()) == ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.user_noise import says_nothing, thought_in
+from agenteval.conversation.user_noise import find_thought, is_empty_message
 from tests.support.kit import Project
 
 AGENT = """
@@ -115,7 +115,7 @@ def test_an_answer_of_nothing_never_reaches_the_agent(project: Project, done: bo
 )
 def test_a_short_answer_to_a_question_is_a_message(message: str) -> None:
     for done in (True, False):
-        assert not says_nothing(message, answer="What do you see?", done=done, may_be_marked={"yes"})
+        assert not is_empty_message(message, answer="What do you see?", done=done, short_answers={"yes"})
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_short_answer_to_a_question_is_a_message(message: str) -> None:
     ],
 )
 def test_what_users_write_is_no_thought(message: str) -> None:
-    assert thought_in(message, reason="r", known=()) == ""
+    assert find_thought(message, reason="r", known=()) == ""
 
 
 # ── a con man ────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.reporters.words.judge import Reviews
+from agenteval.reporters.words.judge import ReviewCounts
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply
@@ -157,8 +157,8 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     reviews = simulator["reviews"]
     assert (reviews["reviewed"], reviews["at_fault"], reviews["passed"]) == (11, 8, 0)
     assert reviews["rate"] == pytest.approx(8 / 11)
-    assert (reviews["low"], reviews["high"]) == pytest.approx(Reviews(11, 8).interval)
-    assert simulator["lost"] == 0, "no message was refused"
+    assert (reviews["low"], reviews["high"]) == pytest.approx(ReviewCounts(11, 8).interval)
+    assert simulator["errored"] == 0, "no message was refused"
     text = " ".join(project.call("report", "latest", "-v").out.split())
     assert "at fault in 8 of 11 reviewed conversations: 73 % [43, 90] (8 of 11 that failed)" in text
     assert "sloppy-besides, turn 2: the simulated user hindered the agent" in text

@@ -438,7 +438,7 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
     from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn
     from agenteval.scoring.checks import expectations
     from agenteval.verdict.gates import decide
-    from agenteval.verdict.report import fold
+    from agenteval.verdict.report import build_report
 
     def broken(*_: object) -> None:
         raise NameError("no such name")
@@ -449,7 +449,7 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
     items = anyio.run(
         run_scorer, expectations.ConversationExpectations(), scenario, Trajectory(turns=(turn,), stop=stop)
     )
-    told = fold(
+    told = build_report(
         [
             begun(Config(fail_on_severity=severity), (scenario,), (key,)),
             SampleStarted(key=key),

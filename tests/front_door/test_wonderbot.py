@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval import AgentReply, Usage
-from agenteval.conversation.user_code import load
+from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError
-from agenteval.core.patterns import is_in
+from agenteval.core.patterns import pattern_matches
 from agenteval.messages.chat import read_arguments
 from tests.support.kit import Project
 from tests.support.local_servers import LocalServer, completion, plain_environment, respond_json
@@ -30,12 +30,12 @@ RECORDED = ROOT.parent / "shared" / "data" / "wonderbot_cases.json"
 
 IMPORTABLE = {"PYTHONPATH": str(ROOT)}
 
-calculator = load("tools.py:calculator", str(SUITE), what="tool")
-get_weather = load("tools.py:get_weather", str(SUITE), what="tool")
-get_product_info = load("tools.py:get_product_info", str(SUITE), what="tool")
+calculator = import_target("tools.py:calculator", str(SUITE), what="tool")
+get_weather = import_target("tools.py:get_weather", str(SUITE), what="tool")
+get_product_info = import_target("tools.py:get_product_info", str(SUITE), what="tool")
 TOOLS = {"calculator": calculator, "get_weather": get_weather, "get_product_info": get_product_info}
-rules = load("agent.py:agent", str(SUITE), what="agent")
-react = load("react.py:agent", str(SUITE), what="agent")
+rules = import_target("agent.py:agent", str(SUITE), what="agent")
+react = import_target("react.py:agent", str(SUITE), what="agent")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_what_must_not_leak_is_text_of_the_policy() -> None:
 )
 def test_patterns_take_any_honest_wording(case_id: str, answer: str, fits: bool) -> None:
     case = next(case for case in suite("cases.yaml")["cases"] if case["id"] == case_id)
-    assert is_in(case["expect"]["output"]["matches"], answer, re.IGNORECASE) is fits
+    assert pattern_matches(case["expect"]["output"]["matches"], answer, re.IGNORECASE) is fits
 
 
 # ---- The rule-based agent ------------------------------------------------------------------------

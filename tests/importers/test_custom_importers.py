@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.custom_importer import GROUP, importers
 from agenteval.importers.entries import entries_of
+from agenteval.importers.importer_registry import GROUP, importers
 from agenteval.importers.reader import conversation_of
-from agenteval.importers.records import Conversation, ToolSets
+from agenteval.importers.records import ImportedConversation, ToolSets
 from agenteval.importers.sources import Source
-from agenteval.messages.entry import Record
+from agenteval.messages.log_entry import Record
 from tests.support.kit import Done, Project
 
 ROOT = Path(__file__).parents[2]
@@ -39,17 +39,17 @@ def name_of(path: Path) -> str:
     return path.name.partition(".")[0]
 
 
-def read(path: Path) -> list[Conversation]:
+def read(path: Path) -> list[ImportedConversation]:
     """Every conversation of a file."""
     entries = list(entries_of(Source(path, path.name)))
     assert all(isinstance(entry, Record) for entry in entries), entries
     return [conversation_of(entry, ToolSets()) for entry in entries if isinstance(entry, Record)]
 
 
-def told(conversation: Conversation) -> list[Any]:
+def told(conversation: ImportedConversation) -> list[Any]:
     """What was asked, called, given back and answered, in order."""
     found: list[Any] = []
-    for turn in conversation.talk.trajectory.turns:
+    for turn in conversation.parsed.trajectory.turns:
         found.append(turn.user)
         for step in turn.steps:
             calls = [(call.name, call.args, call.result and call.result.value) for call in step.tool_calls]
@@ -67,7 +67,7 @@ def test_a_conversation_is_the_same_in_every_dialect(path: Path) -> None:
     (found,) = [each for each in conversations if ASKED in told(each)]
     said = [each for each in told(found) if each not in ("Hello", "Hi!", "One moment.")]
     assert said == [ASKED, *calls, ANSWER]
-    assert not found.talk.orphans
+    assert not found.parsed.orphans
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=name_of)

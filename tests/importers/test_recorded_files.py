@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.core.errors import AuthorError
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Expectation, OutputExpectation, Scenario, ScriptedTurn, Tool
 from agenteval.core.trajectory import StopReason, Turn
 from agenteval.importers.entries import entries_of
 from agenteval.importers.expected_scenarios import ExpectedScenarios
-from agenteval.importers.identity import Naming, Paths
+from agenteval.importers.identity import FieldPaths, Naming
 from agenteval.importers.reader import Reader, require_paths
-from agenteval.importers.sources import is_journal, sources_of
-from agenteval.messages.entry import IMPORT_IT, Record, Unreadable
-from agenteval.messages.record_paths import MISSING, find, is_success, suggestion
+from agenteval.importers.sources import find_sources, is_journal
+from agenteval.messages.log_entry import IMPORTER_REMEDY, Record, UnreadableRecord
+from agenteval.messages.record_paths import MISSING, find_value, is_success, suggest_path
 from tests.support.recorded import read
 
 
 def turns_of(*messages: Any) -> tuple[Turn, ...]:
-    return read({"messages": list(messages)}).talk.trajectory.all_turns
+    return read({"messages": list(messages)}).parsed.trajectory.all_turns
 
 
 def user(text: Any) -> dict[str, Any]:
@@ -140,13 +140,13 @@ def test_a_result_without_an_id_goes_by_the_name() -> None:
 
 def test_a_result_without_a_call_is_a_fact_and_no_call() -> None:
     read_ = read({"messages": [user("Hi"), result("42 apples", name="count"), agent("There are 42.")]})
-    assert told(read_.talk.trajectory.turns) == [("Hi", "There are 42.", [])]
-    assert read_.talk.orphans == ("The tool count answered (its call is not in the record): 42 apples",)
+    assert told(read_.parsed.trajectory.turns) == [("Hi", "There are 42.", [])]
+    assert read_.parsed.orphans == ("The tool count answered (its call is not in the record): 42 apples",)
     assert [note.partition(":")[0] for note in read_.notes] == [
         "the call of a tool's result of 'count' was not read",
         "a tool result without its call is kept as a fact",
     ]
-    assert read_.talk.trajectory.turns[0].unplaced == ("the call of a tool's result of 'count': 42 apples",)
+    assert read_.parsed.trajectory.turns[0].unplaced == ("the call of a tool's result of 'count': 42 apples",)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_an_agent_that_greets_first_has_a_turn_with_an_empty_message() -> None:
 
 
 def test_a_last_message_without_an_answer_is_cut_off() -> None:
-    trajectory = read([user("a"), agent("b"), user("c")]).talk.trajectory
+    trajectory = read([user("a"), agent("b"), user("c")]).parsed.trajectory
     assert [turn.user for turn in trajectory.turns] == ["a"]
     assert trajectory.unfinished
     assert trajectory.unfinished.error == "the recording ends before an answer"
@@ -205,7 +205,7 @@ def test_a_last_message_without_an_answer_is_cut_off() -> None:
 def test_what_ends_in_a_tool_is_cut_off_and_one_turn_alone_is_taken_as_it_stands() -> None:
     first = [user("a"), agent("b")]
     ending = [user("c"), agent(None, call("transfer")), result("done")]
-    long, short = read(first + ending).talk, read(ending).talk
+    long, short = read(first + ending).parsed, read(ending).parsed
     assert long.trajectory.unfinished
     assert long.trajectory.unfinished.tool_calls[0].name == "transfer"
     assert not long.is_partial
@@ -213,15 +213,15 @@ def test_what_ends_in_a_tool_is_cut_off_and_one_turn_alone_is_taken_as_it_stands
 
 
 def test_text_beside_the_last_call_is_an_answer() -> None:
-    talk = read([user("c"), agent("I hand you over.", call("transfer")), result("done")]).talk
+    talk = read([user("c"), agent("I hand you over.", call("transfer")), result("done")]).parsed
     assert [turn.answer for turn in talk.trajectory.turns] == ["I hand you over."]
     assert not talk.is_partial
 
 
 def test_a_silent_turn_in_the_middle_makes_the_record_partial_and_an_empty_message_does_not() -> None:
     silent = [user("a"), agent(None, call("show")), result("shown"), user("b"), agent("c")]
-    assert read(silent).talk.is_partial
-    assert not read([user("a"), agent(""), user("b"), agent("c")]).talk.is_partial
+    assert read(silent).parsed.is_partial
+    assert not read([user("a"), agent(""), user("b"), agent("c")]).parsed.is_partial
 
 
 def test_system_and_developer_messages_are_the_policy() -> None:
@@ -240,7 +240,7 @@ def test_system_and_developer_messages_are_the_policy() -> None:
 def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
     odd = [{"role": "critic", "content": "?"}, None, "text", 7, {}]
     read_ = read([user("a"), *odd, agent("b"), *[user("a"), agent("b")] * 3])
-    assert told(read_.talk.trajectory.turns) == [("a", "b", [])] * 4
+    assert told(read_.parsed.trajectory.turns) == [("a", "b", [])] * 4
     assert [note.partition(":")[0] for note in read_.notes] == [
         "a message with the unknown role 'critic' was not read",
         "a message that is null and not an object was not read",
@@ -248,15 +248,15 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
         "a message that is a number and not an object was not read",
         "an entry of no known kind was not read",
     ]
-    assert read_.talk.coverage == (13, 8)
-    assert [len(turn.unplaced) for turn in read_.talk.trajectory.turns] == [5, 0, 0, 0]
+    assert read_.parsed.coverage == (13, 8)
+    assert [len(turn.unplaced) for turn in read_.parsed.trajectory.turns] == [5, 0, 0, 0]
 
 
 def test_a_record_of_which_most_or_every_answer_is_unread_is_unreadable() -> None:
     thought = {"role": "Orchestrator (thought)", "content": "Hm."}
     with pytest.raises(AuthorError, match=r"only 2 of its 5 messages could be read: .*Orchestrator.*\(3×\)"):
         read([user("a"), *[thought] * 3, agent("b")])
-    assert read([user("a"), *[thought] * 2, agent("b")]).talk.coverage == (4, 2)
+    assert read([user("a"), *[thought] * 2, agent("b")]).parsed.coverage == (4, 2)
     called = [agent(None, call("f", "{}")), result("r")]
     with pytest.raises(AuthorError, match="no answer of the agent could be read"):
         read([user("a"), *called, thought])
@@ -498,7 +498,7 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_common_shapes_say_the_same(shape: str) -> None:
     read_ = read(SHAPES[shape])
-    assert told(read_.talk.trajectory.turns) == EXPECTED
+    assert told(read_.parsed.trajectory.turns) == EXPECTED
     assert not read_.notes
 
 
@@ -525,7 +525,7 @@ def test_tools_however_they_are_declared(declared: Any) -> None:
 
 def test_a_query_and_its_response_may_be_texts() -> None:
     read_ = read({"query": "Weather?", "response": "It is 25.", "tool_definitions": ["f"]})
-    assert told(read_.talk.trajectory.turns) == [("Weather?", "It is 25.", [])]
+    assert told(read_.parsed.trajectory.turns) == [("Weather?", "It is 25.", [])]
     assert set(read_.tools) == {"f"}
 
 
@@ -609,7 +609,7 @@ def test_no_json_breaks_the_reading(found: list[Any], tools: Any) -> None:
         read_ = read({"messages": found, "tools": tools})
     except AuthorError:
         return
-    assert read_.talk.trajectory.model_dump_json()
+    assert read_.parsed.trajectory.model_dump_json()
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────
@@ -618,7 +618,7 @@ GOOD = json.dumps({"id": "a", "messages": [user("a"), agent("b")]})
 
 
 def entries(path: Path) -> list[Any]:
-    (source,) = sources_of([str(path)], path.parent)
+    (source,) = find_sources([str(path)], path.parent)
     return list(entries_of(source))
 
 
@@ -641,15 +641,15 @@ def test_damaged_packed_data_give_what_comes_before(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(lines.encode())[:-400])
     found = entries(path)
     assert len(found) > 10
-    assert isinstance(found[-1], Unreadable)
-    assert "the compressed data is cut off" in found[-1].why
+    assert isinstance(found[-1], UnreadableRecord)
+    assert "the compressed data is cut off" in found[-1].reason
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
         (b"{", "not JSON: Expecting property name enclosed in double quotes at column 2"),
-        (b"hello", f"not JSON: Expecting value at column 1; {IMPORT_IT}"),
+        (b"hello", f"not JSON: Expecting value at column 1; {IMPORTER_REMEDY}"),
         (b"caf\xe9", "not UTF-8 at byte 4 of the line"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": 1}}', "not JSON: Extra data at column 9"),
@@ -662,7 +662,7 @@ def test_a_line_that_cannot_be_read_is_told_and_the_others_are_read(
     path = tmp_path / "log.jsonl"
     path.write_bytes(f"{GOOD}\n".encode() + line + f"\n{GOOD}\n".encode())
     found = entries(path)
-    assert [type(entry) for entry in found] == [Record, Unreadable, Record]
+    assert [type(entry) for entry in found] == [Record, UnreadableRecord, Record]
     assert found[1].where == "log.jsonl:2"
     assert found[1].why.startswith(why)
 
@@ -707,7 +707,7 @@ def test_a_document_with_its_conversations_below_a_key(tmp_path: Path) -> None:
 def test_a_broken_document_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text('[\n  {"messages": []},\n  {"messages": ]}\n]', encoding="utf-8")
-    lost = Unreadable("log.json:3", "not JSON: Expecting value at column 16", hides_rest=True)
+    lost = UnreadableRecord("log.json:3", "not JSON: Expecting value at column 16", hides_rest=True)
     assert entries(path) == [Record({"messages": []}, "log.json:2"), lost]
 
 
@@ -721,13 +721,17 @@ def test_a_document_with_a_conversation_a_line(tmp_path: Path, separator: str) -
 def test_a_torn_first_line_does_not_make_a_document(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f'{{"id": "torn", "mess\n{GOOD}\n{GOOD}\n', encoding="utf-8")
-    assert [type(entry) for entry in entries(path)] == [Unreadable, Record, Record]
+    assert [type(entry) for entry in entries(path)] == [UnreadableRecord, Record, Record]
 
 
 def test_a_folder_stands_for_its_records(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.json", "c.jsonl.gz", "notes.md", "x.yaml"):
         (tmp_path / name).write_text(GOOD, encoding="utf-8")
-    assert [source.shown for source in sources_of(["."], tmp_path)] == ["a.json", "b.jsonl", "c.jsonl.gz"]
+    assert [source.display_name for source in find_sources(["."], tmp_path)] == [
+        "a.json",
+        "b.jsonl",
+        "c.jsonl.gz",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -743,14 +747,14 @@ def test_what_cannot_be_read_at_all_says_what_to_do(
 ) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(AuthorError) as error:
-        sources_of([name], tmp_path)
+        find_sources([name], tmp_path)
     assert said in str(error.value)
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "logs.jsonl").write_text(GOOD, encoding="utf-8")
     with pytest.raises(AuthorError) as error:
-        sources_of(["log.jsonl"], tmp_path)
+        find_sources(["log.jsonl"], tmp_path)
     assert "did you mean 'logs.jsonl'?" in str(error.value)
 
 
@@ -775,7 +779,7 @@ RECORD = {"a": {"b": [10, {"c": None}]}, "x.y": 1, "l": [[1, 2]], "labels": {"re
     ],
 )
 def test_find(path: str, value: Any) -> None:
-    assert find(RECORD, path) is value or find(RECORD, path) == value
+    assert find_value(RECORD, path) is value or find_value(RECORD, path) == value
 
 
 @pytest.mark.parametrize(
@@ -783,7 +787,7 @@ def test_find(path: str, value: Any) -> None:
     [("labels.rewrd", "'labels.reward'"), ("reward", "'labels.reward'"), ("zzz", "there is ")],
 )
 def test_suggestion(path: str, said: str) -> None:
-    assert said in suggestion(RECORD, path)
+    assert said in suggest_path(RECORD, path)
 
 
 @pytest.mark.parametrize(
@@ -820,14 +824,16 @@ def talk(**more: Any) -> dict[str, Any]:
 
 
 def read_all(
-    path: Path, *, paths: Paths | None = None, suite: ExpectedScenarios | None = None
-) -> list[Recorded]:
-    sources = sources_of([str(path)], path.parent)
-    reader = Reader(sources, Naming(paths or Paths()), lambda config, name: "", suite or ExpectedScenarios())
+    path: Path, *, paths: FieldPaths | None = None, suite: ExpectedScenarios | None = None
+) -> list[RecordedConversation]:
+    sources = find_sources([str(path)], path.parent)
+    reader = Reader(
+        sources, Naming(paths or FieldPaths()), lambda config, name: "", suite or ExpectedScenarios()
+    )
     return list(reader)
 
 
-def keys(found: list[Recorded]) -> list[tuple[str, str, int, str]]:
+def keys(found: list[RecordedConversation]) -> list[tuple[str, str, int, str]]:
     return [(r.key.scenario, r.key.agent, r.key.epoch, r.key.variant) for r in found]
 
 
@@ -850,7 +856,7 @@ def test_names_come_from_the_record_or_its_place(tmp_path: Path) -> None:
 def test_scenarios_and_epochs_by_path(tmp_path: Path) -> None:
     labels = [{"t": 1, "n": 1}, {"t": 1, "n": 0}, {"t": "1", "n": "2"}, {"t": None}, {"t": 1.0, "n": "x"}]
     path = write(tmp_path, *(talk(id=f"c{n}", labels=each) for n, each in enumerate(labels)))
-    found = read_all(path, paths=Paths("labels.t", "labels.n"))
+    found = read_all(path, paths=FieldPaths("labels.t", "labels.n"))
     assert keys(found) == [
         ("1", "recorded", 1, "c0"),
         ("1", "recorded", 0, "c1"),
@@ -863,12 +869,12 @@ def test_scenarios_and_epochs_by_path(tmp_path: Path) -> None:
 
 def test_epochs_are_counted_where_nothing_tells_them(tmp_path: Path) -> None:
     path = write(tmp_path, *(talk(id=f"c{n}", t=n % 2) for n in range(4)))
-    assert [r.key.epoch for r in read_all(path, paths=Paths("t"))] == [0, 0, 1, 1]
+    assert [r.key.epoch for r in read_all(path, paths=FieldPaths("t"))] == [0, 0, 1, 1]
 
 
 def test_outcomes_become_checks(tmp_path: Path) -> None:
     path = write(tmp_path, talk(r=1), talk(r=0.5), talk(r=None), talk())
-    checks = [check for r in read_all(path, paths=Paths(outcome="r")) for check in r.checks]
+    checks = [check for r in read_all(path, paths=FieldPaths(outcome="r")) for check in r.checks]
     assert [check.passed for check in checks] == [True, False, None, None]
     assert checks[1].detail == "r is 0.5"
 
@@ -893,14 +899,14 @@ def test_what_cannot_be_read_has_a_place_in_the_order(tmp_path: Path) -> None:
 def test_a_path_that_leads_nowhere_is_refused(tmp_path: Path, options: dict[str, str], said: str) -> None:
     path = write(tmp_path, talk(labels={"reward": 1}), talk())
     with pytest.raises(AuthorError) as error:
-        require_paths(sources_of([str(path)], tmp_path), options)
+        require_paths(find_sources([str(path)], tmp_path), options)
     assert said in str(error.value)
     assert "log.jsonl:1" in str(error.value)
 
 
 def test_a_path_may_be_missing_in_the_first_record(tmp_path: Path) -> None:
     path = write(tmp_path, talk(), talk(labels={"reward": 1}))
-    require_paths(sources_of([str(path)], tmp_path), {"--outcome-from": "labels.reward"})
+    require_paths(find_sources([str(path)], tmp_path), {"--outcome-from": "labels.reward"})
 
 
 # ── expectations ─────────────────────────────────────────────────────────────────────────────────
@@ -921,7 +927,7 @@ def test_a_suite_adds_expectations_facts_and_marks(tmp_path: Path) -> None:
     assert first.scenario.facts == ("true",)
     assert first.trajectory.turns[0].script == 0
     assert second.scenario.tools == {}
-    assert list(suite.remarks()) == [
+    assert list(suite.unmatched_warnings()) == [
         "scenario unmet of --scenarios matched no conversation",
         "scenario other of the conversations are not in --scenarios: nothing is expected of them",
     ]
@@ -947,8 +953,8 @@ def test_an_id_that_an_expectation_has_may_come_again(tmp_path: Path) -> None:
     records = talk(id="s"), talk(id="s"), talk(id="s", agent="v2"), talk(id="t"), talk(id="t")
     path = write(tmp_path, *records)
     reader = Reader(
-        sources_of([str(path)], path.parent),
-        Naming(Paths(), scenarios=frozenset({"s"})),
+        find_sources([str(path)], path.parent),
+        Naming(FieldPaths(), scenarios=frozenset({"s"})),
         lambda config, name: "",
     )
     assert keys(list(reader)) == [
@@ -963,5 +969,5 @@ def test_an_id_that_an_expectation_has_may_come_again(tmp_path: Path) -> None:
 def test_a_journal_is_known_by_its_first_line(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"type":"run_started","x":1}\n', encoding="utf-8")
-    (source,) = sources_of([str(path)], tmp_path)
+    (source,) = find_sources([str(path)], tmp_path)
     assert is_journal(source)

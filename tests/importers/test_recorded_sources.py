@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.sources import spooled_from
-from agenteval.planning import recorded
+from agenteval.importers.sources import spool_path
+from agenteval.planning import score_preparation
 from tests.support.kit import Done, Project
 
 SIZE = 300_000
@@ -88,11 +88,13 @@ def test_it_is_told_which_pipe_is_waited_for(
         poured(pipe, lines(conversation("a")))
 
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(recorded, "_PATIENCE_S", 0)
+    monkeypatch.setattr(score_preparation, "_PATIENCE_S", 0)
 
     with ExitStack() as stack:
-        request = recorded.ScoreRequest(files=("pipe",))
-        (source,) = recorded.files_of(request, project.root, stack, tell=told.append, tell_waiting=say)
+        request = score_preparation.ScoreRequest(files=("pipe",))
+        (source,) = score_preparation.find_score_sources(
+            request, project.root, stack, warn=told.append, warn_waiting=say
+        )
         assert source.path.read_bytes() == lines(conversation("a"))
 
     assert told == ["waiting for pipe: it is scored when its writer has closed it"]
@@ -107,7 +109,7 @@ def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe:
 
 def test_a_stream_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match="log: the stream cannot be read"):
-        spooled_from(tmp_path / "nothing", tmp_path, "log")
+        spool_path(tmp_path / "nothing", tmp_path, "log")
 
 
 # ── files and folders ────────────────────────────────────────────────────────────────────────────

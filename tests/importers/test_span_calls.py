@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.core.trajectory import ToolCall, Usage
 from agenteval.importers.span_calls import TracedTurn, turn_of
-from agenteval.messages.chat import steps_of
+from agenteval.messages.chat import parse_steps
 
 
 def span(key: str, parent: str = "", start: int = 0, **attributes: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def model(
 
 
 def calls(turn: TracedTurn) -> list[tuple[str, Any]]:
-    steps = steps_of(turn.messages)
+    steps = parse_steps(turn.messages)
     return [(call.name, call.args) for step in steps for call in step.tool_calls]
 
 

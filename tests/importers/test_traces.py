@@ -10,9 +10,9 @@ import pytest
 
 from agenteval.core.errors import AuthorError
 from agenteval.importers.entries import entries_of
-from agenteval.importers.records import Conversation, ToolSets, read_conversation
+from agenteval.importers.records import ImportedConversation, ToolSets, read_conversation
 from agenteval.importers.sources import Source
-from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.log_entry import Record, UnreadableRecord
 from tests.support.kit import Project
 
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -30,14 +30,14 @@ def records(tmp_path: Path, text: str) -> list[Any]:
     return list(entries_of(Source(path, "log.json")))
 
 
-def told(found: Conversation) -> list[tuple[str, str, Any]]:
+def told(found: ImportedConversation) -> list[tuple[str, str, Any]]:
     return [
         (
             turn.user,
             turn.answer,
             [(c.name, c.args, c.result.value if c.result else None) for c in turn.tool_calls],
         )
-        for turn in found.talk.trajectory.all_turns
+        for turn in found.parsed.trajectory.all_turns
     ]
 
 
@@ -169,7 +169,7 @@ def test_an_answer_that_was_tried_again_is_not_lost(tmp_path: Path) -> None:
     worse = model(1, [SYSTEM, ASKED], [{"role": "assistant", "content": "I do not know."}])
     for spans in ([worse, LAST], [worse, FIRST, LAST]):
         (record,) = records(tmp_path, json.dumps({"spans": spans}))
-        turn = read_conversation(record.value, ToolSets()).talk.trajectory.turns[0]
+        turn = read_conversation(record.value, ToolSets()).parsed.trajectory.turns[0]
         texts = [step.text for step in turn.steps if step.text]
         assert texts == ["I do not know.", "It is 12 degrees."]
         assert bool(turn.unplaced) == (FIRST not in spans)  # what led to the second one is in no span
@@ -232,7 +232,7 @@ def test_an_interaction_that_cannot_be_read_is_told_at_its_line(tmp_path: Path) 
     assert [each.where for each in entries] == ["log.json:3", "log.json:14"]
     with pytest.raises(AuthorError, match="no messages"):
         read_conversation(entries[0].value, ToolSets())
-    assert not isinstance(entries[0], Unreadable)
+    assert not isinstance(entries[0], UnreadableRecord)
 
 
 def test_a_response_with_its_content_beside_its_headers() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.records import Conversation
+from agenteval.importers.records import ImportedConversation
 from tests.support.kit import Project
 from tests.support.recorded import read as read_log
 
@@ -25,20 +25,20 @@ def agent(**fields: Any) -> dict[str, Any]:
     return {"role": "assistant", **fields}
 
 
-def read(*messages: Any) -> Conversation:
+def read(*messages: Any) -> ImportedConversation:
     return read_log([*messages])
 
 
 def answer(**fields: Any) -> str | None:
-    return read(ASKED, agent(**fields)).talk.trajectory.turns[0].steps[0].text
+    return read(ASKED, agent(**fields)).parsed.trajectory.turns[0].steps[0].text
 
 
 def results(*messages: Any) -> list[tuple[str, Any, Any]]:
     found = read(ASKED, *messages, DONE)
-    assert not found.talk.orphans
+    assert not found.parsed.orphans
     return [
         (call.name, *((call.result.value, call.result.is_error) if call.result else (None, None)))
-        for call in found.talk.trajectory.tool_calls
+        for call in found.parsed.trajectory.tool_calls
     ]
 
 
@@ -64,12 +64,12 @@ def test_answers_in_other_places(fields: Any) -> None:
 
 def test_what_is_heard_beside_calls() -> None:
     found = read(ASKED, {**CALLED, "audio": {"id": "x", "transcript": "I measure it."}}, DONE)
-    step = found.talk.trajectory.turns[0].steps[0]
+    step = found.parsed.trajectory.turns[0].steps[0]
     assert (step.text, len(step.tool_calls)) == ("I measure it.", 2)
 
 
 def test_what_stands_beside_calls_as_their_output_is_not_said() -> None:
-    assert read(ASKED, {**CALLED, "output": "14 m"}, DONE).talk.trajectory.turns[0].steps[0].text is None
+    assert read(ASKED, {**CALLED, "output": "14 m"}, DONE).parsed.trajectory.turns[0].steps[0].text is None
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_an_empty_result_stays_empty() -> None:
 @pytest.mark.parametrize("odd", [{"name": "cancel", "arguments": "{}"}, '[{"name": "cancel", "args": {}}]'])
 def test_a_call_in_place_of_an_id_is_not_known_to_be_none(odd: Any) -> None:
     result = {"role": "tool", "tool_call_id": odd, "content": "14 m"}
-    (turn,) = read(ASKED, CALLED, result, DONE).talk.trajectory.turns
+    (turn,) = read(ASKED, CALLED, result, DONE).parsed.trajectory.turns
     assert any("'tool_call_id' of a message of a tool" in each for each in turn.unplaced)
     called = {**CALLED, "tool_calls": [{**CALLS[0], "id": odd}]}
-    (turn,) = read(ASKED, called, {**result, "tool_call_id": "a"}, DONE).talk.trajectory.turns
+    (turn,) = read(ASKED, called, {**result, "tool_call_id": "a"}, DONE).parsed.trajectory.turns
     assert any("'id' of a call of 'measure_a'" in each for each in turn.unplaced)

@@ -13,7 +13,7 @@ from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
 from agenteval.messages import chat
 from agenteval.messages.agent_messages import read_turn
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 from tests.support.kit import Project
 from tests.support.message_shapes import (
     ARGS,
@@ -34,7 +34,7 @@ from tests.support.message_shapes import (
 
 
 def heard(messages: Sequence[Any], *sent: Turn) -> tuple[list[Step], list[str]]:
-    read = read_turn(reply_of(list(messages)).messages, sent or (Turn(user="Cancel it."),))
+    read = read_turn(parse_reply(list(messages)).messages, sent or (Turn(user="Cancel it."),))
     return list(read.steps), list(read.unplaced)
 
 
@@ -171,7 +171,7 @@ def test_calls_of_the_turn_that_were_sent_are_not_counted_again() -> None:
 def test_unreadable_arguments_were_sent_back_as_none() -> None:
     broken = ToolCall(name="find", args=None, raw_args="{bad", result=ToolResult(value="no"))
     first = Turn(user="Where is it?", steps=(Step(tool_calls=(broken,)), Step(text="It is here.")))
-    history = chat.messages_of((first,))
+    history = chat.to_chat_messages((first,))
     assert calls_in(heard([*history, user("Cancel it."), *NEW], first, SECOND)[0]) == [CANCELLED]
 
 
@@ -201,14 +201,14 @@ class Human(BaseModel):
     ],
 )
 def test_a_message_of_somebody_else_is_no_answer(message: Any) -> None:
-    reply = reply_of(message)
+    reply = parse_reply(message)
     assert (reply.text, list(reply.tool_calls)) == (None, [])
     assert read_turn(reply.messages, (SECOND,)).steps == ()
 
 
 @pytest.mark.parametrize("role", ["wizard", "assistant", "model"])
 def test_an_answer_in_a_role_of_its_own_is_the_agents(role: str) -> None:
-    assert reply_of({"role": role, "content": "done"}).text == "done"
+    assert parse_reply({"role": role, "content": "done"}).text == "done"
 
 
 @pytest.mark.parametrize(
@@ -226,15 +226,15 @@ def test_an_answer_in_a_role_of_its_own_is_the_agents(role: str) -> None:
     ],
 )
 def test_calls_in_one_message_are_to_be_answered(message: Any) -> None:
-    (step,) = read_turn(reply_of(message).messages, (SECOND,)).steps
+    (step,) = read_turn(parse_reply(message).messages, (SECOND,)).steps
     assert (step.text, calls_in([step])) == ("done", [("cancel", ARGS, None)])
 
 
 def test_nothing_is_lost_of_what_stands_side_by_side() -> None:
-    state = reply_of({"content": "done", "messages": NEW})
+    state = parse_reply({"content": "done", "messages": NEW})
     assert (state.text, list(state.messages)) == ("done", NEW)
     asked = AgentReply(text=asks(call("a")), tool_calls=[call("b")], messages=NEW)  # type: ignore[arg-type]
-    both = reply_of(asked)
+    both = parse_reply(asked)
     assert ([each["id"] for each in both.tool_calls], list(both.messages)) == (["a", "b"], NEW)
 
 

@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from agenteval.adapters.agents.command import read_answer
 from agenteval.core.trajectory import Step, Turn
-from agenteval.importers.exchanges import Logged
-from agenteval.importers.turns import talk_of
+from agenteval.importers.exchanges import LoggedMessages
+from agenteval.importers.turns import parse_conversation
 from agenteval.messages.agent_messages import read_turn
 from agenteval.messages.agent_names import agent_of
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 from tests.support.message_shapes import asks, result, says
 from tests.support.recorded import read
 
@@ -22,11 +22,11 @@ ARGS = '{"id": "1"}'
 
 
 def heard(messages: list[Any]) -> list[Step]:
-    return list(read_turn(reply_of(messages).messages, (Turn(user="Hi"),)).steps)
+    return list(read_turn(parse_reply(messages).messages, (Turn(user="Hi"),)).steps)
 
 
 def recorded(messages: list[Any]) -> list[Step]:
-    return list(talk_of(Logged(messages), lambda _: None).trajectory.turns[-1].steps)
+    return list(parse_conversation(LoggedMessages(messages), lambda _: None).trajectory.turns[-1].steps)
 
 
 def who(steps: list[Step]) -> list[str]:
@@ -63,7 +63,7 @@ NAMED: dict[str, dict[str, Any]] = {
 def test_messages_name_their_agent(shape: str) -> None:
     message = {"role": "assistant", "content": "Yes.", **NAMED[shape]}
     assert who(heard([message])) == ["billing"]
-    assert reply_of(message).agent == "billing"
+    assert parse_reply(message).agent == "billing"
     if shape != "an object":
         assert who(recorded([{"role": "user", "content": "Hi"}, message])) == ["billing"]
 
@@ -158,7 +158,7 @@ def test_logs_of_adk_name_their_agents_and_their_usage() -> None:
             ("billing", "model", {"text": "Yes."}, {"usageMetadata": took}),
         ]
     ]
-    (turn,) = read({"id": "1", "events": events}).talk.trajectory.turns
+    (turn,) = read({"id": "1", "events": events}).parsed.trajectory.turns
     assert turn.spoken == ("triage", "billing")
     assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.calls) == (100, 4, 2)
 
@@ -167,4 +167,4 @@ def test_programs_and_endpoints_name_the_agent_of_one_answer() -> None:
     assert read_answer({"text": "Yes.", "agent": "billing"}).agent == "billing"
     assert read_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
     completion = {"choices": [{"message": {"role": "assistant", "content": "Yes.", "name": "billing"}}]}
-    assert reply_of(completion).agent == "billing"
+    assert parse_reply(completion).agent == "billing"

@@ -11,8 +11,8 @@ from agenteval.adapters.agents.http import read_reply
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import ReadReply
-from agenteval.messages.agent_reply import reply_of
-from agenteval.messages.completion import Unreadable
+from agenteval.messages.agent_reply import parse_reply
+from agenteval.messages.completion import UnreadableResponseError
 from tests.support.kit import Project
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"a": 1}'}}
@@ -54,8 +54,8 @@ def told(reply: ReadReply) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", MESSAGES)
 def test_one_message_is_one_answer(name: str) -> None:
     document = completion(MESSAGES[name])
-    assert told(from_endpoint(document)) == told(reply_of(document))
-    assert told(reply_of(document["choices"][0]["message"])) == told(reply_of(document))
+    assert told(from_endpoint(document)) == told(parse_reply(document))
+    assert told(parse_reply(document["choices"][0]["message"])) == told(parse_reply(document))
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter", "error", "stop"])
@@ -63,22 +63,22 @@ def test_one_message_is_one_answer(name: str) -> None:
 def test_what_is_no_complete_answer_is_none_anywhere(name: str, reason: str) -> None:
     document = completion(MESSAGES[name], finish_reason=reason)
     if reason == "stop":
-        assert told(from_endpoint(document)) == told(reply_of(document))
+        assert told(from_endpoint(document)) == told(parse_reply(document))
         return
-    with pytest.raises(Unreadable, match=r"(cut|broke) off") as sent:
+    with pytest.raises(UnreadableResponseError, match=r"(cut|broke) off") as sent:
         from_endpoint(document)
     with pytest.raises(AgentError, match=r"(cut|broke) off") as returned:
-        reply_of(document)
+        parse_reply(document)
     assert sent.value.what.partition(" — ")[0] in str(returned.value)
 
 
 @pytest.mark.parametrize("beside", [{}, {"message": {"role": "assistant", "content": "Hal"}}])
 def test_an_error_in_a_choice_is_no_answer_anywhere(beside: dict[str, Any]) -> None:
     document = {"choices": [{"index": 0, "error": {"message": "overloaded"}, **beside}]}
-    with pytest.raises(Unreadable, match="holds an error instead of a message"):
+    with pytest.raises(UnreadableResponseError, match="holds an error instead of a message"):
         from_endpoint(document)
     with pytest.raises(AgentError, match=r"holds an error instead of a message.*overloaded"):
-        reply_of(document)
+        parse_reply(document)
 
 
 def scenario(project: Project, code: str, expect: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AgentError
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 
 TEXT = {"type": "text", "text": "It is shipped.", "annotations": []}
 
@@ -26,7 +26,7 @@ TEXT = {"type": "text", "text": "It is shipped.", "annotations": []}
     ],
 )
 def test_parts_of_a_content_are_the_answer(parts: list[Any]) -> None:
-    reply = reply_of(parts)
+    reply = parse_reply(parts)
     said = reply.text if reply.text is not None else str(reply.messages)
     assert "shipped." in said
     assert not reply.unplaced
@@ -34,4 +34,4 @@ def test_parts_of_a_content_are_the_answer(parts: list[Any]) -> None:
 
 def test_a_list_of_unknown_entries_is_none() -> None:
     with pytest.raises(AgentError, match="none of the 1 messages"):
-        reply_of([{"type": "note", "text": "It is shipped."}])
+        parse_reply([{"type": "note", "text": "It is shipped."}])

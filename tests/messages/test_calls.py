@@ -10,12 +10,12 @@ import pytest
 
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolCall
+from agenteval.importers.duplicate_keys import repeated_key
 from agenteval.importers.entries import entries_of
-from agenteval.importers.identity import Naming, Paths
-from agenteval.importers.repeated import repeated_key
+from agenteval.importers.identity import FieldPaths, Naming
 from agenteval.importers.sources import Source
-from agenteval.messages.calls import call_in
-from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.calls import parse_raw_call
+from agenteval.messages.log_entry import Record, UnreadableRecord
 from tests.support.kit import Project
 from tests.support.recorded import read
 
@@ -28,7 +28,7 @@ FUNCTION = {"type": "function", "function": {"name": "get_order", "parameters": 
 def calls_of(*items: Any, **more: Any) -> tuple[ToolCall, ...]:
     found = read({"input": [ASKED, *items, DONE], **more})
     assert found.notes == ()
-    return found.talk.trajectory.tool_calls
+    return found.parsed.trajectory.tool_calls
 
 
 def told(calls: tuple[ToolCall, ...]) -> list[tuple[str, Any, Any, bool]]:
@@ -49,7 +49,7 @@ def test_a_call_of_a_tool_that_takes_a_text() -> None:
         {"role": "tool", "tool_call_id": "1", "content": "7"},
     ]
     found = read({"messages": [*messages, {"role": "assistant", "content": "7"}]})
-    assert told(found.talk.trajectory.tool_calls) == [("run_code", {"input": "print(7)"}, "7", False)]
+    assert told(found.parsed.trajectory.tool_calls) == [("run_code", {"input": "print(7)"}, "7", False)]
     assert found.notes == ()
     item = {"type": "custom_tool_call", "call_id": "1", "name": "run_code", "input": "print(7)"}
     output = {"type": "custom_tool_call_output", "call_id": "1", "output": "7"}
@@ -138,7 +138,7 @@ def part(text: str) -> dict[str, str]:
     ],
 )
 def test_texts_side_by_side_glue_no_words(parts: Any, text: str) -> None:
-    (turn,) = read([ASKED, {"role": "assistant", "content": parts}]).talk.trajectory.turns
+    (turn,) = read([ASKED, {"role": "assistant", "content": parts}]).parsed.trajectory.turns
     assert turn.answer == text
 
 
@@ -157,7 +157,7 @@ def test_parts_of_an_unknown_kind_are_told_and_pictures_are_not() -> None:
         "a part of the unknown kind 'hologram' was not read: checks of calls are undecided there"
         " (--no-calls-in hologram, if it holds none)"
     )
-    assert found.talk.trajectory.turns[0].answer == "[hologram]\n[hologram]\n[input_image]\nLook"
+    assert found.parsed.trajectory.turns[0].answer == "[hologram]\n[hologram]\n[input_image]\nLook"
 
 
 # ── keys, epochs ─────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +191,7 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     path = tmp_path / "log.jsonl"
     path.write_text(f"{text}\n{other}\n", encoding="utf-8")
     first, second = entries_of(Source(path, "log.jsonl"))
-    assert first == Unreadable(
+    assert first == UnreadableRecord(
         "log.jsonl:1", "'messages' is in one object twice: which one is meant is unknown"
     )
     assert isinstance(second, Record)
@@ -211,13 +211,13 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
 )
 def test_an_epoch_that_is_none_is_told(record: dict[str, Any], note: str) -> None:
     found = read({"messages": [ASKED, DONE], **record})
-    assert Naming(Paths(epoch="trial")).named(found, "log.jsonl:1").notes == (note,)
+    assert Naming(FieldPaths(epoch="trial")).name_conversation(found, "log.jsonl:1").notes == (note,)
 
 
 def test_what_python_can_read_and_not_hold_is_no_object() -> None:
-    call = call_in({"name": "f", "arguments": "{{'a': 1}: 2}"})
+    call = parse_raw_call({"name": "f", "arguments": "{{'a': 1}: 2}"})
     assert call
     assert (call.args, call.raw_args) == (None, "{{'a': 1}: 2}")
-    call = call_in({"name": "f", "arguments": "{'a': {{'b': 1}}}"})
+    call = parse_raw_call({"name": "f", "arguments": "{'a': {{'b': 1}}}"})
     assert call
     assert call.args is None

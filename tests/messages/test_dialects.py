@@ -18,8 +18,8 @@ def said(record: Any) -> list[Any]:
     """What was asked, called, given back and answered, in order."""
     found: list[Any] = []
     conversation = read(record)
-    assert not conversation.talk.orphans
-    for turn in conversation.talk.trajectory.turns:
+    assert not conversation.parsed.orphans
+    for turn in conversation.parsed.trajectory.turns:
         found.append(turn.user)
         for step in turn.steps:
             calls = [(call.name, call.args, call.result and call.result.value) for call in step.tool_calls]
@@ -83,10 +83,10 @@ def test_a_retry_is_an_error_of_its_call() -> None:
     anew = ("request", [("retry-prompt", {"content": "Answer in JSON."})])
     messages = pydantic(asked, ("response", [call]), ("request", [retry]), anew, instructions="Be brief.")
     found = read([*messages, *PYDANTIC[-1:]])
-    (called,) = found.talk.trajectory.tool_calls
+    (called,) = found.parsed.trajectory.tool_calls
     assert called.result is not None
     assert called.result.is_error
-    assert found.talk.policy == "Be brief."
+    assert found.parsed.policy == "Be brief."
     assert found.notes == ("what the framework asked the agent to do again was left out",)
 
 
@@ -99,7 +99,7 @@ def test_a_flag_of_a_failed_call() -> None:
     tool = {"role": "tool", "tool_call_id": "c", "content": "city not found", "tool_call_error": True}
     called = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     found = read([{"role": "user", "content": ASKED}, called, tool, {"role": "assistant", "content": "No."}])
-    (call,) = found.talk.trajectory.tool_calls
+    (call,) = found.parsed.trajectory.tool_calls
     assert call.result is not None
     assert call.result.is_error
 

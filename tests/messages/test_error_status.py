@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.error_status import error_in, error_in_texts, named_status
+from agenteval.messages.error_status import find_error, find_error_in_texts, find_error_status
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from agenteval.messages.error_status import error_in, error_in_texts, named_stat
     ],
 )
 def test_the_status_is_that_of_code_or_type_and_never_of_the_prose(error: Any, status: int | None) -> None:
-    assert named_status(error) == status
+    assert find_error_status(error) == status
 
 
 ERROR = {"code": 503}
@@ -50,9 +50,9 @@ ERROR = {"code": 503}
     ],
 )
 def test_an_error_in_place_of_an_answer_is_found(document: Any) -> None:
-    assert error_in(document) == ERROR
-    assert error_in([document]) == ERROR  # as Google begins a stream
-    assert error_in_texts(["not JSON", '{"choices": []}', json.dumps(document)]) == ERROR
+    assert find_error(document) == ERROR
+    assert find_error([document]) == ERROR  # as Google begins a stream
+    assert find_error_in_texts(["not JSON", '{"choices": []}', json.dumps(document)]) == ERROR
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_error_in_place_of_an_answer_is_found(document: Any) -> None:
     ],
 )
 def test_an_error_may_be_all_of_a_reply(document: Any) -> None:
-    assert error_in(document) == document
+    assert find_error(document) == document
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_an_error_may_be_all_of_a_reply(document: Any) -> None:
     ],
 )
 def test_an_answer_is_none(document: Any) -> None:
-    assert error_in(document) is None
+    assert find_error(document) is None

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agenteval.agentside.world import AskedCall
+from agenteval.agentside.world import RequestedCall
 from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import CallEvidence
-from agenteval.messages.model_calls import KnownCalls, turn_of, with_calls
+from agenteval.messages.model_calls import KnownCalls, merge_model_calls, parse_model_turn
 
 
 def call(name: str, args: dict[str, Any], call_id: str = "") -> dict[str, Any]:
@@ -34,11 +34,11 @@ def listed(reply: ReadReply) -> list[tuple[str, str, bool]]:
 
 
 def made(known: KnownCalls, *exchanges: dict[str, Any], reply: ReadReply | None = None) -> ReadReply:
-    return with_calls(reply or ReadReply("Done."), turn_of(exchanges), known)
+    return merge_model_calls(reply or ReadReply("Done."), parse_model_turn(exchanges), known)
 
 
-def asked(name: str, args: dict[str, Any], call_id: str = "") -> AskedCall:
-    return AskedCall(name, json.dumps(args), call_id)
+def asked(name: str, args: dict[str, Any], call_id: str = "") -> RequestedCall:
+    return RequestedCall(name, json.dumps(args), call_id)
 
 
 def test_in_a_plain_loop_what_nothing_met_is_the_agents_own_with_what_came_of_it() -> None:
@@ -54,7 +54,7 @@ def test_in_a_plain_loop_what_nothing_met_is_the_agents_own_with_what_came_of_it
     "known", [asked("look", {"a": 2}, "c2"), asked("look", {"a": 2}), asked("look", {"a": 2, "more": 3})]
 )
 def test_a_call_that_the_scenario_was_asked_for_is_found_by_id_then_arguments_then_name(
-    known: AskedCall,
+    known: RequestedCall,
 ) -> None:
     exchange = chat(call("see", {"a": 1}, "c1"), call("look", {"a": 2}, "c2"))
     reply = made(KnownCalls([known, asked("see", {"a": 1})]), exchange)
@@ -67,7 +67,7 @@ def test_a_call_that_the_scenario_was_asked_for_is_found_by_id_then_arguments_th
 
 def test_of_two_calls_each_is_found_once() -> None:
     exchange = chat(call("look", {"a": 1}, "c1"), call("look", {"a": 1}, "c2"))
-    reply = made(KnownCalls([asked("look", {"a": 1})], met={"look"}), exchange)
+    reply = made(KnownCalls([asked("look", {"a": 1})], intercepted_tools={"look"}), exchange)
     assert listed(reply) == [("look", "c1", False), ("look", "c2", True)]
 
 
@@ -75,11 +75,16 @@ def test_in_a_framework_only_what_the_scenario_names_is_a_call() -> None:
     exchange = chat(
         call("hand_over", {}, "c1"), call("look", {}, "c2"), call("note", {}, "c3"), framework="f"
     )
-    reply = made(KnownCalls([], met={"note"}, named={"look", "note"}), exchange)
+    reply = made(KnownCalls([], intercepted_tools={"note"}, scenario_tools={"look", "note"}), exchange)
     assert listed(reply) == [("look", "c2", False), ("note", "c3", True)]
     own = {"role": "assistant", "content": None, "tool_calls": [call("look", {}, "c2")]}
     shown = ReadReply(messages=[own, {"role": "assistant", "content": "Done."}])
-    adapters = KnownCalls([asked("look", {}, "c2")], met={"look"}, named={"look", "note"}, is_listed=True)
+    adapters = KnownCalls(
+        [asked("look", {}, "c2")],
+        intercepted_tools={"look"},
+        scenario_tools={"look", "note"},
+        is_framework_object=True,
+    )
     reply = made(adapters, {**exchange, "framework": ""}, reply=shown)
     assert listed(reply) == [("look", "c2", False), ("note", "c3", False)]
 
@@ -96,7 +101,7 @@ def test_a_forced_form_is_no_call_unless_something_came_of_it_or_the_scenario_na
     brought = chat(results=[{"role": "tool", "tool_call_id": "c1", "content": "x"}])
     assert listed(made(KnownCalls(), exchange)) == []
     assert listed(made(KnownCalls(), exchange, brought)) == [("Form", "c1", False)]
-    assert listed(made(KnownCalls(named={"Form"}), exchange)) == [("Form", "c1", False)]
+    assert listed(made(KnownCalls(scenario_tools={"Form"}), exchange)) == [("Form", "c1", False)]
 
 
 def test_the_larger_usage_counts_and_an_unknown_one_is_no_sum() -> None:
@@ -115,7 +120,7 @@ def test_the_larger_usage_counts_and_an_unknown_one_is_no_sum() -> None:
 def test_what_was_not_read_leaves_the_turn_open_but_for_an_object_whose_adapter_lists_its_calls() -> None:
     unread = {"results": [], "unread": "a request to /v2/chat, which is not understood"}
     assert made(KnownCalls(), chat(), unread).unplaced == (unread["unread"],)
-    listing = made(KnownCalls(is_listed=True), chat(), unread)
+    listing = made(KnownCalls(is_framework_object=True), chat(), unread)
     assert (listing.unplaced, listing.evidence) == ((), None)
     (phrase,) = made(KnownCalls(), {**chat(), "reply": "<html>"}).unplaced
     assert phrase.startswith("a reply of a model is a web page")
@@ -171,9 +176,9 @@ def test_a_call_of_which_not_all_was_read_was_none() -> None:
         ("ollama", ollama + '\n{"message": {"rol'),
         ("responses", responses + 'data: {"type": "resp'),
     ):
-        turn = turn_of([{"dialect": dialect, "results": [], "reply": text}])
+        turn = parse_model_turn([{"dialect": dialect, "results": [], "reply": text}])
         assert [heard.name for calls in turn.rounds for heard in calls] == ["look"], (dialect, turn)
-        assert turn.unread == (), (dialect, turn)
+        assert turn.unreadable == (), (dialect, turn)
 
 
 def test_a_response_that_was_fetched_again_is_one() -> None:
@@ -189,7 +194,9 @@ def test_a_response_that_was_fetched_again_is_one() -> None:
         return {"dialect": "responses", "results": [], "reply": json.dumps(reply), **more}
 
     again = {"is_fetched": True}
-    turn = turn_of([response("queued"), response("completed", **again), response("completed", **again)])
+    turn = parse_model_turn(
+        [response("queued"), response("completed", **again), response("completed", **again)]
+    )
     assert [heard.name for calls in turn.rounds for heard in calls] == ["look"]
     assert turn.usage
     assert turn.usage.tokens == 12

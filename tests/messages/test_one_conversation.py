@@ -39,7 +39,7 @@ def test_messages_of_two_conversations_are_refused(key: str, order: Any, is_wrap
     ],
 )
 def test_messages_of_one_conversation_are_read(rows: Any) -> None:
-    assert read(rows).talk.trajectory.turns
+    assert read(rows).parsed.trajectory.turns
 
 
 def test_messages_of_two_conversations_and_of_none_are_refused() -> None:
@@ -66,7 +66,7 @@ def test_the_latest_message_first_is_refused(first: Any, last: Any, is_refused: 
             with pytest.raises(AuthorError, match=rf"the latest message stands first \({key} runs backwards"):
                 read(messages)
         else:
-            assert read(messages).talk.trajectory.all_turns
+            assert read(messages).parsed.trajectory.all_turns
 
 
 def test_the_names_of_several_users_are_told() -> None:
@@ -78,6 +78,6 @@ def test_the_names_of_several_users_are_told() -> None:
 def test_of_two_lists_the_one_whose_entries_name_who_speaks_is_read() -> None:
     steps = [{"observation": {"html": "x"}, "action": {"name": "click"}}]
     for record in ({"trajectory": steps, "history": [ASKED, ANSWER]}, {"history": [ASKED, ANSWER]}):
-        (turn,) = read(record).talk.trajectory.turns
+        (turn,) = read(record).parsed.trajectory.turns
         assert (turn.user, turn.answer) == ("Hi", "Hello")
         assert any("'trajectory'" in each for each in turn.unplaced) is ("trajectory" in record)

@@ -10,26 +10,26 @@ import pytest
 
 from agenteval.importers.entries import entries_of
 from agenteval.importers.reader import conversation_of
-from agenteval.importers.records import Conversation, ToolSets
+from agenteval.importers.records import ImportedConversation, ToolSets
 from agenteval.importers.sources import Source
-from agenteval.messages.entry import Record
-from agenteval.messages.message import parse_messages
-from agenteval.messages.placed import holds_entries, quoted
-from agenteval.messages.without_calls import holds_objects, public_fields
+from agenteval.messages.field_shapes import holds_objects, public_fields
+from agenteval.messages.log_entry import Record
+from agenteval.messages.message_parser import parse_messages
+from agenteval.messages.unplaced_entries import holds_entries, quote_json
 
 SAMPLES = sorted((Path(__file__).parent.parent / "data" / "dialects").iterdir())
 HIDDEN = {"hidden": {"tool": "cancel"}}
 
 
-def conversations(path: Path, text: str) -> list[Conversation]:
+def conversations(path: Path, text: str) -> list[ImportedConversation]:
     path.write_text(text, encoding="utf-8")
     entries = list(entries_of(Source(path, path.name)))
     assert all(isinstance(entry, Record) for entry in entries)
     return [conversation_of(entry, ToolSets()) for entry in entries if isinstance(entry, Record)]
 
 
-def unplaced(found: list[Conversation]) -> list[str]:
-    return [each for one in found for turn in one.talk.trajectory.all_turns for each in turn.unplaced]
+def unplaced(found: list[ImportedConversation]) -> list[str]:
+    return [each for one in found for turn in one.parsed.trajectory.all_turns for each in turn.unplaced]
 
 
 def with_hidden(value: Any) -> Any:
@@ -48,7 +48,7 @@ def test_a_known_log_is_fully_seen_and_what_nobody_knows_in_it_is_not_lost(
     text = sample.read_text(encoding="utf-8")
     found = conversations(tmp_path / sample.name, text)
     assert unplaced(found) == []
-    assert all(one.talk.coverage.read == one.talk.coverage.messages for one in found)
+    assert all(one.parsed.coverage.read == one.parsed.coverage.messages for one in found)
     if sample.stem == "chat-history-chain":
         return  # which has lists of texts alone
     if sample.suffix == ".jsonl":
@@ -89,9 +89,9 @@ def test_what_holds_a_list_of_objects() -> None:
 
 
 def test_a_quotation_is_short_whatever_is_quoted() -> None:
-    assert quoted({"a": "x" * 10_000, "b": [{"c": {"d": {"e": 1}}}] * 1000}).startswith('{"a": "xxx')
-    assert len(quoted({"a": list(range(100_000)), **{str(n): n for n in range(1000)}})) == 60
-    assert quoted("two\nlines") == "two lines"
+    assert quote_json({"a": "x" * 10_000, "b": [{"c": {"d": {"e": 1}}}] * 1000}).startswith('{"a": "xxx')
+    assert len(quote_json({"a": list(range(100_000)), **{str(n): n for n in range(1000)}})) == 60
+    assert quote_json("two\nlines") == "two lines"
 
 
 def test_a_call_in_a_result_among_parts_is_not_lost_beside_a_text() -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from agenteval.core.trajectory import Turn, Usage
 from agenteval.messages.agent_messages import read_turn
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 from agenteval.messages.reported_usage import read_usage, unread_usage
 from tests.support.kit import Project
 from tests.support.recorded import read
@@ -472,10 +472,10 @@ def test_blocks_of_one_message_that_repeat_its_usage_count_once() -> None:
         {"role": "user", "content": "And?"},
         block("m2", text),
     ]
-    recorded = read({"id": "x", "messages": talk}).talk.trajectory.turns
+    recorded = read({"id": "x", "messages": talk}).parsed.trajectory.turns
     assert [(turn.usage.calls, turn.usage.tokens) for turn in recorded] == [(2, 230), (1, 115)]
-    live = read_turn(reply_of(talk[:5]).messages, (Turn(user="Hi"),)).steps
+    live = read_turn(parse_reply(talk[:5]).messages, (Turn(user="Hi"),)).steps
     assert sum(step.usage.tokens for step in live) == 230
     plain = [{"role": "assistant", "id": "m", "content": word, "usage": took} for word in ("One", "Two")]
-    live = read_turn(reply_of(plain).messages, (Turn(user="Hi"),)).steps
+    live = read_turn(parse_reply(plain).messages, (Turn(user="Hi"),)).steps
     assert sum(step.usage.tokens for step in live) == 115

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError
 from agenteval.core.trajectory import StopReason
 from agenteval.importers.identity import Naming
-from agenteval.importers.records import Conversation
+from agenteval.importers.records import ImportedConversation
 from tests.support.kit import Project
 from tests.support.recorded import read
 
@@ -23,12 +23,12 @@ HISTORY = [ASKED, ANSWER, {"role": "user", "content": "And ORD-43?"}]
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA2b4"
 
 
-def answered(response: Any, messages: Any = HISTORY) -> Conversation:
+def answered(response: Any, messages: Any = HISTORY) -> ImportedConversation:
     return read({"id": "q", "request": {"messages": messages}, "response": response})
 
 
-def last_of(found: Conversation) -> tuple[str, list[tuple[str, Any]]]:
-    turn = found.talk.trajectory.all_turns[-1]
+def last_of(found: ImportedConversation) -> tuple[str, list[tuple[str, Any]]]:
+    turn = found.parsed.trajectory.all_turns[-1]
     return "".join(step.text or "" for step in turn.steps), [
         (call.name, call.args) for call in turn.tool_calls
     ]
@@ -63,18 +63,18 @@ def test_a_request_that_was_not_answered_is_lost(name: str, messages: Any) -> No
     response, why = ERRORS[name]
     found = answered(response, messages)
     assert found.lost == why
-    assert len(found.talk.trajectory.turns) == len(messages) // 2
-    unfinished = found.talk.trajectory.unfinished
+    assert len(found.parsed.trajectory.turns) == len(messages) // 2
+    unfinished = found.parsed.trajectory.unfinished
     assert unfinished is not None
     assert (unfinished.user, unfinished.error) == ("And ORD-43?", why)
-    stop = Naming().named(found, "log.jsonl:3").trajectory.stop
+    stop = Naming().name_conversation(found, "log.jsonl:3").trajectory.stop
     assert stop is not None
     assert (stop.reason, stop.detail) == (StopReason.INFRASTRUCTURE, f"log.jsonl:3: {why}")
 
 
 def test_an_answer_that_the_request_already_has_is_not_lost() -> None:
     found = answered(None, [*HISTORY, ANSWER])
-    assert (found.lost, found.talk.trajectory.unfinished) == ("", None)
+    assert (found.lost, found.parsed.trajectory.unfinished) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_whatever_came_back_is_read_or_refused(response: Any, streamed: bool) ->
             {"input": messages, "output": given_},
         ):
             with suppress(AuthorError):
-                assert read(record).talk.trajectory.all_turns
+                assert read(record).parsed.trajectory.all_turns
 
 
 # ── cut replies, several choices ─────────────────────────────────────────────────────────────────

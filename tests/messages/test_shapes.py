@@ -25,10 +25,10 @@ def agent(**fields: Any) -> dict[str, Any]:
 def results(*messages: Any) -> list[tuple[str, Any, Any]]:
     """Name and arguments of each call, and its result: the value, and whether it is an error."""
     found = read([*messages])
-    assert not found.talk.orphans
+    assert not found.parsed.orphans
     return [
         (call.name, call.args, (call.result.value, call.result.is_error) if call.result else None)
-        for call in found.talk.trajectory.tool_calls
+        for call in found.parsed.trajectory.tool_calls
     ]
 
 
@@ -68,7 +68,7 @@ def test_a_status_in_any_form_is_an_error(response: Any, why: str) -> None:
 )
 def test_a_status_that_tells_of_no_error(status: Any) -> None:
     found = read({"request": {"messages": [ASKED]}, "response": {"status": status, "body": "Hello"}})
-    assert (found.lost, found.talk.trajectory.turns[0].answer) == ("", "Hello")
+    assert (found.lost, found.parsed.trajectory.turns[0].answer) == ("", "Hello")
 
 
 def test_an_error_page_is_no_answer(project: Project) -> None:
@@ -99,7 +99,7 @@ def test_outputs_that_begin_with_the_inputs(
 ) -> None:
     outputs = {"messages": with_ids([*history, *NEW, DONE]), **beside}
     found = read({asked: {"messages": [*policy, *history]}, answered: outputs})
-    turns = found.talk.trajectory.all_turns
+    turns = found.parsed.trajectory.all_turns
     assert [turn.user for turn in turns] == [ASKED["content"]] * (1 + len(history) // 4)
     assert [len(turn.tool_calls) for turn in turns] == [1] * len(turns)
 
@@ -107,7 +107,7 @@ def test_outputs_that_begin_with_the_inputs(
 @pytest.mark.parametrize("added", [[*NEW, DONE], [DONE], [*NEW, DONE, ASKED, DONE]])
 def test_outputs_of_new_messages_are_all_read(added: Any) -> None:
     found = read({"inputs": {"messages": HISTORY}, "outputs": {"messages": added}})
-    steps = [step for turn in found.talk.trajectory.all_turns for step in turn.steps]
+    steps = [step for turn in found.parsed.trajectory.all_turns for step in turn.steps]
     assert len(steps) == 2 + sum(message["role"] == "assistant" for message in added)
 
 
@@ -116,7 +116,7 @@ def test_messages_are_the_same_in_whatever_form() -> None:
     answer = {"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": "Hello"}}
     inputs = {"messages": [{"type": "human", "content": "Hi"}]}
     found = read({"inputs": inputs, "outputs": {"messages": [human, answer]}})
-    assert [(turn.user, turn.answer) for turn in found.talk.trajectory.turns] == [("Hi", "Hello")]
+    assert [(turn.user, turn.answer) for turn in found.parsed.trajectory.turns] == [("Hi", "Hello")]
 
 
 # ── answers ──────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +139,7 @@ def test_messages_are_the_same_in_whatever_form() -> None:
     ],
 )
 def test_texts_in_parts(message: Any, answer: str) -> None:
-    assert [turn.answer for turn in read([ASKED, message]).talk.trajectory.turns] == [answer]
+    assert [turn.answer for turn in read([ASKED, message]).parsed.trajectory.turns] == [answer]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_an_answer_of_which_nothing_was_read_is_none(before: Any) -> None:
     message = agent(content=[*before, {"type": "hologram", "data": "x"}])
     with pytest.raises(AuthorError, match=r"no part of an answer of the agent could be read: \[hologram\]"):
         read([ASKED, message])
-    assert read([ASKED, message, DONE]).talk.trajectory.turns[0].answer == DONE["content"]
-    assert read([ASKED, {**message, "tool_calls": [CALL]}, DONE]).talk.trajectory.tool_calls
+    assert read([ASKED, message, DONE]).parsed.trajectory.turns[0].answer == DONE["content"]
+    assert read([ASKED, {**message, "tool_calls": [CALL]}, DONE]).parsed.trajectory.tool_calls
 
 
 def test_parts_of_open_telemetry() -> None:
@@ -308,7 +308,7 @@ def test_calls_of_other_shapes(message: Any, outcome: Any) -> None:
     assert results(ASKED, message) == [("cancel", ARGS, outcome)]
     found = read([ASKED, message])
     assert found.notes == ()
-    assert found.talk.trajectory.turns[0].answer == "Done."
+    assert found.parsed.trajectory.turns[0].answer == "Done."
 
 
 def test_a_result_that_is_told_twice_is_one() -> None:
@@ -320,7 +320,7 @@ def test_a_result_that_is_told_twice_is_one() -> None:
 
 def test_parallel_calls_with_their_results_are_one_step() -> None:
     ready = {**PART, "state": "output-available", "output": 1}
-    (turn,) = read([ASKED, agent(parts=[START, ready, ready, START, ready, TEXT])]).talk.trajectory.turns
+    (turn,) = read([ASKED, agent(parts=[START, ready, ready, START, ready, TEXT])]).parsed.trajectory.turns
     assert [len(step.tool_calls) for step in turn.steps] == [2, 1, 0]
 
 
@@ -339,10 +339,10 @@ def test_the_places_of_arguments(key: str) -> None:
 def test_a_call_whose_arguments_stand_where_nobody_reads_them_is_one() -> None:
     for call in ({"name": "cancel", "payload": ARGS}, {"function": {"name": "cancel", "payload": ARGS}}):
         found = read([ASKED, agent(content="", tool_calls=[call]), DONE])
-        (made,) = found.talk.trajectory.tool_calls
+        (made,) = found.parsed.trajectory.tool_calls
         assert (made.name, made.args, made.raw_args, found.notes) == ("cancel", None, None, ())
     bare = read([ASKED, agent(content="", tool_calls=[{"name": "cancel", "metadata": {"a": 1}}]), DONE])
-    assert [call.args for call in bare.talk.trajectory.tool_calls] == [{}]
+    assert [call.args for call in bare.parsed.trajectory.tool_calls] == [{}]
 
 
 def twice(value: Any) -> str:
@@ -355,7 +355,7 @@ def twice(value: Any) -> str:
 )
 def test_arguments_that_are_json_twice(given: str, args: Any) -> None:
     call = {"id": "a", "function": {"name": "cancel", "arguments": given}}
-    (found,) = read([ASKED, agent(content="", tool_calls=[call]), DONE]).talk.trajectory.tool_calls
+    (found,) = read([ASKED, agent(content="", tool_calls=[call]), DONE]).parsed.trajectory.tool_calls
     assert (found.args, found.raw_args) == (args, given)
 
 

@@ -204,7 +204,7 @@ HIDDEN: dict[str, Any] = {
 
 @pytest.mark.parametrize("record", HIDDEN.values(), ids=HIDDEN)
 def test_a_call_is_read_or_what_it_stands_in_is_not_placed(record: Any) -> None:
-    turns = read_conversation(record, ToolSets()).talk.trajectory.all_turns
+    turns = read_conversation(record, ToolSets()).parsed.trajectory.all_turns
     assert "wipe" in [call.name for turn in turns for call in turn.tool_calls] or any(
         turn.unplaced for turn in turns
     )
@@ -394,7 +394,7 @@ HARMLESS: dict[str, Any] = {
 
 @pytest.mark.parametrize("record", HARMLESS.values(), ids=HARMLESS)
 def test_what_providers_write_beside_a_message_is_placed(record: Any) -> None:
-    turns = read_conversation(record, ToolSets()).talk.trajectory.all_turns
+    turns = read_conversation(record, ToolSets()).parsed.trajectory.all_turns
     assert [each for turn in turns for each in turn.unplaced] == []
 
 
@@ -408,7 +408,7 @@ def test_a_search_of_googles_is_a_call_with_its_result() -> None:
     (turn,) = read_conversation(
         exchange({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}),
         ToolSets(),
-    ).talk.trajectory.all_turns
+    ).parsed.trajectory.all_turns
     (call,) = turn.tool_calls
     assert (call.name, call.args, call.result and call.result.value) == (
         "google_search_web",

@@ -21,10 +21,10 @@ from agenteval.reporters import junit as junit_xml
 from agenteval.reporters.markdown import document as markdown
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results import document as results_json
-from agenteval.reporters.words.failure import failures
+from agenteval.reporters.words.failure import collect_failures
 from agenteval.reporters.words.transcript_lines import transcript
 from agenteval.verdict import gates
-from agenteval.verdict.report import fold
+from agenteval.verdict.report import build_report
 
 OPTIONS = ReportOptions()
 SCHEMA = Path(results_json.__file__).parent / "results.schema.json"
@@ -98,7 +98,7 @@ def test_a_run_of_which_nothing_is_decided_never_looks_passed(render):
 
 
 def test_failures_tell_what_where_and_how_to_see_it_again():
-    failed = failures(*samples.mixed())
+    failed = collect_failures(*samples.mixed())
     told = [(f.title, f.verdict, f.where, f.reasons[0].splitlines()[0]) for f in failed]
     assert told == [
         (
@@ -133,7 +133,7 @@ def test_failures_tell_what_where_and_how_to_see_it_again():
 
 
 def test_with_several_agents_the_agent_is_named():
-    failed = failures(*samples.mixed("wonderbot", "my bot"))[-1]
+    failed = collect_failures(*samples.mixed("wonderbot", "my bot"))[-1]
     assert failed.title == "C-01 · my bot"
     assert failed.repro == "agenteval run scenarios/cases.yaml -s C-01 --agent 'my bot'"
 
@@ -141,7 +141,7 @@ def test_with_several_agents_the_agent_is_named():
 def test_a_failed_check_that_no_violation_names_is_told():
     report, decision = samples.mixed()
     bare = {key: replace(decided, violations=()) for key, decided in decision.samples.items()}
-    failed = failures(report, replace(decision, samples=bare))
+    failed = collect_failures(report, replace(decision, samples=bare))
     assert failed[0].reasons[0].startswith("tool_calls: missing")
     assert all(failure.reasons for failure in failed)
 
@@ -162,7 +162,9 @@ def test_a_transcript_is_lines_of_who_said_what():
 def test_a_long_transcript_is_cut_in_the_middle():
     key = SampleKey(scenario="C-01", agent="a")
     turns = (samples.turn("hi", "x" * 5000, *[samples.weather_call()] * 500),)
-    lines = transcript(fold([samples.started((samples.CASE,), (key,)), *_told(key, turns)]).samples[0])
+    lines = transcript(
+        build_report([samples.started((samples.CASE,), (key,)), *_told(key, turns)]).samples[0]
+    )
     assert lines[0].text == "hi"
     assert lines[15].text == f"… {1002 - 60} lines left out …"
     assert lines[-1].text.endswith("x…")
@@ -201,7 +203,7 @@ def test_the_schema_would_notice():
 
 def test_run_and_summary():
     told = results(samples.mixed())
-    assert told["schema_version"] == 3
+    assert told["schema_version"] == 4
     run = told["run"]
     assert (run["elapsed_s"], run["complete"], run["outcome"]) == (61.5, False, "interrupted")
     assert run["config"]["agent"]["name"] == "wonderbot"
@@ -312,7 +314,7 @@ def test_what_json_cannot_hold_becomes_what_it_can(text):
     )
     turn = samples.turn("hi", text, call, ToolCall(name="t", args={}, result=ToolResult(value=deep)))
     turn = turn.model_copy(update={"latency_ms": float("nan")})
-    report = fold([samples.started((samples.CASE,), (key,)), *_told(key, (turn,))])
+    report = build_report([samples.started((samples.CASE,), (key,)), *_told(key, (turn,))])
     written = results_json.render(report, samples.decide(report), OPTIONS)
     read = json.loads(written, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     jsonschema.validate(read, results_json.schema())
@@ -408,7 +410,7 @@ def tolerated():
     """A pass rate tolerates that one of two samples failed."""
     keys = tuple(SampleKey(scenario="C-01", agent="a", epoch=epoch) for epoch in (0, 1))
     told = [event for key in keys for event in _told(key, (samples.turn("hi", "25"),))]
-    report = fold([samples.started((samples.CASE,), keys), *told])
+    report = build_report([samples.started((samples.CASE,), keys), *told])
     failed = SampleDecision(Verdict.FAILED, None, (Violation("answer", "no answer", "cases.yaml:4"),))
     return report, replace(
         samples.decide(report),
@@ -496,7 +498,7 @@ def test_no_more_annotations_than_github_shows():
 def test_epochs_that_break_one_rule_are_one_annotation():
     keys = tuple(SampleKey(scenario="C-01", agent="a", epoch=epoch) for epoch in range(3))
     told = [event for key in keys for event in _told(key, (samples.turn("hi", "25"),))]
-    report = fold([samples.started((samples.CASE,), keys), *told])
+    report = build_report([samples.started((samples.CASE,), keys), *told])
     broken = {
         key: SampleDecision(
             Verdict.FAILED,
@@ -675,6 +677,6 @@ def test_a_score_that_is_a_label_is_a_property():
     key = SampleKey(scenario="C-01", agent="a")
     score = Score(metric="tone", label="off brand")
     told = _told(key, (samples.turn("hi", "25"),), said={0: (score,)})
-    report = fold([samples.started((samples.CASE,), (key,)), *told, Notice(text="n")])
+    report = build_report([samples.started((samples.CASE,), (key,)), *told, Notice(text="n")])
     root = junit((report, samples.decide(report)))
     assert root.find(".//property[@name='score.tone']").get("value") == "off brand"

@@ -468,7 +468,7 @@ def test_the_simulated_user_is_in_the_json() -> None:
     assert second["user_usage"]["calls"] == 1
     simulator = told["scenarios"][0]["samples"][0]["simulator"]
     assert (simulator["messages"], simulator["refused"], simulator["models"]) == (2, 1, [MODEL])
-    assert told["summary"]["simulator"]["lost"] == 1
+    assert told["summary"]["simulator"]["errored"] == 1
     case = told["scenarios"][2]["samples"][0]
     assert "simulator" not in case
     assert "user_fault" not in case["turns"][0]

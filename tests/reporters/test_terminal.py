@@ -15,7 +15,7 @@ from agenteval.core.score import Check, Score, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, Turn, Usage
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.screen import render
-from agenteval.verdict.report import Report, fold
+from agenteval.verdict.report import Report, build_report
 from tests.support.report_samples import (
     CASE,
     Told,
@@ -76,7 +76,7 @@ def run(scenarios: tuple[Scenario, ...], *events: Event, agents: tuple[str, ...]
         for epoch in range(epochs)
     )
     end = RunFinished(finished_at="2026-11-21T10:16:00Z", elapsed_s=2.0)
-    return fold([started(scenarios, keys), *events, end])
+    return build_report([started(scenarios, keys), *events, end])
 
 
 def costing(usage: Usage, *, latency_ms: float = 1000.0) -> Turn:
@@ -331,7 +331,7 @@ def test_a_run_that_was_not_finished(outcome: str | None, word: str, why: str) -
     events: list[Event] = [started(scenarios, keys), *sample("C-1", turn("hi", "25"))]
     if outcome:
         events.append(RunFinished(finished_at="", outcome=outcome))  # type: ignore[arg-type]
-    told = fold(events)
+    told = build_report(events)
     text = shown((told, decide(told)))
     counts = "1 of 2 scenarios inconclusive, 1 passed"
     assert text.splitlines()[-1] == f"{word}: {counts}; {why}: 1 sample never ran (exit 3)"
@@ -340,15 +340,17 @@ def test_a_run_that_was_not_finished(outcome: str | None, word: str, why: str) -
 
 
 def test_a_run_that_was_cut_off_at_once() -> None:
-    told = fold([started((scenario("C-1"),), (SampleKey(scenario="C-1", agent="wonderbot"),))])
+    told = build_report([started((scenario("C-1"),), (SampleKey(scenario="C-1", agent="wonderbot"),))])
     assert "1 sample never ran" in shown((told, decide(told))).splitlines()[-1]
-    nothing = fold([started((), ())])
+    nothing = build_report([started((), ())])
     assert "no scenario was run" in shown((nothing, decide(nothing)))
 
 
 def test_a_cut_off_sample() -> None:
     key = SampleKey(scenario="C-1", agent="wonderbot")
-    told = fold([started((scenario("C-1"),), (key,)), *conversation(key, (turn("hi", "25"),), stop=None)])
+    told = build_report(
+        [started((scenario("C-1"),), (key,)), *conversation(key, (turn("hi", "25"),), stop=None)]
+    )
     text = shown((told, decide(told)))
     assert "1 cut off" in text.splitlines()[-1]
     assert row(text, "Capability", "?").startswith("? C-1")

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import ExpectedCall
 from agenteval.core.trajectory import ToolCall
-from agenteval.scoring.checks.arguments import call_matches, explain, matches, words
+from agenteval.scoring.checks.arguments import (
+    call_matches,
+    describe_expected,
+    explain_differences,
+    matches_value,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -24,15 +29,15 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_value_matches_itself_and_its_round_trip_through_json(value):
-    assert matches(value, value)
-    assert matches(value, json.loads(json.dumps(value)))
-    assert explain(value, value) == ""
+    assert matches_value(value, value)
+    assert matches_value(value, json.loads(json.dumps(value)))
+    assert explain_differences(value, value) == ""
 
 
 @given(JSON, JSON)
 def test_explain_is_empty_exactly_when_the_values_match(expected, actual):
-    assert matches(expected, actual) == (explain(expected, actual) == "")
-    assert matches(expected, actual) == matches(actual, expected)
+    assert matches_value(expected, actual) == (explain_differences(expected, actual) == "")
+    assert matches_value(expected, actual) == matches_value(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_explain_is_empty_exactly_when_the_values_match(expected, actual):
     ],
 )
 def test_equal_in_json(expected, actual):
-    assert matches(expected, actual)
+    assert matches_value(expected, actual)
 
 
 @pytest.mark.parametrize(
@@ -76,25 +81,25 @@ def test_equal_in_json(expected, actual):
     ],
 )
 def test_different_in_json(expected, actual):
-    assert not matches(expected, actual)
+    assert not matches_value(expected, actual)
 
 
 @pytest.mark.parametrize("actual", [None, 0, "", [], {"a": 1}, False])
 def test_any_accepts_everything_that_is_there(actual):
-    assert matches({"$any": True}, actual)
-    assert matches({"id": {"$any": True}}, {"id": actual})
+    assert matches_value({"$any": True}, actual)
+    assert matches_value({"id": {"$any": True}}, {"id": actual})
 
 
 def test_any_wants_the_key_to_be_there():
-    assert not matches({"id": {"$any": True}}, {})
-    assert explain({"id": {"$any": True}}, {}) == "args.id: missing, expected anything"
+    assert not matches_value({"id": {"$any": True}}, {})
+    assert explain_differences({"id": {"$any": True}}, {}) == "args.id: missing, expected anything"
 
 
 def test_in_takes_json_typing_and_matchers():
-    assert matches({"$in": ["09:00", "10:30"]}, "10:30")
-    assert not matches({"$in": [1, 2]}, True)
-    assert matches({"$in": [None, {"$regex": "^x"}]}, "xy")
-    assert matches([{"a": {"$in": [{"b": {"$approx": 1}}]}}], [{"a": {"b": 1.0000000001}}])
+    assert matches_value({"$in": ["09:00", "10:30"]}, "10:30")
+    assert not matches_value({"$in": [1, 2]}, True)
+    assert matches_value({"$in": [None, {"$regex": "^x"}]}, "xy")
+    assert matches_value([{"a": {"$in": [{"b": {"$approx": 1}}]}}], [{"a": {"b": 1.0000000001}}])
 
 
 @pytest.mark.parametrize(
@@ -110,7 +115,7 @@ def test_in_takes_json_typing_and_matchers():
     ],
 )
 def test_regex_searches_texts_only(pattern, actual, found):
-    assert matches({"$regex": pattern}, actual) is found
+    assert matches_value({"$regex": pattern}, actual) is found
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,7 @@ def test_regex_searches_texts_only(pattern, actual, found):
     ],
 )
 def test_approx(operand, actual, near):
-    assert matches({"$approx": operand}, actual) is near
+    assert matches_value({"$approx": operand}, actual) is near
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_approx(operand, actual, near):
 )
 def test_a_misused_matcher_is_the_authors_mistake(operand, says):
     with pytest.raises(AuthorError) as caught:
-        matches({"list": [operand]}, {"list": [1]})
+        matches_value({"list": [operand]}, {"list": [1]})
     assert says in str(caught.value)
 
 
@@ -188,14 +193,14 @@ def test_call_matches(mode, args, actual, found):
     expected = ExpectedCall(name="f", args=args, args_match=mode)
     call = ToolCall(name="f", args=actual, raw_args="{oops" if actual is None else None)
     assert call_matches(expected, call) is found
-    assert (explain(expected, call) == "") is found
+    assert (explain_differences(expected, call) == "") is found
     assert not call_matches(expected, call.model_copy(update={"name": "F"}))
 
 
 def test_explain_names_each_path():
     expected = {"time": {"$in": ["09:00"]}, "who": [1, {"n": 2}], "gone": 1, "a key": True}
     actual = {"time": "11:00", "who": [1, {"n": "2"}, 3], "new": None, "a key": 1}
-    assert explain(expected, actual).split("; ") == [
+    assert explain_differences(expected, actual).split("; ") == [
         'args.time: expected one of ["09:00"], got "11:00"',
         'args.who[1].n: expected 2, got "2"',
         "args.who[2]: not expected, got 3",
@@ -208,23 +213,23 @@ def test_explain_names_each_path():
 def test_explain_shows_unreadable_arguments():
     expected = ExpectedCall(name="f", args={"a": 1})
     call = ToolCall(name="f", args=None, raw_args='{"a": ')
-    assert explain(expected, call) == 'args: expected {"a": 1}, got unreadable arguments {"a":'
+    assert explain_differences(expected, call) == 'args: expected {"a": 1}, got unreadable arguments {"a":'
 
 
 def test_actual_arguments_are_never_read_as_matchers():
-    assert not matches("x", {"$any": True})
-    assert explain({"a": 1}, {"a": {"$nope": 1}}) == 'args.a: expected 1, got {"$nope": 1}'
+    assert not matches_value("x", {"$any": True})
+    assert explain_differences({"a": 1}, {"a": {"$nope": 1}}) == 'args.a: expected 1, got {"$nope": 1}'
 
 
 def test_words_say_matchers_and_stay_short():
-    assert words({"a": {"$regex": "^x"}, "b": {"$approx": {"value": 3.14, "abs": 0.01}}}) == (
+    assert describe_expected({"a": {"$regex": "^x"}, "b": {"$approx": {"value": 3.14, "abs": 0.01}}}) == (
         '{"a": text matching /^x/, "b": about 3.14 (± abs 0.01)}'
     )
-    assert len(words("x" * 10_000)) < 200
+    assert len(describe_expected("x" * 10_000)) < 200
 
 
 def test_arguments_nested_deeper_than_the_stack_are_shown_in_some_way():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    assert "cannot be shown" in explain({"a": 1}, {"a": deep})
+    assert "cannot be shown" in explain_differences({"a": 1}, {"a": deep})

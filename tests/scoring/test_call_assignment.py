@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from agenteval.core.scenario import ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall, ToolResult
-from agenteval.scoring.checks.arguments import match_of
-from agenteval.scoring.checks.call_matching import compare
-from agenteval.scoring.checks.call_texts import describe, faults
+from agenteval.scoring.checks.arguments import match_call
+from agenteval.scoring.checks.call_descriptions import describe_tool_calls_result, list_call_faults
+from agenteval.scoring.checks.call_matching import compare_tool_calls
 
 MODES = ("strict", "unordered", "in_order", "contains", "within")
 ORDERED = ("strict", "in_order")
@@ -32,7 +32,7 @@ def want(name, x=None, times=None, result=None):
 
 def check(mode, expected, calls, **more):
     asked = ToolCallsExpectation.model_construct(match=MatchMode(mode), calls=tuple(expected))
-    return compare(asked, calls, **more)
+    return compare_tool_calls(asked, calls, **more)
 
 
 # What the law says, by search ----------------------------------------------------------------------
@@ -97,7 +97,7 @@ def belongs(row, counted, fits, number):
 
 
 def certain(expected, calls):
-    return [[match_of(e, c) is True for c in calls] for e in expected]
+    return [[match_call(e, c) is True for c in calls] for e in expected]
 
 
 # Worlds --------------------------------------------------------------------------------------------
@@ -121,8 +121,8 @@ MODE = st.sampled_from(MODES)
 def test_the_verdict_is_that_of_a_search_through_every_assignment(mode, expected, calls):
     result = check(mode, expected, calls)
     assert result.passed == holds(mode, expected, certain(expected, calls), len(calls))
-    assert bool(faults(result)) == (not result.passed)
-    assert ("\n" in describe(result)) == (not result.passed)
+    assert bool(list_call_faults(result)) == (not result.passed)
+    assert ("\n" in describe_tool_calls_result(result)) == (not result.passed)
 
 
 @settings(max_examples=200, deadline=None)
@@ -135,7 +135,7 @@ def test_one_of_several_alternatives_is_enough(mode, expected, calls, other, oth
         )
     )
     each = [check(m, e, calls) for m, e in ((mode, expected), (other, others))]
-    result = compare(asked, calls)
+    result = compare_tool_calls(asked, calls)
     assert result.passed == any(one.passed for one in each)
     if not result.passed:  # the nearest is shown
         wrong = [len(one.missing) + len(one.extra) + len(one.out_of_order) for one in each]
@@ -184,7 +184,7 @@ def test_a_conversation_that_goes_on_fails_only_where_no_later_call_could_mend_i
     result = check(mode, expected, calls, goes_on=True)
     if not result.passed or agrees(expected):
         assert result.passed == could_hold(mode, expected, calls, anywhere=False)
-    assert bool(faults(result)) == (not result.passed)
+    assert bool(list_call_faults(result)) == (not result.passed)
 
 
 @settings(max_examples=60, deadline=None)
@@ -235,7 +235,7 @@ OPEN_CALLS = st.lists(
 
 def resolutions(expected, calls):
     """Every way in which what is not known of the calls could be."""
-    known = [[match_of(e, c) for c in calls] for e in expected]
+    known = [[match_call(e, c) for c in calls] for e in expected]
     open_ones = [(e, c) for e, row in enumerate(known) for c, each in enumerate(row) if isinstance(each, str)]
     for chosen in product([False, True], repeat=len(open_ones)):
         fits = [[each is True for each in row] for row in known]
@@ -248,7 +248,7 @@ def resolutions(expected, calls):
 @given(MODE, WANTED, OPEN_CALLS)
 def test_what_is_not_known_leaves_open_what_depends_on_it_and_nothing_else(mode, expected, calls):
     result = check(mode, expected, calls)
-    known = [[match_of(e, c) for c in calls] for e in expected]
+    known = [[match_call(e, c) for c in calls] for e in expected]
     if sum(isinstance(each, str) for row in known for each in row) > 6:
         return
     outcomes = {holds(mode, expected, fits, len(calls)) for fits in resolutions(expected, calls)}
@@ -256,8 +256,8 @@ def test_what_is_not_known_leaves_open_what_depends_on_it_and_nothing_else(mode,
         assert outcomes == {result.passed}
     elif mode != "in_order" or all(each.times is None for each in expected):
         assert outcomes == {True, False}
-    assert (result.passed is None) == bool(result.unknown)
-    assert (result.passed is None) == ("not decided" in describe(result))
+    assert (result.passed is None) == bool(result.unknown_calls)
+    assert (result.passed is None) == ("not decided" in describe_tool_calls_result(result))
 
 
 @pytest.mark.parametrize(

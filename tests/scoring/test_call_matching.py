@@ -13,8 +13,8 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.checks.arguments import call_matches
-from agenteval.scoring.checks.call_matching import compare
-from agenteval.scoring.checks.call_texts import describe, faults
+from agenteval.scoring.checks.call_descriptions import describe_tool_calls_result, list_call_faults
+from agenteval.scoring.checks.call_matching import compare_tool_calls
 
 MODES = ("strict", "unordered", "in_order", "contains", "within")
 
@@ -32,7 +32,7 @@ def check(mode, expected, calls, forbidden=()):
     expectation = ToolCallsExpectation.model_construct(
         match=MatchMode(mode), calls=None if expected is None else tuple(expected), forbidden=tuple(forbidden)
     )
-    return compare(expectation, calls)
+    return compare_tool_calls(expectation, calls)
 
 
 def passing(expected, calls):
@@ -74,7 +74,7 @@ def test_one_call_serves_one_expectation():
     result = check("contains", [WANT_A, WANT_A], [A])
     assert not result.passed
     assert result.missing == (WANT_A,)
-    assert "another expected call takes it" in describe(result)
+    assert "another expected call takes it" in describe_tool_calls_result(result)
 
 
 def test_within_accepts_each_of_a_names_entries():
@@ -82,7 +82,7 @@ def test_within_accepts_each_of_a_names_entries():
     assert check("within", expected, [call("a", x=2), call("a", x=1), call("a", x=1), call("b", y=9)]).passed
     result = check("within", expected, [call("a", x=3), call("b")])
     assert result.extra == (call("a", x=3),)
-    assert "args.x: expected 1, got 3" in describe(result)
+    assert "args.x: expected 1, got 3" in describe_tool_calls_result(result)
     assert check("within", [*expected, want("a")], [call("a", x=3)]).passed
     assert check("within", [want("a", "partial", x=1)], [call("a", x=1, y=2)]).passed
     assert not check("within", [], [A]).passed
@@ -94,7 +94,7 @@ def test_forbidden_without_calls_is_all_that_is_checked():
     assert result.forbidden == (call("c", id=7),)
     assert not result.missing
     assert not result.extra
-    assert "forbidden: c(id=7)" in describe(result)
+    assert "forbidden: c(id=7)" in describe_tool_calls_result(result)
 
 
 def test_forbidden_arguments_forbid_matching_calls_only():
@@ -113,7 +113,10 @@ def test_unreadable_arguments_match_where_they_are_ignored():
     assert passing([WANT_A], [broken]) == set(MODES)
     result = check("contains", [want("a", x=1)], [broken])
     assert result.passed is None
-    assert 'not decided, because these arguments are not known: a(unreadable: {"x":' in describe(result)
+    assert (
+        'not decided, because these arguments are not known: a(unreadable: {"x":'
+        in describe_tool_calls_result(result)
+    )
 
 
 def test_in_order_tells_what_came_too_early_from_what_never_came():
@@ -135,14 +138,16 @@ def test_describe_of_a_pass_is_one_line_with_both_sides():
     result = check(
         "contains", [want("book", "partial", time={"$in": ["09:00"]})], [call("book", time="09:00", n=1)]
     )
-    assert describe(result) == (
+    assert describe_tool_calls_result(result) == (
         'expected (contains): book(time=one of ["09:00"], …); called: book(time="09:00", n=1)'
     )
 
 
 def test_describe_of_a_failure_names_the_nearest_call_and_the_difference():
     calls = [call("book", time="11:00", day="Mon"), call("book", time="11:00", day="Tue"), A]
-    text = describe(check("unordered", [want("book", time="09:00", day="Tue"), want("pay")], calls))
+    text = describe_tool_calls_result(
+        check("unordered", [want("book", time="09:00", day="Tue"), want("pay")], calls)
+    )
     assert text.splitlines() == [
         'expected (unordered): book(time="09:00", day="Tue"), pay(…)',
         'called: book(time="11:00", day="Mon"), book(time="11:00", day="Tue"), a()',
@@ -158,17 +163,19 @@ def test_extras_are_no_fault_where_they_are_allowed(mode):
     result = check(mode, [WANT_B], [A])
     assert result.missing == (WANT_B,)
     assert result.extra == ()
-    assert "extra:" not in describe(result)
+    assert "extra:" not in describe_tool_calls_result(result)
 
 
 def test_a_looping_agent_is_described_shortly():
-    text = describe(check("strict", [WANT_A], [A] * 997 + [call("b", n=n) for n in range(100)]))
+    text = describe_tool_calls_result(
+        check("strict", [WANT_A], [A] * 997 + [call("b", n=n) for n in range(100)])
+    )
     assert "a() ×997" in text
     assert len(text) < 1_500
 
 
 def test_nothing_called_is_said():
-    assert "called: no call" in describe(check("contains", [WANT_A], []))
+    assert "called: no call" in describe_tool_calls_result(check("contains", [WANT_A], []))
 
 
 def test_a_misused_matcher_is_the_authors_mistake():
@@ -274,7 +281,7 @@ def test_modes_imply_one_another(expected, calls):
 @given(WANTED, CALLS, st.sampled_from(MODES), WANTED)
 def test_what_fails_is_described_and_what_passes_has_no_fault(expected, calls, mode, forbidden):
     result = check(mode, expected, calls, forbidden)
-    text = describe(result)
+    text = describe_tool_calls_result(result)
     assert ("\n" in text) == (not result.passed)
     if not result.passed:
         assert any(f"\n{word}: " in text for word in ("missing", "extra", "out of order", "forbidden"))
@@ -318,8 +325,8 @@ ODD = ToolCall(name="a", args=None, raw_args="{'x': 1}")
 def test_a_call_that_nobody_could_read_may_be_a_forbidden_one(forbidden, calls, passed):
     result = check("contains", None, calls, forbidden)
     assert result.passed is passed
-    assert bool(faults(result)) is (passed is False)
-    assert ("not decided" in describe(result)) is (passed is None)
+    assert bool(list_call_faults(result)) is (passed is False)
+    assert ("not decided" in describe_tool_calls_result(result)) is (passed is None)
 
 
 def test_what_is_missing_fails_whatever_could_not_be_read():

@@ -8,7 +8,7 @@ from agenteval.core.scenario import Expectation
 from agenteval.core.trajectory import Step, ToolCall, Turn, Usage
 from agenteval.core.value import Value
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.checks.rule import Outcome, Seen
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome
 
 _NO_RULES = {"criteria", "allow_empty"}
 """A judge's, and what waives a check."""
@@ -39,11 +39,11 @@ def turn(answer: str, *calls: str, tokens: int = 10) -> Turn:
     return Turn(user="hi", steps=steps, latency_ms=100)
 
 
-def outcome(expect: dict[str, Any], *turns: Turn) -> Outcome:
+def outcome(expect: dict[str, Any], *turns: Turn) -> CheckOutcome:
     """Of the only rule that ``expect`` asks for."""
     wanted = Expectation.model_validate(expect)
-    ((rule, asked),) = [(rule, asked) for rule in RULES if (asked := rule.asked(wanted)) is not None]
-    return rule.decide(asked, Seen(turns))
+    ((rule, asked),) = [(rule, asked) for rule in RULES if (asked := rule.get_expected(wanted)) is not None]
+    return rule.decide(asked, CheckInput(turns))
 
 
 def calls(match: str, *names: str, forbidden: str = "") -> dict[str, Any]:

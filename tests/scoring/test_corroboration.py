@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.conversation.current_sample import enter
+from agenteval.conversation.current_sample import enter_sample
 from agenteval.core.errors import UnreadableReplyError
 from agenteval.core.plan import ScenarioRules, SuitePolicy
 from agenteval.core.protocols import ModelReply, ModelRequest
@@ -18,11 +18,11 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
-from agenteval.planning.resolve import rules_for
-from agenteval.scoring.judges.criteria import Criteria
+from agenteval.planning.plan_resolution import rules_for
+from agenteval.scoring.judges.criteria import CriteriaScorer
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
 from tests.support.kit import Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in
@@ -161,7 +161,7 @@ def test_a_criterion_that_is_not_met_is_asked_again() -> None:
     fail, met = says("fail"), says("pass")
 
     def asked(*answers: dict[str, Any]) -> list[Any]:
-        scorer = Criteria(load_rubric("criteria"), JudgeInputs(Panel(*answers)), scope="conversation")
+        scorer = CriteriaScorer(load_rubric("criteria"), JudgeInputs(Panel(*answers)), scope="conversation")
         return list(anyio.run(scorer, TALK, WHOLE))
 
     check, finding = asked(fail, fail)
@@ -189,7 +189,7 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
         """Of 200 conversations that are all alike."""
         count = 0
         for epoch in range(200):
-            enter(SampleKey(scenario="s", agent="a", epoch=epoch))
+            enter_sample(SampleKey(scenario="s", agent="a", epoch=epoch))
             inputs = JudgeInputs(Panel(FINE, FINE), gating=GatingPolicy(seed=1))
             judge = Judge(load_rubric("agent_behavior_failure"), inputs)
             (score,) = anyio.run(judge, TALK, seen(turns=(TURN,)))

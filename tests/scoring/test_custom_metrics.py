@@ -24,7 +24,7 @@ from agenteval.core.trajectory import (
 )
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.custom import (
-    ASKING,
+    CURRENT_EVALUATION,
     ConversationMetric,
     CustomMetric,
     QualitativeMetric,
@@ -32,12 +32,12 @@ from agenteval.scoring.judges.custom import (
     QuantitativeMetric,
     QuantResult,
     ScoreInput,
-    load_all_custom,
-    load_custom,
+    load_custom_metric,
+    load_custom_metrics,
     spec_of_custom,
 )
 from agenteval.scoring.judges.custom_scorer import CustomScorer
-from agenteval.scoring.metrics import table
+from agenteval.scoring.metrics import build_metric_table
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.trajectories import seen
 
@@ -193,7 +193,7 @@ def test_a_metric_that_hangs_is_ended_but_not_while_it_waits_for_its_model() -> 
 
     class Patient(FakeModel):
         async def complete(self, request: ModelRequest) -> ModelReply:
-            clocks.append(ASKING.get().scope.deadline)
+            clocks.append(CURRENT_EVALUATION.get().scope.deadline)
             return await super().complete(request)
 
     class Hangs(Tone):
@@ -343,7 +343,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_custom_metrics_may_name(folder: Path) -> None:
-    loaded = load_all_custom(["mine.py:Tone", "brand.md", "mine.py:tone"], str(folder))
+    loaded = load_custom_metrics(["mine.py:Tone", "brand.md", "mine.py:tone"], str(folder))
     assert isinstance(loaded[1], Rubric)
     specs = [spec_of_custom(each) for each in loaded]
     assert [(spec.name, spec.kind, spec.scope) for spec in specs[:2]] == [
@@ -351,7 +351,7 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
         ("brand", "rate", "turn"),
     ]
     assert specs[1].ok == ("on brand",)
-    assert set(table(specs[:2])) > {"tone", "brand", "helpfulness"}
+    assert set(build_metric_table(specs[:2])) > {"tone", "brand", "helpfulness"}
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
 def test_what_they_may_not(folder: Path, name: str, told: str) -> None:
     place = Place("agenteval.yaml", 9)
     with pytest.raises(AuthorError) as caught:
-        load_custom(f"mine.py:{name}", str(folder), place=place)
+        load_custom_metric(f"mine.py:{name}", str(folder), place=place)
     assert told in str(caught.value)
     assert caught.value.problems[0].place == place
 
@@ -378,11 +378,11 @@ def test_what_they_may_not(folder: Path, name: str, told: str) -> None:
 def test_all_mistakes_are_told_at_once(folder: Path) -> None:
     entries = ["mine.py:NoName", "missing.md", "gone.py:X"]
     with pytest.raises(AuthorError) as caught:
-        load_all_custom(entries, str(folder), place_of=lambda position: Place("c.yaml", position + 1))
+        load_custom_metrics(entries, str(folder), place_of=lambda position: Place("c.yaml", position + 1))
     assert [problem.place.line for problem in caught.value.problems if problem.place] == [1, 2, 3]
 
 
 def test_a_class_cannot_take_a_built_in_name(folder: Path) -> None:
-    metric = load_custom("mine.py:Taken", str(folder))
+    metric = load_custom_metric("mine.py:Taken", str(folder))
     with pytest.raises(AuthorError, match="'helpfulness', which is a built-in name"):
-        table([spec_of_custom(metric)])
+        build_metric_table([spec_of_custom(metric)])

@@ -10,7 +10,7 @@ import pytest
 from agenteval.core.trajectory import ToolResult
 from agenteval.scoring.detectors.arguments import wrong_arguments
 from agenteval.scoring.detectors.claims import claimed_action_not_called
-from agenteval.scoring.detectors.conversation import ToolFacts
+from agenteval.scoring.detectors.detector_input import ToolFacts
 from agenteval.scoring.detectors.tool_use import ignored_tool_error, repeated_tool_call
 from agenteval.scoring.detectors.ungrounded import ungrounded_value
 from tests.support.detector_samples import call, conversation, turn

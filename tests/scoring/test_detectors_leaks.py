@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from agenteval.scoring.detectors.conversation import Conversation
-from agenteval.scoring.detectors.leaks import hidden, leak
+from agenteval.scoring.detectors.detector_input import DetectorInput
+from agenteval.scoring.detectors.leaks import leak, mask_middle
 from tests.support.detector_samples import conversation, places, turn
 
 LONG = (
@@ -18,7 +18,7 @@ LONG = (
 # ── secrets ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def with_secrets(talk: Conversation) -> Conversation:
+def with_secrets(talk: DetectorInput) -> DetectorInput:
     return replace(talk, secrets={"PIN 4711": "ABC 1234", "Falke": "Xqrst"})
 
 
@@ -157,8 +157,8 @@ def test_short_rules_and_what_is_there_to_be_said(policy: str, told: str, is_lea
 
 
 def test_evidence_does_not_leak_again() -> None:
-    assert hidden("4539 1488 0343 6467") == "4539…6467"
-    assert hidden("hunter2") == "hu…r2"
+    assert mask_middle("4539 1488 0343 6467") == "4539…6467"
+    assert mask_middle("hunter2") == "hu…r2"
 
 
 CLUB = (

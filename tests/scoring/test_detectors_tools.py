@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agenteval.conversation.tools import ToolState, resolve
+from agenteval.conversation.tools import ToolState, resolve_tool_call
 from agenteval.core.call_outcomes import error_of
-from agenteval.core.json_schema import breaks
+from agenteval.core.json_schema import schema_violations
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolCall, ToolResult
 from agenteval.scoring.detectors.arguments import malformed_arguments, wrong_arguments
-from agenteval.scoring.detectors.conversation import ToolFacts
+from agenteval.scoring.detectors.detector_input import ToolFacts
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.detectors.tool_use import ignored_tool_error, repeated_tool_call, unknown_tool
 from tests.support.detector_samples import CONVERSATIONS, call, conversation, failing, marked, places, turn
@@ -212,7 +212,7 @@ def test_arguments_that_break_the_schema(args: dict[str, Any], said: str) -> Non
     ],
 )
 def test_arguments_that_fit(args: dict[str, Any]) -> None:
-    assert breaks(SCHEMA, args) == ""
+    assert schema_violations(SCHEMA, args) == ""
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_arguments_that_fit(args: dict[str, Any]) -> None:
     ],
 )
 def test_a_broken_schema_forbids_nothing(schema: dict[str, Any]) -> None:
-    assert breaks(schema, {"city": "Rome"}) == ""
+    assert schema_violations(schema, {"city": "Rome"}) == ""
 
 
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -267,9 +267,9 @@ def test_no_reference_of_a_schema_is_fetched() -> None:
             "type": "object",
             "properties": {"a": {"$ref": f"http://127.0.0.1:{server.server_port}/a.json"}},
         }
-        assert breaks(schema, {"a": 1}) == ""
+        assert schema_violations(schema, {"a": 1}) == ""
         tools = {"look": Tool(parameters=schema, returns="ok")}
-        _, result = resolve(tools, ToolState(), "look", {"a": 1})
+        _, result = resolve_tool_call(tools, ToolState(), "look", {"a": 1})
         server.shutdown()
     assert isinstance(result, ToolResult)
     assert (result.value, result.is_error, asked) == ("ok", False, [])

@@ -8,7 +8,7 @@ import pytest
 
 from agenteval.core.score import Finding, Severity
 from agenteval.scoring.detectors.repetition import repetition
-from agenteval.scoring.finding_merge import merged
+from agenteval.scoring.finding_merge import merge_findings
 from tests.support.detector_samples import conversation, places, turn
 
 LONG = (
@@ -47,7 +47,7 @@ REPEATED = finding("repeated_tool_call", "repeated tool call", call=1)
 def test_a_judges_finding_that_code_has_proven_is_one_with_it(label: str) -> None:
     judged = finding("judge", label, severity=Severity.HIGH)
     for order in ([REPEATED, judged], [judged, REPEATED]):
-        (one,) = merged(order)
+        (one,) = merge_findings(order)
         assert (one.detector, one.call, one.label) == ("repeated_tool_call", 1, "repeated tool call")
         assert one.severity is Severity.HIGH
         assert one.explanation == "repeated_tool_call said so"
@@ -66,16 +66,16 @@ def test_a_judges_finding_that_code_has_proven_is_one_with_it(label: str) -> Non
     ],
 )
 def test_others_stay_apart(judged: Finding) -> None:
-    assert merged([REPEATED, judged]) == (REPEATED, judged)
+    assert merge_findings([REPEATED, judged]) == (REPEATED, judged)
 
 
 def test_the_judges_own_label_goes_before_another_word_for_it() -> None:
     claimed = finding("claimed_action_not_called", "false information")
     ignored = finding("ignored_tool_error", "ignored tool result")
-    one, other = merged([ignored, claimed, finding("judge", "false information")])
+    one, other = merge_findings([ignored, claimed, finding("judge", "false information")])
     assert (one.also, other.also) == ((), ("judge: judge said so",))
 
 
 def test_two_proofs_and_one_judge() -> None:
-    kept = merged([REPEATED, REPEATED, finding("judge", "repeated tool call")])
+    kept = merge_findings([REPEATED, REPEATED, finding("judge", "repeated tool call")])
     assert [bool(each.also) for each in kept] == [True, False]

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.adapters.models.scripted import ScriptedModel
-from agenteval.adapters.traffic.answers import AnsweredModel
-from agenteval.adapters.traffic.cassettes import Player, Recorder, header_of, read_recording
-from agenteval.adapters.traffic.recording import PlayedModel, RecordedAnswers
+from agenteval.adapters.models.scripted_model import ScriptedModel
+from agenteval.adapters.traffic.answer_stores import StoreBackedModel
+from agenteval.adapters.traffic.cassettes import CassettePlayer, CassetteRecorder, header_of, read_cassette
+from agenteval.adapters.traffic.recording import CassetteAnswers, ReplayedModel
 from agenteval.core.errors import UnreadableReplyError
 from tests.support.fake_models import FakeModel
 from tests.support.local_servers import plain_environment
@@ -113,14 +113,14 @@ def test_it_is_told_whether_the_reply_is_scripted(tmp_path: Path) -> None:
 
 def test_a_recording_is_checked_when_it_is_played(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    recorder = Recorder(path)
+    recorder = CassetteRecorder(path)
     recorder.start(header_of((), {}))
     recorder.begin()
     model = FakeModel({"evidence": "It is Sunday.", "reason": "r", "score": 1})
-    anyio.run(AnsweredModel(model, [RecordedAnswers(recorder)]).complete, REQUEST)
+    anyio.run(StoreBackedModel(model, [CassetteAnswers(recorder)]).complete, REQUEST)
     recorder.close()
 
-    player = Player(read_recording(path))
+    player = CassettePlayer(read_cassette(path))
     player.start(header_of((), {}))
     with pytest.raises(UnreadableReplyError, match=r"run\.jsonl: .* cannot be used: the quotation"):
-        anyio.run(PlayedModel(player).complete, CHECKED)
+        anyio.run(ReplayedModel(player).complete, CHECKED)

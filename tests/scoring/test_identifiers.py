@@ -10,9 +10,9 @@ from decimal import Decimal
 import pytest
 
 from agenteval.scoring.detectors import identifiers
-from agenteval.scoring.detectors.identifiers import Sources, identifiers_in, is_one_edit
+from agenteval.scoring.detectors.identifiers import SourceTexts, find_identifiers, is_one_edit
 from agenteval.scoring.detectors.ungrounded import ungrounded_value
-from agenteval.scoring.judges.quoted_values import number_of, values_in
+from agenteval.scoring.judges.quoted_values import extract_values, parse_amount
 from tests.support.detector_samples import call, conversation, turn
 
 
@@ -32,8 +32,8 @@ from tests.support.detector_samples import call, conversation, turn
     ],
 )
 def test_what_names_a_thing(text: str, found: list[str]) -> None:
-    assert [each.core for each in identifiers_in(text)] == found
-    assert all(text[each.start : each.end] == each.text for each in identifiers_in(text))
+    assert [each.core for each in find_identifiers(text)] == found
+    assert all(text[each.start : each.end] == each.text for each in find_identifiers(text))
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_what_names_a_thing(text: str, found: list[str]) -> None:
      "Straße-4711é", "v1.2.3", "10:30", "5%"],
 )  # fmt: skip
 def test_what_names_none(text: str) -> None:
-    assert list(identifiers_in(text)) == []
+    assert list(find_identifiers(text)) == []
 
 
 def test_a_name_is_given_in_whatever_form_it_is_written() -> None:
-    known = Sources("Your order ORD 42-17 is there", {"HAT069": {"seats": 3}}, {"id": 10293847})
-    assert [each.text for each, _ in known.ungrounded_in("ord-4217, HAT-069, #10293847")] == []
-    assert [(each.text, near) for each, near in known.ungrounded_in("HAT096")] == [("HAT096", "hat069")]
-    phone = Sources({"phone": "123-456-7890"})
-    assert [near for _, near in phone.ungrounded_in("123-456-7890, 122-456-7890")] == ["1234567890"]
+    known = SourceTexts("Your order ORD 42-17 is there", {"HAT069": {"seats": 3}}, {"id": 10293847})
+    assert [each.text for each, _ in known.find_ungrounded("ord-4217, HAT-069, #10293847")] == []
+    assert [(each.text, near) for each, near in known.find_ungrounded("HAT096")] == [("HAT096", "hat069")]
+    phone = SourceTexts({"phone": "123-456-7890"})
+    assert [near for _, near in phone.find_ungrounded("123-456-7890, 122-456-7890")] == ["1234567890"]
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,21 @@ def test_one_edit(one: str, other: str, same: bool) -> None:
     ],
 )
 def test_numbers_are_compared_to_cents(text: str, value: str) -> None:
-    assert number_of(text) == Decimal(value)
+    assert parse_amount(text) == Decimal(value)
 
 
 @pytest.mark.parametrize("text", ["1.250", "9" * 30])
 def test_what_has_two_readings_is_no_number(text: str) -> None:
-    assert number_of(text) is None
+    assert parse_amount(text) is None
 
 
 def test_values_are_the_same_without_sign_and_however_they_are_written() -> None:
-    assert values_in("-431.30, ORD-42") == values_in("Ord-42 for 431.3") == {Decimal("431.30"), "ord42"}
-    assert values_in("100,000") == values_in("100000.00") == {Decimal(100_000)}
+    assert (
+        extract_values("-431.30, ORD-42")
+        == extract_values("Ord-42 for 431.3")
+        == {Decimal("431.30"), "ord42"}
+    )
+    assert extract_values("100,000") == extract_values("100000.00") == {Decimal(100_000)}
 
 
 # ── hostile texts ────────────────────────────────────────────────────────────────────────────────
@@ -138,5 +142,5 @@ def test_ten_times_the_text_is_ten_times_the_work(shape: str) -> None:
 def test_a_hundred_kilobytes_of_anything_are_read(shape: str) -> None:
     """With an expression that takes the square, this does not end."""
     text = shape * (100_000 // len(shape))
-    list(Sources(text).ungrounded_in(f"{text} ORD-99817"))
-    values_in(text)
+    list(SourceTexts(text).find_ungrounded(f"{text} ORD-99817"))
+    extract_values(text)

@@ -16,11 +16,11 @@ from agenteval.files.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.goal import GoalJudge
-from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
 from agenteval.scoring.judges.policy import PolicyJudge
-from agenteval.scoring.judges.replies import reply_type
-from agenteval.scoring.transcript import context_of
+from agenteval.scoring.judges.replies import build_reply_type
+from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.trajectories import seen
 
@@ -236,7 +236,7 @@ def requests_of(scenario: Scenario = TALK, trajectory: Trajectory = PREFIX) -> l
 def test_all_prompts_of_a_turn_begin_alike_and_end_with_the_criterion() -> None:
     scenario = TALK.model_copy(update={"tools": {"book": Tool()}})
     requests = requests_of(scenario)
-    context = context_of(scenario, PREFIX, policy="Policy of talk.", upto=1)
+    context = render_transcript(scenario, PREFIX, policy="Policy of talk.", upto=1)
     assert len(requests) == len(
         OF_A_TURN
     )  # no parameters of tools are known, else the judge of tools has them, too
@@ -260,14 +260,16 @@ def test_parameters_of_tools_are_for_the_judge_of_tools_alone_behind_what_a_suit
 
 
 def test_the_scores_of_a_scale_share_one_schema_with_the_verdict_last() -> None:
-    types = {reply_type(load_rubric(metric)) for metric in BUILT_IN_METRICS if load_rubric(metric).scale}
+    types = {
+        build_reply_type(load_rubric(metric)) for metric in BUILT_IN_METRICS if load_rubric(metric).scale
+    }
     assert len(types) == 1
     schema = types.pop().model_json_schema()
     assert list(schema["properties"]) == ["evidence", "reason", "score"]
     assert schema["required"] == ["evidence", "reason", "score"]
     number = {"type": "number", "minimum": 1, "maximum": 5}
     assert schema["properties"]["score"]["anyOf"] == [number, {"type": "null"}]
-    labels = reply_type(load_rubric("agent_behavior_failure")).model_json_schema()
+    labels = build_reply_type(load_rubric("agent_behavior_failure")).model_json_schema()
     assert list(labels["properties"]) == ["evidence", "call", "tool", "value", "source", "reason", "label"]
     assert len(labels["properties"]["label"]["enum"]) == 10
 
@@ -355,7 +357,7 @@ def test_when_a_metric_is_judged(
 
 # ── the table of metrics ─────────────────────────────────────────────────────────────────────────
 
-KNOWN = metrics.table()
+KNOWN = metrics.build_metric_table()
 
 
 def test_the_built_in_metrics() -> None:
@@ -369,36 +371,39 @@ def test_the_built_in_metrics() -> None:
 
 def test_where_thresholds_apply() -> None:
     tool, goal, help_ = (KNOWN[n] for n in ("tool_call_behavior_failure", "goal_completion", "helpfulness"))
-    assert metrics.applies_to(help_, BARE, policy=False)
-    assert metrics.applies_to(goal, TALK, policy=False)
-    assert not metrics.applies_to(goal, BARE, policy=False)
-    assert not metrics.may_apply(goal, BARE, policy=False)
-    assert metrics.applies_to(tool, TOOLS, policy=False)
-    assert not metrics.applies_to(tool, BARE, policy=False)
-    assert metrics.may_apply(tool, BARE, policy=False)  # the agent may run tools of its own
+    assert metrics.applies_to_scenario(help_, BARE, policy=False)
+    assert metrics.applies_to_scenario(goal, TALK, policy=False)
+    assert not metrics.applies_to_scenario(goal, BARE, policy=False)
+    assert not metrics.may_apply_to_scenario(goal, BARE, policy=False)
+    assert metrics.applies_to_scenario(tool, TOOLS, policy=False)
+    assert not metrics.applies_to_scenario(tool, BARE, policy=False)
+    assert metrics.may_apply_to_scenario(tool, BARE, policy=False)  # the agent may run tools of its own
 
 
 def test_metrics_are_chosen_by_name_or_all() -> None:
     tone = MetricSpec(name="tone", scope="turn", kind="mean", scale=(0, 10))
-    known = metrics.table([tone])
-    assert metrics.select("all", known)[-1] == tone
-    assert [s.name for s in metrics.select(("tone", "coherence", "tone"), known)] == ["coherence", "tone"]
-    assert metrics.select((), known) == ()
+    known = metrics.build_metric_table([tone])
+    assert metrics.select_metrics("all", known)[-1] == tone
+    assert [s.name for s in metrics.select_metrics(("tone", "coherence", "tone"), known)] == [
+        "coherence",
+        "tone",
+    ]
+    assert metrics.select_metrics((), known) == ()
     with pytest.raises(AuthorError) as caught:
-        metrics.select(("tonne", "tone"), known, place_of=lambda at: Place("agenteval.yaml", 3 + at))
+        metrics.select_metrics(("tonne", "tone"), known, place_of=lambda at: Place("agenteval.yaml", 3 + at))
     assert str(caught.value) == "agenteval.yaml:3: no metric is named 'tonne' — did you mean 'tone'?"
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN_METRICS, "criteria", "tool_accuracy"])
 def test_a_custom_metric_cannot_have_a_built_in_name(name: str) -> None:
     with pytest.raises(AuthorError, match="built-in name"):
-        metrics.table([MetricSpec(name=name, scope="turn", kind="mean")])
+        metrics.build_metric_table([MetricSpec(name=name, scope="turn", kind="mean")])
 
 
 def test_two_custom_metrics_cannot_share_a_name() -> None:
     tone = MetricSpec(name="tone", scope="turn", kind="mean")
     with pytest.raises(AuthorError, match="two custom metrics are named 'tone'"):
-        metrics.table([tone, tone])
+        metrics.build_metric_table([tone, tone])
 
 
 @pytest.mark.parametrize(

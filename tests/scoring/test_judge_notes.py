@@ -9,9 +9,9 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, ToolVisibility, Trajectory, Turn
-from agenteval.scoring.judge_notes import MOST_VALUES, calls_of, ungrounded_values
-from agenteval.scoring.judges.references import Claim, flaw_of, shown
-from agenteval.scoring.transcript import NOTED, context_of
+from agenteval.scoring.judge_notes import MAX_NOTED_VALUES, find_ungrounded_values, format_call_outcomes
+from agenteval.scoring.judges.references import Claim, build_quotable_record, find_reference_flaw
+from agenteval.scoring.transcript import NOTE_TITLE, render_transcript
 from tests.support.trajectories import seen
 
 SCENARIO = Scenario.model_validate(
@@ -33,7 +33,7 @@ def call(value: Any = RESULT, **known: Any) -> ToolCall:
 
 
 def nowhere(*turns: Turn) -> list[tuple[str, ...]]:
-    return list(ungrounded_values(SCENARIO, turns, policy=POLICY, tools="", now="2026-04-30 09:15"))
+    return list(find_ungrounded_values(SCENARIO, turns, policy=POLICY, tools="", now="2026-04-30 09:15"))
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,15 @@ def test_nothing_is_from_nowhere_after_a_result_that_is_not_known() -> None:
 
 def test_so_many_values_are_named() -> None:
     [values] = nowhere(turn(" ".join(f"KX-{number}" for number in range(7300, 7400))))
-    assert len(values) == MOST_VALUES
+    assert len(values) == MAX_NOTED_VALUES
 
 
 def test_each_call_has_its_outcome() -> None:
     calls = [call(), call("no such booking", is_error=True), call(None).model_copy(update={"result": None})]
-    assert calls_of(calls, 4) == "4 get_booking: a result; 5 get_booking: an error; 6 get_booking: not known"
+    assert (
+        format_call_outcomes(calls, 4)
+        == "4 get_booking: a result; 5 get_booking: an error; 6 get_booking: not known"
+    )
 
 
 def talk() -> Trajectory:
@@ -75,22 +78,22 @@ def talk() -> Trajectory:
 
 
 def test_the_record_has_the_notes_beside_their_turns() -> None:
-    text = context_of(SCENARIO, talk(), policy=POLICY)
-    _, first, last = text.split(NOTED)
+    text = render_transcript(SCENARIO, talk(), policy=POLICY)
+    _, first, last = text.split(NOTE_TITLE)
     assert "tool calls of this turn: 0 get_booking: a result\n" in first
     assert "identifiers that the agent says and that stand nowhere before: KX-7721" in first
     assert "tool calls of this turn: none" in last
     assert text.startswith(
-        context_of(SCENARIO, talk(), policy=POLICY, upto=0).rpartition("# What to judge")[0]
+        render_transcript(SCENARIO, talk(), policy=POLICY, upto=0).rpartition("# What to judge")[0]
     )
 
 
 def test_nothing_is_noted_where_calls_cannot_be_seen() -> None:
     hidden = Trajectory(turns=(turn("It is KX-7721."),), visibility=ToolVisibility.UNSEEN)
-    assert NOTED not in context_of(SCENARIO, hidden, policy=POLICY)
+    assert NOTE_TITLE not in render_transcript(SCENARIO, hidden, policy=POLICY)
 
 
 def test_a_note_is_no_evidence() -> None:
-    record = shown(SCENARIO, talk(), 0, policy=POLICY, tools=[])
+    record = build_quotable_record(SCENARIO, talk(), 0, policy=POLICY, tools=[])
     note = Claim("identifiers that the agent says", References())
-    assert "must quote words" in flaw_of("disobey user request", note, record)
+    assert "must quote words" in find_reference_flaw("disobey user request", note, record)

@@ -11,7 +11,12 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
 from agenteval.scoring.judges.quotations import is_quoted
-from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
+from agenteval.scoring.judges.references import (
+    Claim,
+    QuotableRecord,
+    build_quotable_record,
+    find_reference_flaw,
+)
 from tests.support.trajectories import seen
 
 POLICY = "Cancel a booking only after a clear yes of the customer.\nRefunds take five days."
@@ -64,14 +69,14 @@ TURNS = (
 TRAJECTORY = seen(turns=TURNS)
 
 
-def record(turn: int | None = 1) -> Shown:
-    return shown(SCENARIO, TRAJECTORY, turn, policy=POLICY, tools=TOOLS)
+def record(turn: int | None = 1) -> QuotableRecord:
+    return build_quotable_record(SCENARIO, TRAJECTORY, turn, policy=POLICY, tools=TOOLS)
 
 
 def flaw(
     label: str, evidence: str = "", *, turn: int | None = 1, scripted: bool = False, **refers: Any
 ) -> str:
-    return flaw_of(label, Claim(evidence, References(**refers), scripted), record(turn))
+    return find_reference_flaw(label, Claim(evidence, References(**refers), scripted), record(turn))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def flaw(
     ],
 )
 def test_a_quotation_stands_there_to_the_word(quotation: str, stands: bool) -> None:
-    assert is_quoted(quotation, record().said) is stands
+    assert is_quoted(quotation, record().agent_texts) is stands
 
 
 def test_a_short_quotation_is_a_whole_message_value_or_result() -> None:
@@ -107,10 +112,10 @@ def test_a_short_quotation_is_a_whole_message_value_or_result() -> None:
 
 def test_json_is_read_as_a_person_reads_it() -> None:
     assert '\\"' in FOUND
-    assert is_quoted('says "späti" and more', record().sources)
-    assert is_quoted('says \\"sp\\u00e4ti\\"\\nand more', record().sources)
-    assert is_quoted('"total": 217.5', record().sources)
-    assert not is_quoted('"total": 17.5', record().sources)
+    assert is_quoted('says "späti" and more', record().source_texts)
+    assert is_quoted('says \\"sp\\u00e4ti\\"\\nand more', record().source_texts)
+    assert is_quoted('"total": 217.5', record().source_texts)
+    assert not is_quoted('"total": 17.5', record().source_texts)
 
 
 GOOD: list[tuple[str, str, dict[str, Any]]] = [

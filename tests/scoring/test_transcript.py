@@ -24,8 +24,13 @@ from agenteval.core.trajectory import (
     Turn,
 )
 from agenteval.files.prompt_templates import fence
-from agenteval.messages.chat import steps_of
-from agenteval.scoring.transcript import RecordOptions, context_of, record_of, tools_of
+from agenteval.messages.chat import parse_steps
+from agenteval.scoring.transcript import (
+    TranscriptOptions,
+    build_transcript,
+    list_tool_schemas,
+    render_transcript,
+)
 from tests.support.trajectories import seen
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -55,7 +60,7 @@ TURNS = (
 
 
 def text_of(*turns: Turn, stop: Stop | None = None, upto: int | None = None, **more: Any) -> str:
-    return context_of(SCENARIO, seen(turns=turns, stop=stop), upto=upto, **more)
+    return render_transcript(SCENARIO, seen(turns=turns, stop=stop), upto=upto, **more)
 
 
 def outside_fences(text: str) -> str:
@@ -89,7 +94,7 @@ def test_what_is_not_to_be_there_is_not() -> None:
     assert '"time"' not in text.replace('book {"time": "9:00"}', "")
     assert "secret_mock" not in text
     assert "Thanks" not in text
-    bare = context_of(Scenario(id="x"), seen(turns=TURNS))
+    bare = render_transcript(Scenario(id="x"), seen(turns=TURNS))
     assert "None\n" not in text + bare
     assert "## The user" not in bare
     assert "None is known but those that it called." in bare
@@ -103,11 +108,11 @@ def test_a_whole_conversation_tells_how_it_ended() -> None:
         unfinished=Turn(user="And now?", steps=(Step(text="Hm."),), error="HTTP 500"),
         stop=Stop(reason=StopReason.AGENT_ERROR, detail="HTTP 500"),
     )
-    text = context_of(SCENARIO, broken)
+    text = render_transcript(SCENARIO, broken)
     assert "And now?" in text
     assert "The turn broke off here, without a final answer:\n" + fence("HTTP 500") in text
     assert text.endswith("the agent broke down.")
-    assert context_of(SCENARIO, seen()).count("It ended before anything was said.") == 1
+    assert render_transcript(SCENARIO, seen()).count("It ended before anything was said.") == 1
 
 
 def test_odd_calls_are_told_as_they_are() -> None:
@@ -140,7 +145,7 @@ def test_tools_may_come_from_elsewhere() -> None:
     more = text_of(*TURNS, tools=[flat, {"name": "land"}], parameters=True)
     assert "## The parameters of these tools\n" + fence('fly: {"type": "object"}') in more
     assert "parameters" not in text_of(*TURNS, tools=[{"name": "land"}], parameters=True)
-    assert [tool["function"]["name"] for tool in tools_of(SCENARIO)] == ["book", "plain"]
+    assert [tool["function"]["name"] for tool in list_tool_schemas(SCENARIO)] == ["book", "plain"]
 
 
 # ── its beginning is stable ──────────────────────────────────────────────────────────────────────
@@ -158,7 +163,7 @@ def test_what_a_suite_shares_comes_first() -> None:
     texts = [text_of(*TURNS, upto=1, policy="Never on Sundays.", now="2026-11-21 10:00")]
     other = SCENARIO.model_copy(update={"goal": "Something else", "profile": "", "facts": ()})
     texts.append(
-        context_of(
+        render_transcript(
             other,
             seen(turns=TURNS[1:]),
             policy="Never on Sundays.",
@@ -227,7 +232,7 @@ def recorded(name: str) -> Iterator[dict[str, Any]]:
 def turns_of(messages: list[dict[str, Any]]) -> Iterator[Turn]:
     starts = [i for i, message in enumerate(messages) if message["role"] == "user"]
     for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-        steps = steps_of(messages[start + 1 : end])
+        steps = parse_steps(messages[start + 1 : end])
         yield Turn(user=messages[start]["content"], steps=steps)
 
 
@@ -249,7 +254,7 @@ def test_every_call_value_and_result_of_real_conversations_is_in_the_text(name: 
     for line in recorded(name):
         turns = tuple(turns_of(line["messages"]))
         policy = next((m["content"] for m in line["messages"] if m["role"] == "system"), "")
-        text = context_of(
+        text = render_transcript(
             Scenario(id="x"),
             seen(turns=turns),
             policy=policy,
@@ -274,7 +279,7 @@ def test_the_texts_of_a_real_conversation_grow_by_what_is_new() -> None:
     line = next(recorded("tau_airline.jsonl.gz"))
     trajectory = seen(turns=tuple(turns_of(line["messages"])))
     texts = [
-        context_of(Scenario(id="x"), trajectory, tools=line["tools"], upto=k)
+        render_transcript(Scenario(id="x"), trajectory, tools=line["tools"], upto=k)
         for k in range(len(trajectory.turns))
     ]
     assert len(texts) > 3
@@ -316,7 +321,7 @@ def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
     turns = tuple(with_result(number) for number in range(40))
     trajectory = seen(turns=turns, stop=Stop(reason=StopReason.SCRIPT_DONE))
     limit = 100_000
-    records = [context_of(SCENARIO, trajectory, upto=k, limit=limit) for k in range(len(turns))]
+    records = [render_transcript(SCENARIO, trajectory, upto=k, limit=limit) for k in range(len(turns))]
     bodies = [text[: text.rindex("# What to judge")] for text in records]
     first_whole = []
     for k, text in enumerate(records):
@@ -329,16 +334,16 @@ def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
     assert first_whole == sorted(first_whole), "a cut stays"
     anew = sum(not after.startswith(before) for before, after in pairwise(bodies))
     assert anew < 20, "only where there is no room left"
-    last = context_of(SCENARIO, trajectory, limit=limit)
+    last = render_transcript(SCENARIO, trajectory, limit=limit)
     assert last.startswith(bodies[-1])
     assert "It ended when every message" in last
 
 
 def test_what_does_not_fit_names_the_key() -> None:
-    long = RecordOptions(policy="p" * 9_000)
-    cut = record_of(SCENARIO, seen(turns=TURNS), long._replace(limit=8_000))
+    long = TranscriptOptions(policy="p" * 9_000)
+    cut = build_transcript(SCENARIO, seen(turns=TURNS), long._replace(limit=8_000))
     assert "raise `context` of the judge's model" in cut.misfit
-    assert record_of(SCENARIO, seen(turns=TURNS), long).misfit == ""
+    assert build_transcript(SCENARIO, seen(turns=TURNS), long).misfit == ""
 
 
 OPEN = "the log ends here"
@@ -357,7 +362,7 @@ NOT_KNOWN = BOOKED.model_copy(update={"result": None})
 def test_a_recording_says_what_it_ends_with(unfinished: Turn | None, end: str) -> None:
     stop = Stop(reason=StopReason.RECORDED, detail="log.jsonl:1")
     trajectory = seen(turns=TURNS, unfinished=unfinished, stop=stop)
-    assert context_of(SCENARIO, trajectory).endswith(f"The recording ends with {end}.")
+    assert render_transcript(SCENARIO, trajectory).endswith(f"The recording ends with {end}.")
 
 
 # ── several agents ───────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
-from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.scoring.detectors.detector_input import DetectorInput, Proof, ToolFacts
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -36,8 +36,8 @@ def turn(user: str, *parts: ToolCall | tuple[ToolCall, ...] | str) -> Turn:
     return Turn(user=user, steps=tuple(steps))
 
 
-def conversation(*turns: Turn, **known: Any) -> Conversation:
-    return Conversation.of(Trajectory(turns=turns), **known)
+def conversation(*turns: Turn, **known: Any) -> DetectorInput:
+    return DetectorInput.from_trajectory(Trajectory(turns=turns), **known)
 
 
 def marked(**tools: str) -> dict[str, ToolFacts]:
@@ -46,7 +46,7 @@ def marked(**tools: str) -> dict[str, ToolFacts]:
 
 
 def places(
-    detector: Callable[[Conversation], Iterable[Proof]], talk: Conversation
+    detector: Callable[[DetectorInput], Iterable[Proof]], talk: DetectorInput
 ) -> list[tuple[int, int | None]]:
     """Turn and call of what a detector proves. What it quotes from an answer stands where it says."""
     proofs = list(detector(talk))

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.models import Shared
+from agenteval.adapters.models import ModelResources
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.openai_chat import RETRY, OpenAiChat
 from agenteval.adapters.models.pool import ModelPool
@@ -75,7 +75,7 @@ class Bench:
     def client(self, *, limits: RateLimits | None = None) -> OpenAiChat:
         return OpenAiChat(
             self._config,
-            Shared(self.pool, self.capabilities, self.notices.append, limits),
+            ModelResources(self.pool, self.capabilities, self.notices.append, limits),
             environ=self.environ,
             retry=self._retry,
         )

@@ -10,7 +10,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.score import MetricSpec
 from agenteval.core.tool_visibility import declared_visibility
-from agenteval.planning.resolve import plan_of, suite_policy
+from agenteval.planning.plan_resolution import make_plan, suite_policy
 
 
 def plan_for(
@@ -31,7 +31,7 @@ def plan_for(
     samples = [Sample(key=key, scenario=by_id[key.scenario]) for key in keys]
     declared = {agent.name: declared_visibility(agent.calls) for agent in config.all_agents}
     visibility = {name: known for name, known in declared.items() if known}
-    return plan_of(suite, config, samples, epochs or {}, visibility=visibility, unapplied=unapplied)
+    return make_plan(suite, config, samples, epochs or {}, visibility=visibility, unapplied=unapplied)
 
 
 def begun(

@@ -462,7 +462,7 @@ ROWS: tuple[Row, ...] = (
         turns=3,
         then=lambda s: (
             len(s.asked) == 3 + 2 + 1
-            and [(sorted(each.refused), each.rung) for each in s.learned.values()]
+            and [(sorted(each.refused), each.format_level) for each in s.learned.values()]
             == [(["temperature"], "json_object")]
         ),
     ),

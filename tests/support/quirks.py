@@ -15,7 +15,7 @@ import anyio
 from agenteval.adapters.agents.http import HttpAgents
 from agenteval.adapters.transport.client import Transport
 from agenteval.adapters.transport.retry import RetryPolicy
-from agenteval.conversation.simulate import ToolWorld, converse
+from agenteval.conversation.simulation import ToolWorld, run_conversation
 from agenteval.conversation.user import ScenarioUser
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import InfrastructureError
@@ -101,7 +101,7 @@ def _ask_model(row: Row, server: ModelServer) -> Seen:
         bench.waits,
         answer,
         failure,
-        learned=bench.capabilities.learned,
+        learned=bench.capabilities.discovered,
         is_estimated=is_estimated,
     )
 
@@ -131,9 +131,9 @@ async def _converse(config: AgentConfig, turns: int, notices: list[str], waits: 
     scenario = Scenario(id="s", name="s", turns=questions, tools={"look_up": {"returns": 1}})
     sample = Sample(key=SampleKey(scenario="s", agent="a"), scenario=scenario)
     transport = Transport(retry=RetryPolicy(sleep=sleep, clock=lambda: clock, jitter=lambda: 0.0))
-    agents = HttpAgents(config, transport=transport, tell=lambda text, _key: notices.append(text))
+    agents = HttpAgents(config, transport=transport, notify=lambda text, _key: notices.append(text))
     user, world = ScenarioUser(sample, max_turns=9), ToolWorld(sample, _no_function)
-    growing = converse(sample, user=user, make_agent=lambda: agents.make(sample), world=world)
+    growing = run_conversation(sample, user=user, make_agent=lambda: agents.make(sample), world=world)
     grown = [trajectory async for trajectory in growing]
     await transport.aclose()
     return grown[-1]

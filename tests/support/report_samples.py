@@ -35,7 +35,7 @@ from agenteval.core.score import (
     Verdict,
 )
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Turn, Usage
-from agenteval.verdict.report import Report, fold
+from agenteval.verdict.report import Report, build_report
 from tests.support.plans import plan_for
 
 Told = tuple[Report, Decision]
@@ -251,7 +251,7 @@ def mixed(*agents: str) -> Told:
         agent=agents[0],
         metric="helpfulness",
     )
-    report = fold(events)
+    report = build_report(events)
     return report, decide(report, gate, ungated=("agent_behavior_failure",))
 
 
@@ -267,7 +267,7 @@ def passing(count: int = 1) -> Told:
     for key in keys:
         events += conversation(key, (turn("Paris?", "25 degrees", weather_call()),), {None: held})
     events.append(RunFinished(finished_at="2026-11-21T10:16:00Z", elapsed_s=2.0))
-    report = fold(events)
+    report = build_report(events)
     return report, decide(report)
 
 
@@ -322,7 +322,7 @@ def hostile(text: str) -> Told:
             failures=(ScoreFailure(metric=text, message=text, raw=text),),
         ),
     ]
-    report = fold(events)
+    report = build_report(events)
     gates = [
         GateRow(text, text, text, text, f"{text}:9", verdict, scope, scope)
         for scope in (text, "")

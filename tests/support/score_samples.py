@@ -24,10 +24,10 @@ from agenteval.core.score import (
 )
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.scoring import metrics
-from agenteval.scoring.findings import located
-from agenteval.scoring.issues import deduplicate
+from agenteval.scoring.findings import locate_findings
+from agenteval.scoring.issues import deduplicate_findings
 from agenteval.verdict import gates
-from agenteval.verdict.report import fold
+from agenteval.verdict.report import build_report
 from tests.support.report_samples import Told, conversation, started, weather_call
 
 NUMBERS = ("helpfulness", "coherence", "relevance", "faithfulness", "verbosity")
@@ -202,12 +202,12 @@ def run(
     chosen = config or Config(agent=AgentConfig(name="wonderbot", target="a.py:a", calls="all"))
     begin = started(tuple(scenarios), tuple(keys), metrics=specs, config=chosen, **more)
     told: list[Event] = [begin, *events]
-    found = located((s.key, s.trajectory, s.findings) for s in fold(told).samples)
+    found = locate_findings((s.key, s.trajectory, s.findings) for s in build_report(told).samples)
     if issues is None and found:
-        issues = anyio.run(deduplicate, found)
+        issues = anyio.run(deduplicate_findings, found)
     told += [issues] if issues else []
     told.append(RunFinished(finished_at="2026-11-21T10:16:00Z", elapsed_s=61.5))
-    report = fold(told)
+    report = build_report(told)
     return report, gates.decide(report)
 
 

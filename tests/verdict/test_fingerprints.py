@@ -12,8 +12,8 @@ from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Expectation, SampleKey, Scenario, ScriptedTurn
 from agenteval.core.score import Check, Finding, References, ScoreItem, Severity
 from agenteval.core.trajectory import ToolCall
-from agenteval.verdict.fingerprints import Failure, failures_of
-from agenteval.verdict.report import fold
+from agenteval.verdict.fingerprints import FingerprintedFailure, failures_of
+from agenteval.verdict.report import build_report
 from tests.support.kit import Project
 from tests.support.report_samples import conversation, started, turn
 
@@ -40,11 +40,11 @@ def sample(
 ) -> SampleReport:
     turns = (turn("Book a table.", "Booked.", *calls), turn("And?", "Done.").model_copy(update={"script": 1}))
     events = [started((SCENARIO,), (key,)), *conversation(key, turns, {at: items})]
-    (only,) = fold(events).samples
+    (only,) = build_report(events).samples
     return only
 
 
-def found(*items: ScoreItem, at: int | None = None, **more: object) -> tuple[Failure, ...]:
+def found(*items: ScoreItem, at: int | None = None, **more: object) -> tuple[FingerprintedFailure, ...]:
     return failures_of(sample(*items, at=at, **more), SCENARIO).all  # type: ignore[arg-type]
 
 

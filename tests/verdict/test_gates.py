@@ -18,9 +18,9 @@ from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, MetricSpec, Score, ScoreFailure, Severity, Verdict
 from agenteval.core.trajectory import Stop, StopReason, Usage
 from agenteval.verdict import gates
-from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
+from agenteval.verdict.epochs import EpochOutcomes, epoch_outcomes, sample_success
 from agenteval.verdict.recorded_logs import SEVERE
-from agenteval.verdict.report import Report, fold
+from agenteval.verdict.report import Report, build_report
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.thresholds import is_lost
 from tests.support.report_samples import conversation, started, turn
@@ -105,7 +105,7 @@ def report_of(
         told += epoch.events(key) if epoch else []
     if outcome:
         told.append(RunFinished(finished_at="", outcome=outcome))
-    return fold(told)
+    return build_report(told)
 
 
 def decided(epochs: Mapping[str, Sequence[Epoch | None]], **more: Any) -> Decision:
@@ -367,14 +367,14 @@ def test_what_counts_as_a_success(epoch: Epoch, success: bool | None) -> None:
     report = report_of({"a": [epoch]}, fail_on_severity="none")
     (sample,) = report.samples
     verdict = gates.decide(report).samples[sample.key].verdict
-    assert succeeded(sample, verdict) is success
+    assert sample_success(sample, verdict) is success
 
 
 def test_epochs_that_are_missing_are_missing() -> None:
-    own = Epochs((True, False, True, True), wanted=3, most=9)
+    own = EpochOutcomes((True, False, True, True), wanted=3, most=9)
     assert own.fixed == (True, False, True)
     assert (own.tally.successes, own.tally.decided, own.tally.planned) == (3, 4, 4)
-    short = Epochs((True,), wanted=3, most=9)
+    short = EpochOutcomes((True,), wanted=3, most=9)
     assert short.fixed == (True, None, None)
     assert (short.tally.decided, short.tally.planned) == (1, 3)
 
@@ -382,11 +382,11 @@ def test_epochs_that_are_missing_are_missing() -> None:
 def test_epochs_of_a_scenario() -> None:
     report = report_of({"a": [PASS, LOST, NEVER]})
     (scenario,) = report.scenarios
-    assert epochs_of(scenario, [True, None]) == Epochs((True, None, None), 3, 3)
+    assert epoch_outcomes(scenario, [True, None]) == EpochOutcomes((True, None, None), 3, 3)
     # Its replacement is to come.
-    assert epochs_of(ranged(scenario), [True, None]) == Epochs((True,), 2, 4)
+    assert epoch_outcomes(ranged(scenario), [True, None]) == EpochOutcomes((True,), 2, 4)
     report = report_of({"a": [PASS, cut()]})
-    assert epochs_of(ranged(report.scenarios[0]), [True, None]) == Epochs((True,), 2, 4)
+    assert epoch_outcomes(ranged(report.scenarios[0]), [True, None]) == EpochOutcomes((True,), 2, 4)
 
 
 def ranged(scenario: ScenarioReport) -> ScenarioReport:
@@ -396,23 +396,23 @@ def ranged(scenario: ScenarioReport) -> ScenarioReport:
 @pytest.mark.parametrize(
     ("first", "last", "own"),
     [
-        (LOST, PASS, Epochs((True, True, True, True), 2, 4, frozenset({0}))),
-        (LOST, LOST, Epochs((None, True, True, True), 2, 4)),  # so is its replacement
-        (cut(), PASS, Epochs((), 2, 4)),  # not lost, but not known yet: nothing stands in its place
-        (PASS, PASS, Epochs((True, True, True, True), 2, 4)),
+        (LOST, PASS, EpochOutcomes((True, True, True, True), 2, 4, frozenset({0}))),
+        (LOST, LOST, EpochOutcomes((None, True, True, True), 2, 4)),  # so is its replacement
+        (cut(), PASS, EpochOutcomes((), 2, 4)),  # not lost, but not known yet: nothing stands in its place
+        (PASS, PASS, EpochOutcomes((True, True, True, True), 2, 4)),
     ],
 )
-def test_a_lost_epoch_is_replaced_once(first: Epoch, last: Epoch, own: Epochs) -> None:
+def test_a_lost_epoch_is_replaced_once(first: Epoch, last: Epoch, own: EpochOutcomes) -> None:
     report = report_of({"a": [first, PASS, PASS, PASS, last]})
     (scenario,) = report.scenarios
     outcomes = [epoch is PASS or None for epoch in (first, PASS, PASS, PASS, last)]
-    assert epochs_of(ranged(scenario), outcomes) == own
+    assert epoch_outcomes(ranged(scenario), outcomes) == own
 
 
 def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> None:
-    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).plan.suite.gates)
+    gate = PASS_RATE.parse_settings(report_of({"a": [PASS]}, gates=RATE).plan.suite.gates)
     assert gate is not None
-    test = planned_test(gate, Epochs((), 3, 20), 7)
+    test = planned_test(gate, EpochOutcomes((), 3, 20), 7)
     assert (test.min_epochs, test.max_epochs, test.rule.scenarios) == (3, 20, 7)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.verdict.statistics import Outcome
+from agenteval.verdict.statistics import StatisticalOutcome
 from agenteval.verdict.statistics.ratios import (
     RatioPair,
     Side,
@@ -81,33 +81,33 @@ def test_both_estimates_lie_in_the_interval(told: list[tuple[Side, Side]]) -> No
 def test_one_scenario_decides_nothing_however_it_changed() -> None:
     found = ratio_of(plain((1000, 10)))
     assert isinf(found.high)
-    assert found.against(1.2) is Outcome.UNDECIDED
+    assert found.against(1.2) is StatisticalOutcome.UNDECIDED
     assert scatter_decided(1, 1.2) is None
 
 
 def test_that_nothing_changed_in_a_few_conversations_does_not_show_that_nothing_does() -> None:
     """Of steps that double in one conversation of five, three show none in half of all runs; 14 do in 4 %."""
-    assert ratio_of(plain(*[(2, 2)] * 13)).against(1.2) is Outcome.UNDECIDED
-    assert ratio_of(plain(*[(2, 2)] * 14)).against(1.2) is Outcome.ACCEPT
+    assert ratio_of(plain(*[(2, 2)] * 13)).against(1.2) is StatisticalOutcome.UNDECIDED
+    assert ratio_of(plain(*[(2, 2)] * 14)).against(1.2) is StatisticalOutcome.ACCEPT
 
 
 def test_a_few_large_scenarios_are_not_hidden_by_many_small_ones() -> None:
     """What is paid has doubled, although the typical scenario takes what it took."""
     told = [(100.0 + number, 200.0 + number) for number in range(3)]
     told += [(1.0 + number / 100, 1.0 + number / 101) for number in range(30)]
-    assert ratio_of(plain(*told)).against(1.2) is not Outcome.ACCEPT
+    assert ratio_of(plain(*told)).against(1.2) is not StatisticalOutcome.ACCEPT
 
 
 def test_a_number_that_comes_from_nothing_is_no_division_by_it() -> None:
     assert ratio_of(plain((0, 0), (0, 0))).value == 1
     found = ratio_of(plain((0, 2), (0, 3), (0, 2), (1, 4)))
     assert found.value == pytest.approx(11)
-    assert ratio_of(plain((0, 2), (0, 3))).against(1.2) is not Outcome.ACCEPT
+    assert ratio_of(plain((0, 2), (0, 3))).against(1.2) is not StatisticalOutcome.ACCEPT
 
 
 def test_how_many_scenarios_would_decide_is_told_where_any_number_would() -> None:
     near = ratio_of(plain((1, 1.3), (1, 0.8), (1, 1.1)))
-    assert near.against(1.5) is Outcome.UNDECIDED
+    assert near.against(1.5) is StatisticalOutcome.UNDECIDED
     enough = scenarios_to_decide(near, 1.5)
     assert enough is not None
     assert 3 < enough < 30

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.verdict.statistics import (
-    Outcome,
     PassRateRule,
     RateTest,
+    StatisticalOutcome,
     epochs_to_start,
     in_epoch_order,
     mean_pass_hat_k,
@@ -29,7 +29,7 @@ def played(test: RateTest, outcomes: list[bool | None], in_flight: int, seed: in
     random, running, finished = Random(seed), set[int](), dict[int, bool | None]()
     while True:
         known = in_epoch_order(finished, test.max_epochs)
-        needed = test.needed_for_sure(known)
+        needed = test.min_further_epochs(known)
         wanted = epochs_to_start(finished, len(known) + needed, test.max_epochs) if needed else ()
         fresh = [epoch for epoch in wanted if epoch not in running and epoch not in finished]
         if fresh and len(running) < in_flight:
@@ -52,7 +52,7 @@ def test_every_sequence_comes_to_an_end_that_no_further_epoch_would_change(
 ) -> None:
     finished = played(TEST, outcomes, in_flight, seed)
     decision = TEST.decide(in_epoch_order(finished, TEST.max_epochs))
-    assert decision.outcome is not Outcome.CONTINUE
+    assert decision.outcome is not StatisticalOutcome.CONTINUE
 
 
 @given(certain, st.integers(1, 12), st.integers())
@@ -77,11 +77,11 @@ def test_the_order_of_completion_decides_nothing(
 def test_what_is_needed_for_sure_is_needed(outcomes: list[bool | None]) -> None:
     """One epoch fewer than that never decides, whatever it brings."""
     known = outcomes[: TEST.max_epochs]
-    needed = TEST.needed_for_sure(known)
+    needed = TEST.min_further_epochs(known)
     if needed:
         for filling in (True, False):
             short = [*known, *[filling] * (needed - 1)]
-            assert TEST.decide(short).outcome is Outcome.CONTINUE
+            assert TEST.decide(short).outcome is StatisticalOutcome.CONTINUE
 
 
 @given(st.lists(st.integers(3, 12), min_size=1, max_size=8), st.sampled_from([0.0, 0.3, 0.5, 1.0]))

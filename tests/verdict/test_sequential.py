@@ -9,7 +9,7 @@ from agenteval.core.event import Event, RunStarted
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.score import Check
 from agenteval.core.trajectory import Stop, StopReason
-from agenteval.verdict.sequential import InOrder, UntilDecided
+from agenteval.verdict.sequential import PlannedQueue, SequentialQueue
 from tests.support.report_samples import conversation, started, turn
 
 RANGE = EpochRange(min=2, max=8)
@@ -46,19 +46,19 @@ def ended(sample: SampleKey, outcome: str) -> list[Event]:
     ]
 
 
-def until_decided(*scenarios: str) -> UntilDecided:
+def until_decided(*scenarios: str) -> SequentialQueue:
     samples, ranges = planned(*scenarios), dict.fromkeys(scenarios, RANGE)
-    source = UntilDecided(samples, ranges, 7)
+    source = SequentialQueue(samples, ranges, 7)
     source(begun(samples, ranges))
     return source
 
 
-def tell(source: UntilDecided | InOrder, sample: SampleKey, outcome: str) -> None:
+def tell(source: SequentialQueue | PlannedQueue, sample: SampleKey, outcome: str) -> None:
     for event in ended(sample, outcome):
         source(event)
 
 
-def taken(source: UntilDecided, most: int = 99) -> list[tuple[str, int]]:
+def taken(source: SequentialQueue, most: int = 99) -> list[tuple[str, int]]:
     """All that may run at once, as it stands."""
     found: list[tuple[str, int]] = []
     while len(found) < most and (sample := source.next()):
@@ -68,7 +68,7 @@ def taken(source: UntilDecided, most: int = 99) -> list[tuple[str, int]]:
 
 
 def test_a_sample_that_is_over_is_not_run_again_and_one_that_was_cut_off_is() -> None:
-    source = InOrder(planned("a"))
+    source = PlannedQueue(planned("a"))
     tell(source, key("a", 0), "cut")
     tell(source, key("a", 1), "passed")
     sample = source.next()

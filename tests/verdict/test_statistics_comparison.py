@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from agenteval.verdict.statistics import (
     Change,
     Margins,
-    Outcome,
     Pair,
+    StatisticalOutcome,
     Tally,
     compare,
     drop_interval,
@@ -119,18 +119,18 @@ def test_holm_does_not_care_for_names_or_order(p_values: list[float], random: Ra
 
 
 def test_unchanged_reliable_runs_are_green_and_say_from_when_on() -> None:
-    assert non_inferiority(same(3, 3, 20), only(0.05)).outcome is Outcome.ACCEPT
+    assert non_inferiority(same(3, 3, 20), only(0.05)).outcome is StatisticalOutcome.ACCEPT
     few = non_inferiority(same(1, 1, 2), only(0.05))
-    assert few.outcome is Outcome.UNDECIDED
+    assert few.outcome is StatisticalOutcome.UNDECIDED
     assert few.epochs_to_decide is not None
     n = few.epochs_to_decide
-    assert non_inferiority(same(n, n, 2), only(0.05)).outcome is Outcome.ACCEPT
+    assert non_inferiority(same(n, n, 2), only(0.05)).outcome is StatisticalOutcome.ACCEPT
 
 
 def test_a_drop_of_all_scenarios_is_red() -> None:
     dropped = pairs_of([(Tally(9, 10, 10), Tally(6, 10, 10))] * 20)
     verdict = non_inferiority(dropped, only(0.05))
-    assert verdict.outcome is Outcome.REJECT
+    assert verdict.outcome is StatisticalOutcome.REJECT
     assert verdict.dropped == ()
     assert verdict.surely_above > 0.05
 
@@ -139,14 +139,14 @@ def test_one_scenario_that_surely_dropped_is_red_and_named() -> None:
     pairs = [*same(10, 10, 19), Pair("booking", Tally(10, 10, 10), Tally(0, 10, 10))]
     verdict = non_inferiority(pairs, only(0.2))
     assert verdict.surely_below < 0.2
-    assert (verdict.outcome, verdict.dropped) == (Outcome.REJECT, ("booking",))
+    assert (verdict.outcome, verdict.dropped) == (StatisticalOutcome.REJECT, ("booking",))
 
 
 def test_lost_epochs_may_leave_a_green_undecided() -> None:
     whole = same(5, 5, 20)
-    assert non_inferiority(whole, only(0.05)).outcome is Outcome.ACCEPT
+    assert non_inferiority(whole, only(0.05)).outcome is StatisticalOutcome.ACCEPT
     lost = [*whole[1:], Pair("s0", Tally(5, 5, 5), Tally(0, 0, 5))]
-    assert non_inferiority(lost, only(0.05)).outcome is Outcome.UNDECIDED
+    assert non_inferiority(lost, only(0.05)).outcome is StatisticalOutcome.UNDECIDED
     assert non_inferiority(lost, only(0.05)).drop is None
 
 
@@ -154,7 +154,7 @@ def test_lost_epochs_may_hide_that_one_scenario_dropped() -> None:
     lost = [*same(10, 10, 19), Pair("booking", Tally(10, 10, 10), Tally(0, 0, 10))]
     verdict = non_inferiority(lost, only(0.5))
     assert verdict.surely_below < 0.5
-    assert (verdict.outcome, verdict.dropped) == (Outcome.UNDECIDED, ())
+    assert (verdict.outcome, verdict.dropped) == (StatisticalOutcome.UNDECIDED, ())
 
 
 def test_a_scenario_is_paired_once() -> None:
@@ -187,7 +187,7 @@ def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
 ) -> None:
     pairs, margins = pairs_of(counts), Margins(margin, 0.3)
     verdict = non_inferiority(pairs, margins).outcome
-    if verdict is not Outcome.UNDECIDED:
+    if verdict is not StatisticalOutcome.UNDECIDED:
         for filled in ([p.kindest() for p in pairs], [p.harshest() for p in pairs]):
             assert non_inferiority(filled, margins).outcome is verdict
 
@@ -233,7 +233,7 @@ def test_a_large_drop_of_one_scenario_leaves_a_run_undecided(
 ) -> None:
     one = Pair("one", Tally(*before, before[1]), Tally(*after, after[1]))
     said = non_inferiority([*same(5, 5, 200), one], Margins(0.2, 0.3))
-    assert said.outcome is (Outcome.UNDECIDED if large else Outcome.ACCEPT)
+    assert said.outcome is (StatisticalOutcome.UNDECIDED if large else StatisticalOutcome.ACCEPT)
     assert said.perhaps == (("one",) if large else ())
     assert (said.epochs_to_decide is not None) is large
     if large:
@@ -289,8 +289,8 @@ def test_the_error_rates_of_the_gate_by_enumeration(n: int, margin: float) -> No
         if (b1, a1) <= (b2, a2):
             pairs = pairs_of([(Tally(b1, n, n), Tally(a1, n, n)), (Tally(b2, n, n), Tally(a2, n, n))])
             said[b1, b2, a1, a2] = said[b2, b1, a2, a1] = non_inferiority(pairs, only(margin)).outcome
-    greens = [counts for counts, outcome in said.items() if outcome is Outcome.ACCEPT]
-    reds = [counts for counts, outcome in said.items() if outcome is Outcome.REJECT]
+    greens = [counts for counts, outcome in said.items() if outcome is StatisticalOutcome.ACCEPT]
+    reds = [counts for counts, outcome in said.items() if outcome is StatisticalOutcome.REJECT]
     assert greens
     assert reds
     for first, second in product((1.0, 0.9, 0.7, 0.5), repeat=2):

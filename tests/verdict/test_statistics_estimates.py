@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from agenteval.verdict.statistics import (
     Interval,
-    Outcome,
     Stability,
+    StatisticalOutcome,
     Tally,
     betting_interval,
     clopper_pearson,
@@ -175,10 +175,10 @@ def test_a_missing_epoch_that_arrives_never_widens_the_bounds(
 
 
 def test_a_bound_on_pass_hat_k_waits_for_missing_epochs_that_would_tell() -> None:
-    assert pass_hat_k_bounds(Tally(4, 5, 5), 3).compare(0.4) is Outcome.ACCEPT  # type: ignore[union-attr]
-    assert pass_hat_k_bounds(Tally(4, 5, 5), 3).compare(0.5) is Outcome.REJECT  # type: ignore[union-attr]
-    assert pass_hat_k_bounds(Tally(4, 4, 5), 3).compare(0.5) is Outcome.UNDECIDED  # type: ignore[union-attr]
-    assert pass_hat_k_bounds(Tally(0, 2, 3), 3).compare(0.5) is Outcome.REJECT  # type: ignore[union-attr]
+    assert pass_hat_k_bounds(Tally(4, 5, 5), 3).compare(0.4) is StatisticalOutcome.ACCEPT  # type: ignore[union-attr]
+    assert pass_hat_k_bounds(Tally(4, 5, 5), 3).compare(0.5) is StatisticalOutcome.REJECT  # type: ignore[union-attr]
+    assert pass_hat_k_bounds(Tally(4, 4, 5), 3).compare(0.5) is StatisticalOutcome.UNDECIDED  # type: ignore[union-attr]
+    assert pass_hat_k_bounds(Tally(0, 2, 3), 3).compare(0.5) is StatisticalOutcome.REJECT  # type: ignore[union-attr]
     assert pass_hat_k_bounds(Tally(0, 2, 3), 3).estimate is None  # type: ignore[union-attr]
 
 
@@ -186,7 +186,7 @@ def test_seven_of_ten_reach_seven_tenths() -> None:
     """The mean is exact before it is rounded: a sum of floats would come out below the bound."""
     bounds = mean_pass_hat_k([Tally(7, 10, 10)] * 3, 1)
     assert bounds is not None
-    assert bounds.compare(0.7) is Outcome.ACCEPT
+    assert bounds.compare(0.7) is StatisticalOutcome.ACCEPT
 
 
 def test_the_mean_is_not_estimable_when_one_scenario_has_too_few_epochs() -> None:

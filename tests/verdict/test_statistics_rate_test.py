@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from agenteval.verdict.statistics import (
     Margins,
-    Outcome,
     PassRateRule,
     RateTest,
+    StatisticalOutcome,
     epochs_for_green,
     epochs_to_decide,
     error_rates,
@@ -49,9 +49,9 @@ tests = st.builds(
 epochs = st.lists(st.sampled_from([True, False, None]), max_size=18)
 
 
-def exact_chances(test: RateTest, rate: Fraction) -> dict[Outcome, Fraction]:
+def exact_chances(test: RateTest, rate: Fraction) -> dict[StatisticalOutcome, Fraction]:
     """By rational arithmetic over (epochs, successes), apart from the code under test."""
-    ended = dict.fromkeys(Outcome, Fraction(0))
+    ended = dict.fromkeys(StatisticalOutcome, Fraction(0))
     alive = {0: Fraction(1)}
     for n in range(1, test.max_epochs + 1):
         later: dict[int, Fraction] = {}
@@ -60,8 +60,8 @@ def exact_chances(test: RateTest, rate: Fraction) -> dict[Outcome, Fraction]:
             later[successes + 1] = later.get(successes + 1, Fraction(0)) + weight * rate
         alive = {}
         for successes, weight in later.items():
-            outcome = test.looks[n].say(successes)
-            if outcome is Outcome.CONTINUE:
+            outcome = test.looks[n].outcome_at(successes)
+            if outcome is StatisticalOutcome.CONTINUE:
                 alive[successes] = weight
             else:
                 ended[outcome] += weight
@@ -93,13 +93,13 @@ def test_sequential_designs_hold_both_error_rates(rule: PassRateRule, least: int
     test = rate_test(rule, least, most)
     at_bad = exact_chances(test, Fraction(str(rule.reject_below)))
     at_good = exact_chances(test, Fraction(str(rule.at_least)))
-    assert float(at_bad[Outcome.ACCEPT]) <= rule.false_accept + 1e-12
-    assert float(at_good[Outcome.REJECT]) <= rule.false_reject + 1e-12
+    assert float(at_bad[StatisticalOutcome.ACCEPT]) <= rule.false_accept + 1e-12
+    assert float(at_good[StatisticalOutcome.REJECT]) <= rule.false_reject + 1e-12
     for rate, exact in ((rule.reject_below, at_bad), (rule.at_least, at_good)):
         accept, reject, undecided, mean = test.chances(rate)
-        assert accept == pytest.approx(float(exact[Outcome.ACCEPT]), abs=1e-12)
-        assert reject == pytest.approx(float(exact[Outcome.REJECT]), abs=1e-12)
-        assert undecided == pytest.approx(float(exact[Outcome.UNDECIDED]), abs=1e-12)
+        assert accept == pytest.approx(float(exact[StatisticalOutcome.ACCEPT]), abs=1e-12)
+        assert reject == pytest.approx(float(exact[StatisticalOutcome.REJECT]), abs=1e-12)
+        assert undecided == pytest.approx(float(exact[StatisticalOutcome.UNDECIDED]), abs=1e-12)
         assert least <= mean <= most
 
 
@@ -119,15 +119,20 @@ def test_the_chances_are_those_of_deciding_every_path(rule: PassRateRule, least:
     for path in product([True, False], repeat=test.max_epochs):
         decision = test.decide(path)
         weight = rate ** sum(path) * (1 - rate) ** (len(path) - sum(path))
-        accepted += weight * (decision.outcome is Outcome.ACCEPT)
+        accepted += weight * (decision.outcome is StatisticalOutcome.ACCEPT)
         used += weight * decision.epochs
-        assert decision.outcome is not Outcome.CONTINUE
+        assert decision.outcome is not StatisticalOutcome.CONTINUE
     chances = test.chances(rate)
     assert accepted == pytest.approx(chances.accept, abs=1e-9)
     assert used == pytest.approx(chances.epochs, abs=1e-9)
 
 
-RANK = {Outcome.REJECT: 0, Outcome.UNDECIDED: 1, Outcome.CONTINUE: 1, Outcome.ACCEPT: 2}
+RANK = {
+    StatisticalOutcome.REJECT: 0,
+    StatisticalOutcome.UNDECIDED: 1,
+    StatisticalOutcome.CONTINUE: 1,
+    StatisticalOutcome.ACCEPT: 2,
+}
 
 
 @given(tests, epochs, st.data())
@@ -146,7 +151,7 @@ def test_a_decision_stands_whatever_comes_later(
     test: RateTest, first: list[bool | None], later: list[bool | None]
 ) -> None:
     decision = test.decide(first)
-    if decision.outcome is not Outcome.CONTINUE:
+    if decision.outcome is not StatisticalOutcome.CONTINUE:
         assert test.decide([*first, *later]) == decision
         assert decision.epochs <= test.max_epochs
     elif len(first) >= test.max_epochs:
@@ -158,7 +163,7 @@ def test_a_decision_with_lost_epochs_is_that_of_any_fill(
     test: RateTest, outcomes: list[bool | None], fill: bool
 ) -> None:
     decision = test.decide(outcomes)
-    if decision.outcome in (Outcome.ACCEPT, Outcome.REJECT):
+    if decision.outcome in (StatisticalOutcome.ACCEPT, StatisticalOutcome.REJECT):
         assert test.decide([fill if o is None else o for o in outcomes]).outcome is decision.outcome
 
 
@@ -173,8 +178,8 @@ def test_a_fixed_number_does_not_care_for_the_order(
 
 def test_no_decision_before_the_least_epochs() -> None:
     rule = PassRateRule(0.99, 0.1)
-    assert rate_test(rule, 1, 20).decide([False, False]).outcome is Outcome.REJECT
-    assert rate_test(rule, 5, 20).decide([False] * 4).outcome is Outcome.CONTINUE
+    assert rate_test(rule, 1, 20).decide([False, False]).outcome is StatisticalOutcome.REJECT
+    assert rate_test(rule, 5, 20).decide([False] * 4).outcome is StatisticalOutcome.CONTINUE
     assert rate_test(rule, 5, 20).decide([False] * 9).epochs == 5
 
 
@@ -197,26 +202,26 @@ def test_the_reference_by_exact_arithmetic() -> None:
 def test_the_last_look_uses_what_the_earlier_ones_left() -> None:
     """18 of 20 is accepted, which Wald's bound alone never would with two failures."""
     test = rate_test(REFERENCE, 3, 20)
-    assert test.decide([False, False] + [True] * 18).outcome is Outcome.ACCEPT
-    assert test.decide([True] * 12) == (Outcome.ACCEPT, 12, 12, 0)
-    assert test.decide([False] * 6) == (Outcome.REJECT, 6, 0, 0)
+    assert test.decide([False, False] + [True] * 18).outcome is StatisticalOutcome.ACCEPT
+    assert test.decide([True] * 12) == (StatisticalOutcome.ACCEPT, 12, 12, 0)
+    assert test.decide([False] * 6) == (StatisticalOutcome.REJECT, 6, 0, 0)
 
 
 def test_a_scenario_that_can_no_longer_be_decided_stops() -> None:
     decision = rate_test(REFERENCE, 3, 20).decide([True] * 10 + [False] * 3 + [True] * 7)
-    assert decision.outcome is Outcome.UNDECIDED
+    assert decision.outcome is StatisticalOutcome.UNDECIDED
     assert decision.epochs == 17
 
 
 def test_a_lost_epoch_counts_both_ways() -> None:
     test = rate_test(REFERENCE, 3, 20)
-    assert test.decide([None] + [True] * 12).outcome is Outcome.CONTINUE
-    assert test.decide([None] + [True] * 17) == (Outcome.ACCEPT, 18, 17, 1)
-    assert test.decide([None] * 10 + [True] * 10).outcome is Outcome.UNDECIDED
+    assert test.decide([None] + [True] * 12).outcome is StatisticalOutcome.CONTINUE
+    assert test.decide([None] + [True] * 17) == (StatisticalOutcome.ACCEPT, 18, 17, 1)
+    assert test.decide([None] * 10 + [True] * 10).outcome is StatisticalOutcome.UNDECIDED
     # Rejected in the worst case, which the best case may still come to.
     test = rate_test(PassRateRule(0.9, 0.5), 1, 12)
-    assert test.decide([False, None]).outcome is Outcome.CONTINUE
-    assert test.decide([False, None, False, False]) == (Outcome.REJECT, 4, 0, 1)
+    assert test.decide([False, None]).outcome is StatisticalOutcome.CONTINUE
+    assert test.decide([False, None, False, False]) == (StatisticalOutcome.REJECT, 4, 0, 1)
 
 
 def test_epochs_are_taken_in_their_order_and_replaced_once() -> None:
@@ -290,7 +295,7 @@ def test_the_epochs_that_would_decide_do(successes: int, n: int) -> None:
     total = n + more
     kept = [round(successes * total / n + shift) for shift in (-1, 0, 1)]
     look = rate_test(REFERENCE, total, total).looks[total]
-    assert {look.say(count) for count in kept} & {Outcome.ACCEPT, Outcome.REJECT}
+    assert {look.outcome_at(count) for count in kept} & {StatisticalOutcome.ACCEPT, StatisticalOutcome.REJECT}
     assert epochs_to_decide(12, 12, REFERENCE) == 0
     assert epochs_to_decide(0, 0, REFERENCE) is None
 

@@ -13,11 +13,22 @@ from pydantic import BeforeValidator, Discriminator, Tag
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
-from agenteval.adapters.agents.observing import OR_HOW, ObserveOptions, observe_mistakes, observed_by
-from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in, keeps
+from agenteval.adapters.agents.observe_options import (
+    OBSERVE_SHORTHAND,
+    ObserveOptions,
+    observe_mistakes,
+    parse_observe_option,
+)
+from agenteval.adapters.agents.process import find_program, is_executable
+from agenteval.adapters.agents.process_agents import (
+    ProcessAgent,
+    ProcessAgents,
+    ProgramPool,
+    parse_program_error,
+    should_reuse_process,
+)
 from agenteval.adapters.agents.request_template import names_in
-from agenteval.adapters.agents.text_programs import RunOptions, TextAgent, TextAgents, TextProgram
+from agenteval.adapters.agents.text_programs import TextAgent, TextAgents, TextProgram, TextProgramOptions
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Place, Problem, did_you_mean
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, ReadReply
@@ -25,8 +36,8 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.core.value import Text, Value
-from agenteval.messages.agent_names import name_of
-from agenteval.messages.agent_reply import reply_of, seen_by
+from agenteval.messages.agent_names import read_agent_name
+from agenteval.messages.agent_reply import parse_reply, read_or_none
 
 _EXAMPLE = "command: [node, bot.js]"
 _ANSWER = ("text", "tool_calls", "messages")
@@ -42,20 +53,20 @@ _IN_LINES, _PRINTING = "JSON lines", "text program"
 
 
 def _form(command: Any) -> str:
-    return _PRINTING if isinstance(command, RunOptions | Mapping) else _IN_LINES
+    return _PRINTING if isinstance(command, TextProgramOptions | Mapping) else _IN_LINES
 
 
 class CommandOptions(Value):
     """What an author writes of an agent that is a command, beside what is asked of every agent."""
 
     command: Annotated[
-        Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[RunOptions, Tag(_PRINTING)],
+        Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
         Discriminator(_form),
     ] = ()
     """Program and its arguments, which speaks JSON lines; {run: […]} prints its answer as text."""
     keep: bool | None = None
     """Whether a process plays one conversation after the other."""
-    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by), OR_HOW] = None
+    observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
 
@@ -79,7 +90,7 @@ def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
     if isinstance(run, str):
         yield Mistake(_IS_TEXT, f"write a list, such as run: {_as_list(run)}", at)
     elif run in ([], ()):
-        yield Mistake("run is empty", f"write {RunOptions.EXAMPLE}", at)
+        yield Mistake("run is empty", f"write {TextProgramOptions.EXAMPLE}", at)
     elif isinstance(run, list | tuple) and any(names_in(run[0])):
         yield Mistake("the program itself is the same in each turn", "name it first, then ${…}", (*at, 0))
     if keep is not None:
@@ -134,7 +145,7 @@ def _started(
 ) -> ProcessAgents | TextAgents:
     root, env = resources.config.root, {**os.environ, **more}
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
-    if isinstance(options.command, RunOptions):
+    if isinstance(options.command, TextProgramOptions):
         run, place = options.command, resources.place_of(agent, "command.run")
         path = _path(agent.name, run.run[0], root, env, place)
         text_program = TextProgram(_shown(run.run), path, run, root, env, place)
@@ -142,10 +153,10 @@ def _started(
     name, *arguments = options.command
     path = _path(agent.name, name, root, env, resources.place_of(agent, "command"))
     program = Program(f"'{_shown(options.command)}'", (path, *arguments), root, env)
-    keep = keeps(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
+    keep = should_reuse_process(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
-        Programs(program, keep=keep, warn=resources.warn),
-        reader=lambda _sample: read_answer,
+        ProgramPool(program, keep=keep, warn=resources.warn),
+        reader=lambda _sample: parse_program_answer,
         timeout_s=agent.timeout_s,
         rate=rate,
     )
@@ -156,7 +167,7 @@ def _started(
 
 def _path(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
     """Where a program is. Raises ``AuthorError``."""
-    found = search_path(name, root, env)
+    found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
         remedy = f"looked in {root}" if os.path.dirname(name) else "is it installed, and on the PATH?"
@@ -173,26 +184,26 @@ def _shown(command: tuple[str, ...]) -> str:
     return one_line(" ".join((os.path.basename(name), *arguments)), 60)
 
 
-def read_answer(answer: Mapping[str, Any]) -> ReadReply:
+def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
     """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}
-        raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))
+        raise parse_program_error(answer["error"], seen=read_or_none(lambda: parse_program_answer(rest)))
     if answer.keys() & _MESSAGE:
-        return reply_of(answer)
+        return parse_reply(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
     if unknown or answer.keys().isdisjoint(_ANSWER):
         what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
         remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'write {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")
-    return reply_of(
+    return parse_reply(
         AgentReply(
             _part(answer, "text", str, "a string"),
             _part(answer, "tool_calls", list, "a list") or (),
             answer.get("messages") or (),
             answer.get("usage"),
             answer.get("latency_ms"),
-            name_of(answer.get("agent")),
+            read_agent_name(answer.get("agent")),
         )
     )
 
@@ -207,7 +218,7 @@ def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
 
 
 def _visibility(options: CommandOptions, _tools: frozenset[str]) -> KnownVisibility | None:
-    if options.observe or not isinstance(options.command, RunOptions):
+    if options.observe or not isinstance(options.command, TextProgramOptions):
         return None
     return KnownVisibility(calls=ToolVisibility.UNSEEN, why=_PRINTS)
 

@@ -32,15 +32,15 @@ from agenteval.adapters.agents.process import (
     BOM,
     GRACE_S,
     MAX_LINE,
-    Ended,
-    Exited,
-    Line,
+    LineTooLong,
+    OutputLine,
     Process,
-    Said,
-    TakenUp,
-    TooLong,
+    ProcessEnded,
+    ProcessEvent,
+    ProcessExited,
+    RequestAccepted,
 )
-from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.json_text import finite_number
 from agenteval.core.protocols import TurnTools
@@ -61,7 +61,7 @@ _KEPT = " (the process is kept: the line may belong to a conversation before)"
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
-class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
+class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
     """A line that is not of the protocol. ``what`` completes "it wrote …"; ``text`` is the line."""
 
     def __init__(self, what: str, text: str = "") -> None:
@@ -71,17 +71,17 @@ class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where th
 
 @dataclass(frozen=True)
 class Program:
-    """How a program is started. ``who``: what messages call it. ``greets``: it is our own worker, whose first
-    line says whether it is ready, before anything is asked."""
+    """How a program is started. ``who``: what messages call it. ``is_worker``: it is our own worker, whose
+    first line says whether it is ready, before anything is asked."""
 
     who: str
     command: Sequence[str]
     cwd: str
     env: Mapping[str, str] = field(repr=False)
-    greets: bool = False
+    is_worker: bool = False
 
 
-class NotTakenUpError(Exception):
+class RequestNotAcceptedError(Exception):
     """The program ended, or broke, after the last answer of the conversation before: the request is for
     another process."""
 
@@ -131,12 +131,12 @@ class Dialogue:
         self._taking_up: asyncio.Future[None] | None = None
         self._closed: asyncio.Event | None = None
         """Set once our own worker has closed its conversation."""
-        self._end: Ended | None = None
+        self._end: ProcessEnded | None = None
         self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
-        self._calls = _Calls(self, is_worker=program.greets)
-        self._process = Process(program.command, cwd=program.cwd, env=program.env, tell=self._tell)
-        if not program.greets:
+        self._calls = _ProgramToolCalls(self, is_worker=program.is_worker)
+        self._process = Process(program.command, cwd=program.cwd, env=program.env, on_event=self._receive)
+        if not program.is_worker:
             self.greeting.set_result({})
         self._process.listen()
 
@@ -147,9 +147,8 @@ class Dialogue:
 
         Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read, and
         ``AfterAnswerError`` where the one before was followed by a line that no request asked for. Raises
-        ``NotTakenUpError`` where it broke after a conversation before, or ended. Whoever is cancelled here
-        has to ``kill`` it: the program is still at work on what nobody waits for.
-        """
+        ``RequestNotAcceptedError`` where it broke after a conversation before, or ended. Whoever is cancelled
+        here has to ``kill`` it: the program is still at work on what nobody waits for."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
@@ -164,7 +163,7 @@ class Dialogue:
         is_next = self._aftermath is not None
         with anyio.move_on_after(math.inf if is_next else timeout_s) as scope:
             self._calls.begin(tools, scope, session=request.get("session"))
-            if self._program.greets:
+            if self._program.is_worker:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered, "mocked": sorted(tools.mocked)}
             self._process.request(_line(request))
@@ -179,20 +178,20 @@ class Dialogue:
 
     async def _hand_over(self) -> None:
         """Wait until it has read the first request of a conversation: from then on it is in it, and its time
-        counts. Raises ``NotTakenUpError``."""
+        counts. Raises ``RequestNotAcceptedError``."""
         self._taking_up = asyncio.get_running_loop().create_future()
         if self._has_exited:
             self._refuse()
-        with waiting(), anyio.move_on_after(GRACE_S):
+        with pause_deadlines(), anyio.move_on_after(GRACE_S):
             await self._taking_up
             return
         what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
         self._conclude(remark=f"{self._program.who} {what}; it was kept for one conversation after the other")
         self.kill()
-        raise NotTakenUpError
+        raise RequestNotAcceptedError
 
     def _take_up(self) -> None:
-        if self._aftermath is None or self._has_exited or not self.is_asked:
+        if self._aftermath is None or self._has_exited or not self.awaits_answer:
             return
         self._conclude()
         self._has_answered = False
@@ -203,7 +202,7 @@ class Dialogue:
     def _refuse(self) -> None:
         """What was asked is for another process."""
         if self._taking_up and not self._taking_up.done():
-            self._taking_up.set_exception(NotTakenUpError())
+            self._taking_up.set_exception(RequestNotAcceptedError())
         self._answer = None
 
     def _conclude(self, fault: AgentevalError | None = None, *, remark: str = "") -> None:
@@ -214,10 +213,10 @@ class Dialogue:
             aftermath.fault, aftermath.remark = fault, remark
             aftermath.known.set()
 
-    async def keep_quiet(self) -> None:
+    async def wait_quiet_period(self) -> None:
         """Wait until it has had the time for what a thread of it still writes of the conversation before."""
-        if not self.is_ours:
-            with waiting():
+        if not self.is_worker:
+            with pause_deadlines():
                 await anyio.sleep(max(0.0, self._left_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
@@ -227,7 +226,7 @@ class Dialogue:
     async def close_conversation(self) -> None:
         """The last answer was given: our own worker closes the conversation, whose code may break it even
         now. That cannot be asked of any other program."""
-        if self._program.greets:
+        if self._program.is_worker:
             self._closed = asyncio.Event()
             self.send({"over": True})
             with anyio.move_on_after(GRACE_S):
@@ -243,7 +242,7 @@ class Dialogue:
         self._process.close_input()
         with anyio.move_on_after(GRACE_S):
             await self._has_ended.wait()
-        if fault := self.broke:
+        if fault := self.idle_fault:
             raise fault
         if self._end is None and not self.is_over:
             self.kill()
@@ -261,7 +260,7 @@ class Dialogue:
         return f"{self._program.who} {self._end} after its last answer{self._process.quoted_log()}"
 
     @property
-    def broke(self) -> AgentevalError | None:
+    def idle_fault(self) -> AgentevalError | None:
         """What broke it while nothing was asked: a line, or a signal that is not ours."""
         if self.fault is None and self._end and self._end.is_by_signal:
             return AgentError(self._ended(self._end))
@@ -270,17 +269,17 @@ class Dialogue:
     @property
     def is_usable(self) -> bool:
         """Whether another conversation may begin with it."""
-        return not (self.fault or self._has_exited or self._end or self.is_over or self.is_asked)
+        return not (self.fault or self._has_exited or self._end or self.is_over or self.awaits_answer)
 
     @property
-    def is_ours(self) -> bool:
+    def is_worker(self) -> bool:
         """Whether it is our own worker."""
-        return self._program.greets
+        return self._program.is_worker
 
     @property
-    def uncharged(self) -> AgentevalError | None:
+    def unattributed_fault(self) -> AgentevalError | None:
         """What broke it while there was no conversation to be charged with it."""
-        return None if self._aftermath or self._is_charged else self.broke
+        return None if self._aftermath or self._is_charged else self.idle_fault
 
     @property
     def has_exited(self) -> bool:
@@ -293,17 +292,17 @@ class Dialogue:
         return self._process.over.is_set()
 
     @property
-    def is_asked(self) -> bool:
+    def awaits_answer(self) -> bool:
         """Whether a question waits for its answer."""
         return self._answer is not None and not self._answer.done()
 
-    def leave(self) -> Aftermath:
+    def detach_conversation(self) -> Aftermath:
         """The conversation is over: what is called from now on is not carried out."""
         self._calls.close()
         self._before, self._left_at = self._requests, time.monotonic()
         self._aftermath = aftermath = Aftermath()
         if self._end or self.fault:
-            self._conclude(self.broke, remark=self._odd_end)
+            self._conclude(self.idle_fault, remark=self._odd_end)
         return aftermath
 
     def kill(self) -> None:
@@ -320,7 +319,7 @@ class Dialogue:
 
     # ── what it says ─────────────────────────────────────────────────────────────────────────────
 
-    def _tell(self, said: Said) -> None:
+    def _receive(self, said: ProcessEvent) -> None:
         """From a thread. What comes before anything is asked is dealt with at once."""
         with self._lock:
             if self._loop is None and not self.greeting.done():
@@ -332,38 +331,38 @@ class Dialogue:
         try:
             self._loop.call_soon_threadsafe(self._hear, said)
         except RuntimeError:  # the run is over, and its loop closed
-            self._process.took()
+            self._process.acknowledge_line()
 
-    def _greet(self, said: Said) -> None:
+    def _greet(self, said: ProcessEvent) -> None:
         """What stands in front of the greeting was written before anything of ours ran."""
-        if isinstance(said, Exited):
+        if isinstance(said, ProcessExited):
             self._process.kill()
             return
-        if isinstance(said, Ended):
+        if isinstance(said, ProcessEnded):
             self.fault = AgentError(f"{said}{self._process.quoted_log()}")
             self.greeting.set_exception(self.fault)
             return
-        self._process.took()
-        with suppress(_Unreadable):
-            if isinstance(said, Line):
+        self._process.acknowledge_line()
+        with suppress(_ProtocolViolation):
+            if isinstance(said, OutputLine):
                 self.greeting.set_result(_object(_text(said.data)))
 
-    def _hear(self, said: Said) -> None:
+    def _hear(self, said: ProcessEvent) -> None:
         match said:
-            case TakenUp():
+            case RequestAccepted():
                 self._take_up()
-            case Exited():
+            case ProcessExited():
                 self._has_exited = True
                 if self._aftermath:
                     self._refuse()
-                elif self.is_asked:  # nobody but the program itself could answer
+                elif self.awaits_answer:  # nobody but the program itself could answer
                     self._process.kill()
-            case Ended():
+            case ProcessEnded():
                 self._hear_end(said)
             case _:
                 self._hear_line(said)
 
-    def _hear_end(self, end: Ended) -> None:
+    def _hear_end(self, end: ProcessEnded) -> None:
         self._end = end
         self._has_ended.set()
         if self._closed:
@@ -372,30 +371,32 @@ class Dialogue:
             by_signal = AgentError(self._ended(end)) if end.is_by_signal else None
             self._conclude(by_signal, remark=self._odd_end)
             self._refuse()
-        elif self.is_asked and not self.fault:
+        elif self.awaits_answer and not self.fault:
             self.fail(AgentError(self._ended(end)))
 
-    def _hear_line(self, said: Line | TooLong) -> None:
-        self._process.took()
+    def _hear_line(self, said: OutputLine | LineTooLong) -> None:
+        self._process.acknowledge_line()
         if self.fault:
             return
-        is_answer = self.is_asked and said.requests == self._requests
+        is_answer = self.awaits_answer and said.requests == self._requests
         try:
-            if isinstance(said, TooLong):
-                raise _Unreadable(f"a line of more than {MAX_LINE // 2**20} MiB")
+            if isinstance(said, LineTooLong):
+                raise _ProtocolViolation(f"a line of more than {MAX_LINE // 2**20} MiB")
             if text := _text(said.data).strip():
                 self._read(text, said.requests, is_answer=is_answer)
-        except _Unreadable as unreadable:
+        except _ProtocolViolation as unreadable:
             self.fail(self._out_of_step(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
         """A line of JSON that came after so many ``requests``."""
         value = _object(text)
-        if "tool_call" in value and (is_answer or (requests and self._program.greets)):
+        if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
             if others := sorted(_OF_ANSWERS & value.keys()):
-                raise _Unreadable(f"tool_call and {others[0]}, a call and an answer, in one line", text)
+                raise _ProtocolViolation(
+                    f"tool_call and {others[0]}, a call and an answer, in one line", text
+                )
             self._calls.hear(value["tool_call"], is_over=requests <= self._before)
-        elif "tool_done" in value and self._program.greets:
+        elif "tool_done" in value and self._program.is_worker:
             self._calls.done(value["tool_done"])
         elif "over" in value and self._closed:
             self._closed.set()
@@ -403,9 +404,9 @@ class Dialogue:
             self._has_answered = True
             self._answer.set_result(value)
         else:
-            raise _Unreadable("a JSON object", text)
+            raise _ProtocolViolation("a JSON object", text)
 
-    def _out_of_step(self, unreadable: _Unreadable, *, is_answer: bool) -> AgentError:
+    def _out_of_step(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
         """The fault of a line that is not an answer. One that nobody asked for is none whatever it holds: it
         is charged to the answer before it, if there is one."""
         who = self._program.who
@@ -428,14 +429,14 @@ class Dialogue:
             self._answer.set_exception(self.fault)
         self._process.kill()
 
-    def _ended(self, ended: Ended) -> str:
+    def _ended(self, ended: ProcessEnded) -> str:
         what = f"{self._program.who} {ended}{self._process.quoted_log()}"
         if ended.code != 0:
             return what
         return f"{what} — {_WHOLE if self._has_answered else _RULE}"
 
 
-class _Calls:
+class _ProgramToolCalls:
     """The calls of tools that come while a program computes, or after it."""
 
     def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
@@ -503,7 +504,7 @@ class _Calls:
         """The worker has carried out a call."""
         result = self._own.pop(told["id"], None)
         if result is not None and not result.done():
-            value = chat.stored(told["result"])
+            value = chat.to_storable(told["result"])
             result.set_result(ToolResult(value=value, is_error=bool(told["is_error"])))
 
     def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:
@@ -524,7 +525,7 @@ class _Calls:
         task = asyncio.get_running_loop().create_task(record(), context=self._context)
         self._own_tasks.add(task)
         task.add_done_callback(self._own_tasks.discard)
-        task.add_done_callback(self._told_of_fault)
+        task.add_done_callback(self._report_task_fault)
 
     def _batch(self, named: Any) -> int:
         """Calls that name the same batch were made at the same time; one that names none, alone."""
@@ -541,13 +542,13 @@ class _Calls:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._told_of_fault(task)
+        self._report_task_fault(task)
         if not self._tasks:
             self._tools_s += asyncio.get_running_loop().time() - self._since
             if self._scope:
                 self._scope.deadline = asyncio.get_running_loop().time() + self._left_s
 
-    def _told_of_fault(self, task: asyncio.Task[None]) -> None:
+    def _report_task_fault(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
             self._dialogue.fail(InfrastructureError(f"agenteval's own error: {error!r}"))
 
@@ -559,7 +560,7 @@ class _Calls:
 
     async def _carry_out(self, call: Any, tools: TurnTools, name: Any, arguments: Any, batch: int) -> None:
         read, raw = chat.read_arguments(arguments)
-        called = chat.whole(name) if isinstance(name, str) else name
+        called = chat.replace_surrogates(name) if isinstance(name, str) else name
         carry_out = tools.call
         if self._is_worker and call.get("known"):
             carry_out = tools.call_known or tools.call
@@ -585,25 +586,25 @@ def _text(data: bytes) -> str:
     try:
         return data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
-        raise _Unreadable("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
+        raise _ProtocolViolation("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(
             text,
-            object_pairs_hook=chat.noting_twice,
+            object_pairs_hook=chat.keep_duplicate_keys,
             parse_constant=_no_number,
             parse_float=finite_number,
         )
     except RecursionError:
-        raise _Unreadable("JSON that is nested too deeply", text) from None
+        raise _ProtocolViolation("JSON that is nested too deeply", text) from None
     except ValueError:
-        raise _Unreadable("invalid JSON", text) from None
+        raise _ProtocolViolation("invalid JSON", text) from None
     if not isinstance(value, dict):
-        raise _Unreadable("JSON that is not an object", text)
-    if isinstance(value, chat.Twice):
-        raise _Unreadable("JSON with a duplicate key", text)
+        raise _ProtocolViolation("JSON that is not an object", text)
+    if isinstance(value, chat.DuplicateKeyObject):
+        raise _ProtocolViolation("JSON with a duplicate key", text)
     return value
 
 

@@ -12,16 +12,27 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from agenteval.adapters.agents import AgentResources, http_api
-from agenteval.adapters.agents.http_api import Api, ApiName, Ask, Later, api_at
+from agenteval.adapters.agents.http_api import Api, ApiName, ApiRequest, PendingAnswer, infer_api
 from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
-from agenteval.adapters.agents.observing import OR_HOW, ObserveOptions, observe_mistakes, observed_by
+from agenteval.adapters.agents.observe_options import (
+    OBSERVE_SHORTHAND,
+    ObserveOptions,
+    observe_mistakes,
+    parse_observe_option,
+)
 from agenteval.adapters.agents.polling import PollOptions
 from agenteval.adapters.agents.reply_paths import ReplyPaths
-from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
+from agenteval.adapters.agents.request_template import RESULT_NAMES, names_in
 from agenteval.adapters.agents.template_api import Template, TemplateApi
-from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass, may_pass_unheard
-from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
+from agenteval.adapters.transport.client import (
+    HttpReply,
+    RequestPolicy,
+    Transport,
+    is_retryable,
+    is_retryable_unsent,
+)
+from agenteval.adapters.transport.http_faults import HttpFault, classify, describe, is_web_address, quote
 from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
@@ -32,10 +43,20 @@ from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolVisibility
 from agenteval.core.value import Number, Text, Value
-from agenteval.files.redact import SECRET_HEADER, without_query
-from agenteval.messages.agent_reply import answer_of, answers_in, message_of, unplaced_around
-from agenteval.messages.completion import Unreadable, assemble, assembled_by, parse_object
-from agenteval.messages.message_adapters import entries_in
+from agenteval.files.redaction import SECRET_HEADER, redact_url
+from agenteval.messages.agent_reply import (
+    parse_agent_answer,
+    parse_agent_answers,
+    parse_choice,
+    unplaced_in_completion,
+)
+from agenteval.messages.completion import (
+    UnreadableResponseError,
+    assemble_completion,
+    assemble_partial_completion,
+    parse_object,
+)
+from agenteval.messages.message_adapters import parse_entries
 
 _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
@@ -52,14 +73,14 @@ _STANDARD = frozenset(("role", "content", "tool_calls", "tool_call_id", "name", 
 class _RefusedRequestError(AgentError):
     """The server would not take the request."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: HttpFault) -> None:
         super().__init__(describe(fault), kind="http_status")
 
 
-Tell: TypeAlias = Callable[[str, SampleKey | None], None]
+OnNotice: TypeAlias = Callable[[str, SampleKey | None], None]
 
 
-def _tell_nobody(text: str, key: SampleKey | None) -> None:
+def _ignore_notice(text: str, key: SampleKey | None) -> None:
     pass
 
 
@@ -88,20 +109,20 @@ class HttpOptions(Value):
     """Path in the reply of the messages of an agent that runs its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
     """Seconds that one request may wait for retries and pauses in all."""
-    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by), OR_HOW] = None
+    observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """otlp: the spans that the agent exports show its calls."""
 
     @property
     def form(self) -> str:
         """The API that the agent speaks; ``template``: one of its own."""
-        return "template" if self.request is not None else self.api or api_at(self.endpoint or "")
+        return "template" if self.request is not None else self.api or infer_api(self.endpoint or "")
 
     @property
     def template(self) -> Template:
         headers = _sendable(self.headers)
         reply = self.reply or ReplyPaths()
         request = self.request or {}
-        if reply.tool_calls and TAKES_RESULTS.isdisjoint(names_in(request)):
+        if reply.tool_calls and RESULT_NAMES.isdisjoint(names_in(request)):
             request = {**request, "tool_results": "${tool_results}"}
         return Template(self.endpoint or "", headers, request, reply, self.poll, self.streaming)
 
@@ -129,7 +150,7 @@ _NAMES_OF_APIS = {
 
 def _does(options: HttpOptions) -> str:
     """What will be done with such an agent, in a line."""
-    where = f"POST {quote(without_query(options.endpoint or ''), ())}"
+    where = f"POST {quote(redact_url(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
     calls = _way_of_calls(options)
     if options.form != "template":
@@ -153,7 +174,7 @@ def _way_of_calls(options: HttpOptions) -> str:
     return f"; it asks for tools at {reply.tool_calls}" if reply.tool_calls else ""
 
 
-class Known:
+class HttpAgentContext:
     """What all conversations with one agent share: where it is, and its throttle."""
 
     def __init__(
@@ -164,7 +185,7 @@ class Known:
         transport: Transport,
         secrets: Sequence[str],
         concurrency: int,
-        tell: Tell,
+        notify: OnNotice,
         warn: Callable[[str], None],
     ) -> None:
         self.config = config
@@ -173,11 +194,11 @@ class Known:
         self.transport = transport
         self.headers = _sendable(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
-        self.tell = tell
+        self.notify = notify
         self._warn = warn
         limits, key = transport.limits, _key(self.headers)
         self.throttle = Throttle(
-            limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
+            limits.limiter(redact_url(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
             rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
         )
 
@@ -194,16 +215,16 @@ class Known:
     def warn(self, text: str) -> None:
         self._warn(f"agent '{self.config.name}': {text}")
 
-    def rules(self, key: SampleKey) -> CallRules:
-        def told(retry: Retry) -> None:
-            self.tell(f"{retry.where}: {retry.reason}; retrying in {retry.wait_s:.1f} s", key)
+    def request_policy(self, key: SampleKey) -> RequestPolicy:
+        def notify_retry(retry: Retry) -> None:
+            self.notify(f"{retry.where}: {retry.reason}; retrying in {retry.wait_s:.1f} s", key)
 
-        return CallRules(
+        return RequestPolicy(
             self.config.timeout_s,
             throttle=self.throttle,
-            may_repeat=may_pass_unheard,
+            may_repeat=is_retryable_unsent,
             max_wait_s=self.options.max_wait_s,
-            on_retry=told,
+            on_retry=notify_retry,
             secrets=self.secrets,
         )
 
@@ -224,23 +245,23 @@ class HttpAgents:
         transport: Transport,
         secrets: Sequence[str] = (),
         concurrency: int = 20,
-        tell: Tell = _tell_nobody,
+        notify: OnNotice = _ignore_notice,
         warn: Callable[[str], None] = lambda _: None,
         place_of: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        options = HttpOptions.model_validate(config.own)
+        options = HttpOptions.model_validate(config.adapter_options)
         found = _problems(options, f"agent '{config.name}'")
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
         self.does = _does(options)
-        self._known = Known(
+        self._known = HttpAgentContext(
             config,
             options,
             transport=transport,
             secrets=secrets,
             concurrency=concurrency,
-            tell=tell,
+            notify=notify,
             warn=warn,
         )
 
@@ -255,10 +276,12 @@ class HttpAgents:
 class HttpAgent:
     """The agent under test, as one conversation meets it."""
 
-    def __init__(self, known: Known, key: SampleKey) -> None:
+    def __init__(self, known: HttpAgentContext, key: SampleKey) -> None:
         self._known = known
         self._api = known.new_api()
-        self._rules = replace(known.rules(key), classify=self._classified, error_in=self._api.error_in)
+        self._rules = replace(
+            known.request_policy(key), classify=self._classified, error_in=self._api.error_in
+        )
         self._last: HttpReply | None = None
         self.traceparent = ""
 
@@ -269,8 +292,8 @@ class HttpAgent:
         ``InfrastructureError`` for faults that are not the agent's.
         """
         try:
-            return await self._answer(self._api.ask(messages, tools))
-        except Unreadable as error:
+            return await self._answer(self._api.build_request(messages, tools))
+        except UnreadableResponseError as error:
             told = self._described(f"the reply {error.what}", error.evidence)
             raise AgentError(told, kind="protocol", seen=self._seen()) from error
         except http_api.AgentFailure as error:
@@ -283,15 +306,15 @@ class HttpAgent:
     def _seen(self) -> ReadReply | None:
         """What the last reply tells of the turn, though it is no complete answer."""
         reply, self._last = self._last, None
-        with suppress(Unreadable, AgentError):
-            return self._api.seen(reply) if reply else None
+        with suppress(UnreadableResponseError, AgentError):
+            return self._api.read_partial(reply) if reply else None
         return None
 
-    def _classified(self, fault: Fault) -> AgentevalError:
+    def _classified(self, fault: HttpFault) -> AgentevalError:
         self._last = fault.reply
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
-    async def _answer(self, ask: Ask) -> ReadReply:
+    async def _answer(self, ask: ApiRequest) -> ReadReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
         reply = await self._post(ask, self._rules)
         spent_s = reply.latency_ms / 1000
@@ -301,23 +324,23 @@ class HttpAgent:
                 return replace(answer, latency_ms=spent_s * 1000)
             spent_s += await self._wait(answer, reply, spent_s)
             left_s = self._known.config.timeout_s - spent_s
-            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=may_pass)
-            reply = await self._post(answer.ask, rules)
+            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=is_retryable)
+            reply = await self._post(answer.request, rules)
             spent_s += reply.latency_ms / 1000
 
-    async def _wait(self, later: Later, reply: HttpReply, spent_s: float) -> float:
+    async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
         """Until a job is asked about again: as its author says, and at least as long as the server does."""
         timeout_s = self._known.config.timeout_s
-        wait_s = max(later.after_s, self._known.transport.asked_wait_s(reply) or 0.0)
+        wait_s = max(later.after_s, self._known.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
-            where = quote(without_query(later.ask.url or self._known.endpoint), self._known.secrets)
+            where = quote(redact_url(later.request.url or self._known.endpoint), self._known.secrets)
             state = quote(later.state, self._known.secrets, _QUOTED)
             what = f"{where}: the deadline of {timeout_s:g} s (`timeout_s`) has passed; the job is '{state}'"
             raise AgentError(what, kind="timeout")
         await self._known.transport.pause(wait_s)
         return wait_s
 
-    async def _post(self, ask: Ask, rules: CallRules) -> HttpReply:
+    async def _post(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
         try:
             return await self._transported(ask, rules)
         except _RefusedRequestError as refused:
@@ -325,7 +348,7 @@ class HttpAgent:
             told = f"{refused} — {ways}" if ways else str(refused)
             raise AgentError(told, kind=refused.kind) from refused
 
-    async def _transported(self, ask: Ask, rules: CallRules) -> HttpReply:
+    async def _transported(self, ask: ApiRequest, rules: RequestPolicy) -> HttpReply:
         known = self._known
         headers = known.headers if ask.headers is None else ask.headers
         if self.traceparent:
@@ -336,7 +359,7 @@ class HttpAgent:
         return self._last
 
     def _described(self, what: str, evidence: str) -> str:
-        where = quote(without_query(self._known.endpoint), self._known.secrets)
+        where = quote(redact_url(self._known.endpoint), self._known.secrets)
         shown = quote(evidence, self._known.secrets, _QUOTED)
         return f"{where}: {what}" + (f": {shown}" if shown else "")
 
@@ -347,22 +370,24 @@ class ChatApi:
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
 
-    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
-        return Ask(request_body(self._options, messages, tools))
+    def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
+        return ApiRequest(request_body(self._options, messages, tools))
 
     def read(self, reply: HttpReply) -> ReadReply:
         return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
 
     def error_in(self, reply: HttpReply) -> Any:
-        return http_api.error_inside(reply)
+        return http_api.find_model_api_error(reply)
 
-    def seen(self, reply: HttpReply) -> ReadReply | None:
+    def read_partial(self, reply: HttpReply) -> ReadReply | None:
         path = self._options.observed_messages
-        document = parse_object(reply.text) if reply.events is None else assembled_by(reply.events)
+        document = (
+            parse_object(reply.text) if reply.events is None else assemble_partial_completion(reply.events)
+        )
         told = _observed(document, path) if path else []
-        with suppress(LookupError, TypeError, Unreadable, AgentError):
+        with suppress(LookupError, TypeError, UnreadableResponseError, AgentError):
             message = _without_observed({**document["choices"][0]["message"]}, path)
-            return _without_given(replace(answer_of(message), messages=told), self._options)
+            return _without_given(replace(parse_agent_answer(message), messages=told), self._options)
         return _without_given(ReadReply(messages=told), self._options)
 
 
@@ -410,16 +435,18 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     """
     document = _document(reply)
     if document.get("error"):
-        raise Unreadable(f"has status {reply.status} but is an error", to_json(document["error"]))
+        raise UnreadableResponseError(
+            f"has status {reply.status} but is an error", to_json(document["error"])
+        )
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
         # The messages are the complete answer; an agent with a format of its own needs no choices.
-        told = answers_in(told, document, remedy=_LIMIT)
+        told = parse_agent_answers(told, document, remedy=_LIMIT)
         return ReadReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
-    answer = answer_of(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
-    around = unplaced_around(document, (observed or "").partition(".")[0])
+    answer = parse_agent_answer(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
+    around = unplaced_in_completion(document, (observed or "").partition(".")[0])
     answer = replace(answer, unplaced=(*answer.unplaced, *around))
     if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
         (single,) = answer.messages
@@ -438,8 +465,8 @@ def _without_given(reply: ReadReply, config: HttpOptions) -> ReadReply:
 def _document(reply: HttpReply) -> dict[str, Any]:
     """The reply as a chat completion."""
     document: dict[str, Any]
-    document = parse_object(reply.text) if reply.events is None else assemble(reply.events)
-    storable: dict[str, Any] = http_api.storable(document)
+    document = parse_object(reply.text) if reply.events is None else assemble_completion(reply.events)
+    storable: dict[str, Any] = http_api.require_storable(document)
     return storable
 
 
@@ -447,14 +474,14 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """The message, and the choice that it came in."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Unreadable("has no choices", to_json(document))
+        raise UnreadableResponseError("has no choices", to_json(document))
     choice = choices[0]
-    message = message_of(choice, remedy=_LIMIT)
+    message = parse_choice(choice, remedy=_LIMIT)
     if not isinstance(message, dict):
-        raise Unreadable("has no message in its first choice", to_json(document))
+        raise UnreadableResponseError("has no message in its first choice", to_json(document))
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
-        raise Unreadable("has tool_calls that are not a list", to_json(calls))
+        raise UnreadableResponseError("has tool_calls that are not a list", to_json(calls))
     return message, choice
 
 
@@ -474,11 +501,13 @@ def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
             value = value[int(name)]
         else:
             what = f"has nothing at `observed_messages: {path}`; where '{name}' should be, there is"
-            raise Unreadable(what, _contents(value))
+            raise UnreadableResponseError(what, _contents(value))
     messages = [] if value is None else value
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise Unreadable(f"has no list of messages at `observed_messages: {path}`", to_json(value))
-    return entries_in(messages)
+        raise UnreadableResponseError(
+            f"has no list of messages at `observed_messages: {path}`", to_json(value)
+        )
+    return parse_entries(messages)
 
 
 def _contents(value: Any) -> str:
@@ -632,7 +661,7 @@ def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:
         transport=resources.transport(),
         secrets=resources.secrets,
         concurrency=config.agent_concurrency or config.concurrency,
-        tell=resources.tell,
+        notify=resources.tell,
         warn=resources.warn,
         place_of=lambda key: resources.place_of(agent, key),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from agenteval.adapters.agents.http_api import api_at
-from agenteval.adapters.agents.reply_paths import WHOLE
-from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
+from agenteval.adapters.agents.http_api import infer_api
+from agenteval.adapters.agents.reply_paths import WHOLE_REPLY
+from agenteval.adapters.agents.request_template import RESULT_NAMES, names_in
 from agenteval.core.errors import Mistake
 
 _INSTEAD = {
@@ -54,7 +54,7 @@ def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
 def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
     endpoint, api = own.get("endpoint"), own.get("api")
     if api is None and isinstance(endpoint, str):
-        api = api_at(endpoint)
+        api = infer_api(endpoint)
     for key in _NOT_OF.get(api if isinstance(api, str) else "", ()):
         if own.get(key) not in (None, {}):
             remedy = "drop it" if own.get("api") else "drop it, or write api: chat_completions"
@@ -77,7 +77,7 @@ def _of_request(
     if names.isdisjoint(("message", "messages")):
         what = "`request` has neither ${message} nor ${messages}: the agent would hear nothing"
         yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
-    if reply.get("tool_calls") and TAKES_RESULTS.isdisjoint(names) and "tool_results" in request:
+    if reply.get("tool_calls") and RESULT_NAMES.isdisjoint(names) and "tool_results" in request:
         what = "`reply.tool_calls` are answered, and `request` has no place for the results"
         remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
@@ -103,7 +103,7 @@ def _of_paths(place: str, written: Mapping[str, Any], keys: Iterable[str]) -> It
 
 
 def _wrong_path(path: str) -> str:
-    if path == WHOLE:
+    if path == WHOLE_REPLY:
         return ""
     bare = path.removesuffix("?")
     if "[" in bare or bare.startswith("$"):

@@ -12,12 +12,19 @@ from typing import Any, NamedTuple
 from agenteval import agentside
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
-from agenteval.adapters.agents.heard_requests import HeardRequests, tools_in
 from agenteval.adapters.agents.mcp_server import mcp_url
-from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in, keeps
-from agenteval.agentside.targets.deciding import line_of
-from agenteval.agentside.world import AskedCall
+from agenteval.adapters.agents.observed_requests import ObservedRequests, parse_agent_tools
+from agenteval.adapters.agents.process import find_program, is_executable
+from agenteval.adapters.agents.process_agents import (
+    START_S,
+    AnswerParser,
+    ProcessAgents,
+    ProgramPool,
+    parse_program_error,
+    should_reuse_process,
+)
+from agenteval.agentside.targets.target_resolution import describe_plan
+from agenteval.agentside.world import RequestedCall
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
     AgentError,
@@ -31,7 +38,7 @@ from agenteval.core.errors import (
 from agenteval.core.protocols import AgentReply, ReadReply
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
-from agenteval.messages.agent_reply import no_answer, reply_of, seen_by
+from agenteval.messages.agent_reply import no_answer_error, parse_reply, read_or_none
 from agenteval.messages.model_calls import KnownCalls
 
 _USUAL = ("bin/python", "Scripts/python.exe")
@@ -67,10 +74,10 @@ def interpreter_agents(
         (python, str(START), target, root, deps, json.dumps(settings)),
         root,
         env,
-        greets=True,
+        is_worker=True,
     )
-    keep = keeps(agent.name, keep, resources.place_of(agent, "keep"), default=True)
-    programs = Programs(program, keep=keep, start_s=start_s, warn=resources.warn)
+    keep = should_reuse_process(agent.name, keep, resources.place_of(agent, "keep"), default=True)
+    programs = ProgramPool(program, keep=keep, start_s=start_s, warn=resources.warn)
     try:
         first = programs.start()
     except (OSError, AgentError) as error:
@@ -87,7 +94,7 @@ def interpreter_agents(
         resources.warn(f"agent '{agent.name}': {imported}")
     told = ready["agent"]
     if told["one_at_a_time"]:
-        programs.keep_none()  # a process for each conversation keeps them apart
+        programs.disable_reuse()  # a process for each conversation keeps them apart
     is_shared = keep and not told["one_at_a_time"]
 
     def more(sample: Sample) -> dict[str, Any]:
@@ -96,18 +103,18 @@ def interpreter_agents(
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
     if mcp_url():
-        programs.put(first)  # it has an address that is no conversation's
+        programs.release(first)  # it has an address that is no conversation's
     else:
-        programs.put_first(first)
+        programs.put_prestarted(first)
     agents = ProcessAgents(
         programs,
-        reader=_Reader(agent.name, resources.warn),
+        reader=_WorkerAnswerReader(agent.name, resources.warn),
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
-        more=more,
+        request_fields=more,
     )
-    agents.tools = tools_in(told)
-    agents.does = line_of(told, interpreter=interpreter, intercepted=intercept or ())
+    agents.tools = parse_agent_tools(told)
+    agents.does = describe_plan(told, interpreter=interpreter, intercepted=intercept or ())
     return agents
 
 
@@ -117,7 +124,7 @@ def _unready(error: Exception) -> str:
 
 def _python(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
     """Its path as it is written: a link of a virtual environment must not be followed."""
-    found = search_path(written, root, env)
+    found = find_program(written, root, env)
     if found is None:
         folder = Path(root, written)
         inside = next((each for each in _USUAL if (folder / each).is_file()), "")
@@ -130,58 +137,64 @@ def _python(written: str, root: str, env: Mapping[str, str], place: Place | None
     return os.path.abspath(found)
 
 
-class _Refusal(NamedTuple):
+class _WorkerRefusal(NamedTuple):
     what: str
     remedy: str
     is_of_interpreter: bool = False
     key: str = "target"
 
 
-def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refusal | None:
+def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _WorkerRefusal | None:
     """Why the worker cannot play the agent; ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
         what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
-        return None if "ready" in greeting else _Refusal(what, "write the path of the agent's python", True)
+        return (
+            None
+            if "ready" in greeting
+            else _WorkerRefusal(what, "write the path of the agent's python", True)
+        )
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
     if refused.get("of") == "python":
-        return _Refusal(f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True)
+        return _WorkerRefusal(
+            f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True
+        )
     if refused.get("of") == "agent":
-        return _Refusal(what, remedy)
+        return _WorkerRefusal(what, remedy)
     if refused.get("of") == "intercept":
-        return _Refusal(what, remedy, key=f"intercept.{refused.get('tool')}")
+        return _WorkerRefusal(what, remedy, key=f"intercept.{refused.get('tool')}")
     known = [str(each) for each in refused.get("known") or ()]
-    return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
+    return _WorkerRefusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
 
 
-class _Reader:
+class _WorkerAnswerReader:
     """Reads the answers of a sample's agent with what its models were asked for."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
-        self._heard = HeardRequests(name, warn)
+        self._heard = ObservedRequests(name, warn)
 
-    def __call__(self, sample: Sample) -> Read:
+    def __call__(self, sample: Sample) -> AnswerParser:
         def read(answer: Mapping[str, Any]) -> ReadReply:
             exchanges = answer.get("exchanges") or ()
             known = KnownCalls(
-                [AskedCall(*each) for each in answer.get("asked") or ()],
+                [RequestedCall(*each) for each in answer.get("asked") or ()],
                 answer.get("met") or (),
                 sample.scenario.tools_named,
-                [AskedCall(*each) for each in answer.get("made") or ()],
+                [RequestedCall(*each) for each in answer.get("made") or ()],
                 bool(answer.get("is_met")),
                 bool(answer.get("is_of_framework")),
             )
             try:
-                reply = read_answer(answer)
+                reply = parse_worker_answer(answer)
             except AgentevalError as error:
-                error.seen = self._heard.added(error.seen, exchanges, known)
+                error.seen = self._heard.enrich_reply(error.seen, exchanges, known)
                 raise
-            return self._heard.added(reply, exchanges, known) or reply
+            return self._heard.enrich_reply(reply, exchanges, known) or reply
 
         return read
 
 
-def read_answer(answer: Mapping[str, Any]) -> ReadReply:
+def parse_worker_answer(answer: Mapping[str, Any]) -> ReadReply:
     """What the worker says that the target returned, read as if it had been called here. Raises
     ``InfrastructureError`` after a call or request that may have been the agent's, and was not recorded."""
     missed = str(answer.get("missed") or "")
@@ -201,15 +214,15 @@ def _returned(answer: Mapping[str, Any]) -> ReadReply:
         raise AuthorError(str(answer["error"].get("message")))
     if "error" in answer:
         rest = {key: value for key, value in answer.items() if key != "error"}
-        raise error_in(answer["error"], seen=seen_by(lambda: _returned(rest)))
+        raise parse_program_error(answer["error"], seen=read_or_none(lambda: _returned(rest)))
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
-        return _with_evidence(reply_of(AgentReply(**parts)), answer)
+        return _with_evidence(parse_reply(AgentReply(**parts)), answer)
     if "too_large" in answer:
         raise AgentError(f"the agent's reply is {answer['too_large']}", kind="protocol")
     if "value" in answer:
-        return _with_evidence(reply_of(answer["value"]), answer)
-    raise no_answer(answer.get("returned", "nothing"))
+        return _with_evidence(parse_reply(answer["value"]), answer)
+    raise no_answer_error(answer.get("returned", "nothing"))
 
 
 def _with_evidence(reply: ReadReply, answer: Mapping[str, Any]) -> ReadReply:

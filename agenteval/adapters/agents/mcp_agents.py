@@ -11,14 +11,21 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, TypeAlias
 
-from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
+from agenteval.adapters.agents.mcp_server import (
+    MCP_URL_VARIABLE,
+    CallTool,
+    McpAddress,
+    McpHost,
+    ServedTools,
+    bind_mcp_url,
+)
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.adapters.bridge import addresses
 from agenteval.agentside.targets.context import Context
-from agenteval.agentside.targets.own_calls import Own
-from agenteval.agentside.world import Answer
-from agenteval.conversation.deadlines import waiting
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, TurnTools
+from agenteval.agentside.targets.tool_proxy import PassthroughCall
+from agenteval.agentside.world import ToolAnswer
+from agenteval.conversation.deadlines import pause_deadlines
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AgentWrapper, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -29,13 +36,13 @@ class McpServers:
 
     def __init__(self) -> None:
         self.host = McpHost()
-        self._here: Address | None = None
+        self._here: McpAddress | None = None
         self._only = asyncio.Lock()
 
-    def here(self) -> Address:
+    def in_process_address(self) -> McpAddress:
         """The address of the targets in this process, which is in the environment from now on."""
         self._here = self._here or self.host.address()
-        os.environ[VARIABLE] = self._here.url
+        os.environ[MCP_URL_VARIABLE] = self._here.url
         addresses.announce(os.getpid(), self._here.url)
         return self._here
 
@@ -43,22 +50,22 @@ class McpServers:
         addresses.withdraw(os.getpid())
         self.host.close()
 
-    def agents(self, factory: AgentFactory, *, is_here: bool) -> McpAgents:
-        return McpAgents(factory, self.host, self._here if is_here else None, self._only)
+    def agents(self, factory: AgentFactory, *, in_process: bool) -> McpAgents:
+        return McpAgents(factory, self.host, self._here if in_process else None, self._only)
 
 
 class McpAgents:
     """The agents of a run, with what each finds at its address. ``here``: of those in this process."""
 
     def __init__(
-        self, factory: AgentFactory, host: McpHost, here: Address | None, only: asyncio.Lock
+        self, factory: AgentFactory, host: McpHost, here: McpAddress | None, only: asyncio.Lock
     ) -> None:
         self._factory = factory
         self._host = host
         self._here = here
         self._only = only
         does = getattr(factory, "does", "")
-        self.does = f"{does}; its tools are at an MCP server, {VARIABLE}" if does else ""
+        self.does = f"{does}; its tools are at an MCP server, {MCP_URL_VARIABLE}" if does else ""
 
     def make(self, sample: Sample) -> McpAgent:
         address, only = (self._here, self._only) if self._here else (self._host.address(), None)
@@ -69,10 +76,10 @@ class McpAgents:
         await self._factory.aclose()
 
 
-class McpAgent(AroundAgent):
+class McpAgent(AgentWrapper):
     """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
 
-    def __init__(self, agent: Agent, sample: Sample, address: Address, only: asyncio.Lock | None) -> None:
+    def __init__(self, agent: Agent, sample: Sample, address: McpAddress, only: asyncio.Lock | None) -> None:
         super().__init__(agent)
         self._sample = sample
         self._address = address
@@ -83,21 +90,21 @@ class McpAgent(AroundAgent):
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._only and not self._has_it:
-            with waiting():
+            with pause_deadlines():
                 self._has_it = await self._only.acquire()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
-        self._address.served = Served(
+        self._address.served = ServedTools(
             self._sample.scenario.tools,
             _calls(context, self._batches),
-            _RealCalls(context, self._batches, self._permits),
+            _TurnRealCalls(context, self._batches, self._permits),
             tools.list_asked,
         )
-        with told(self._address):
+        with bind_mcp_url(self._address):
             return await self._agent.reply(messages, tools)
 
     def end_conversation(self) -> None:
         if self._only is None or self._has_it:
-            self._address.served = Served()
+            self._address.served = ServedTools()
         super().end_conversation()
         if self._only and self._has_it:
             self._has_it = False
@@ -107,22 +114,24 @@ class McpAgent(AroundAgent):
 def _calls(context: Context, batches: Iterator[int]) -> CallTool:
     """Each call is a step: which ones a model asked for together does not show in when they arrive."""
 
-    async def call(name: str, args: dict[str, Any]) -> Answer:
+    async def call(name: str, args: dict[str, Any]) -> ToolAnswer:
         batch = next(batches)
-        if not context.leaves(name):
-            return await asyncio.wrap_future(context.ask(name, args, batch))
-        own = Own()  # the agent's own business, but it has come here, where nothing carries it out
-        own.done.set_result(Answer({"error": f"unknown tool '{name}'"}, is_error=True))
+        if not context.passes_through(name):
+            return await asyncio.wrap_future(context.request_call(name, args, batch))
+        own = (
+            PassthroughCall()
+        )  # the agent's own business, but it has come here, where nothing carries it out
+        own.done.set_result(ToolAnswer({"error": f"unknown tool '{name}'"}, is_error=True))
         return await asyncio.wrap_future(own.begin(context, name, args, batch))
 
     return call
 
 
-_Permitted: TypeAlias = tuple[Own, Future[Answer]]
+_Permitted: TypeAlias = tuple[PassthroughCall, Future[ToolAnswer]]
 """A call, and its record, which is complete once the call is done."""
 
 
-class _RealCalls:
+class _TurnRealCalls:
     """Those of one turn. ``permits``: of the conversation; what was permitted may end in a later turn."""
 
     def __init__(self, context: Context, batches: Iterator[int], permits: dict[str, _Permitted]) -> None:
@@ -130,18 +139,18 @@ class _RealCalls:
         self._batches = batches
         self._permits = permits
 
-    async def begin(self, name: str, args: dict[str, Any]) -> Answer | str:
+    async def begin(self, name: str, args: dict[str, Any]) -> ToolAnswer | str:
         batch = next(self._batches)
-        if not self._context.leaves(name):
-            return await asyncio.wrap_future(self._context.ask_known(name, args, batch))
-        own = Own()
+        if not self._context.passes_through(name):
+            return await asyncio.wrap_future(self._context.request_known_call(name, args, batch))
+        own = PassthroughCall()
         recorded = own.begin(self._context, name, args, batch)
-        await asyncio.wrap_future(own.go)
+        await asyncio.wrap_future(own.go_ahead)
         permit = secrets.token_urlsafe(12)
         self._permits[permit] = own, recorded
         return permit
 
-    async def end(self, permit: str, answered: Answer) -> None:
+    async def end(self, permit: str, answered: ToolAnswer) -> None:
         if permit not in self._permits:
             return
         own, recorded = self._permits.pop(permit)

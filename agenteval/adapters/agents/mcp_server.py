@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agenteval.adapters.bridge import addresses
-from agenteval.adapters.bridge.serving import HAS_REAL, OUTCOME, PERMIT
-from agenteval.agentside.targets.context import OVER
-from agenteval.agentside.world import Answer
+from agenteval.adapters.bridge.bridge_server import HAS_REAL, OUTCOME, PERMIT
+from agenteval.agentside.targets.context import CONVERSATION_OVER
+from agenteval.agentside.world import ToolAnswer
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.json_text import as_text
 from agenteval.core.scenario import Tool
@@ -28,13 +28,13 @@ from agenteval.core.scenario import Tool
 if TYPE_CHECKING:
     import mcp_types as types
 
-CallTool = Callable[[str, dict[str, Any]], Awaitable[Answer]]
+CallTool = Callable[[str, dict[str, Any]], Awaitable[ToolAnswer]]
 """Calls a tool of one conversation's world. Cancelled where the conversation is over."""
 
-VARIABLE = addresses.VARIABLE
+MCP_URL_VARIABLE = addresses.MCP_URL_VARIABLE
 
 _ANY = {"type": "object"}
-_OVER = Answer({"error": OVER}, is_error=True)
+_OVER = ToolAnswer({"error": CONVERSATION_OVER}, is_error=True)
 _ENDING_S = 3.0
 _NEEDS = "pip install 'agenteval-runner[mcp]'"
 
@@ -50,44 +50,44 @@ def require_sdk(what: str) -> None:
         raise AuthorError(Problem(f"{what} needs the package mcp, version 2 ({error})", _NEEDS)) from error
 
 
-class RealCalls(Protocol):
+class RealServerCalls(Protocol):
     """Calls of tools that the real server behind a bridge has, too."""
 
-    async def begin(self, name: str, args: dict[str, Any]) -> Answer | str:
+    async def begin(self, name: str, args: dict[str, Any]) -> ToolAnswer | str:
         """What the scenario answers; or a permit for the real server to do so. Cancelled as ``CallTool``."""
 
-    async def end(self, permit: str, answered: Answer) -> None:
+    async def end(self, permit: str, answered: ToolAnswer) -> None:
         """What the real server answered. Returns once it is recorded."""
 
 
 @dataclass
-class Served:
+class ServedTools:
     """What stands behind an address: the tools, and who calls them; ``None`` while no conversation does."""
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call: CallTool | None = None
-    real: RealCalls | None = None
-    list_asked: Callable[[], None] = lambda: None
+    real: RealServerCalls | None = None
+    on_tools_listed: Callable[[], None] = lambda: None
     """Called when the agent asks for the list of the tools."""
 
 
-def mcp_server(served: Callable[[Any], Served | None]) -> Any:
+def mcp_server(served: Callable[[Any], ServedTools | None]) -> Any:
     """The SDK's server. ``served(request)`` says what a request is about: the HTTP request, or ``None``."""
     from mcp.server.lowlevel import Server
 
     async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
-        return _list_result(served(ctx.request) or Served())
+        return _list_result(served(ctx.request) or ServedTools())
 
     async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await _call_result(served(ctx.request) or Served(), params)
+        return await _call_result(served(ctx.request) or ServedTools(), params)
 
     return Server("agenteval", on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def _list_result(found: Served) -> types.ListToolsResult:
+def _list_result(found: ServedTools) -> types.ListToolsResult:
     import mcp_types as types
 
-    found.list_asked()
+    found.on_tools_listed()
     return types.ListToolsResult(tools=[_tool(name, tool) for name, tool in found.tools.items()])
 
 
@@ -98,14 +98,14 @@ def _tool(name: str, tool: Tool) -> types.Tool:
     return types.Tool(name=name, description=tool.description, input_schema={"type": "object", **schema})
 
 
-async def _call_result(found: Served, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def _call_result(found: ServedTools, params: types.CallToolRequestParams) -> types.CallToolResult:
     """Answer a call from the scenario; or take the part in it that a bridge with a real server asks for."""
     if found.call is None:
         return _result(_OVER)
     args = dict(params.arguments or {})
     meta: Mapping[str, Any] = {**params.meta} if params.meta else {}
     if found.real and OUTCOME in meta:
-        outcome = Answer(args.get("value"), args.get("is_error") is True)
+        outcome = ToolAnswer(args.get("value"), args.get("is_error") is True)
         return await _recorded(found.real, str(meta[OUTCOME]), outcome)
     try:
         if found.real and HAS_REAL in meta:
@@ -117,24 +117,24 @@ async def _call_result(found: Served, params: types.CallToolRequestParams) -> ty
         return _result(_OVER)
 
 
-async def _begun(real: RealCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
+async def _begun(real: RealServerCalls, name: str, args: dict[str, Any]) -> types.CallToolResult:
     """The scenario's answer, or the permit to ask the real server."""
     import mcp_types as types
 
     begun = await real.begin(name, args)
-    if isinstance(begun, Answer):
+    if isinstance(begun, ToolAnswer):
         return _result(begun)
     return types.CallToolResult(content=[], _meta={PERMIT: begun})
 
 
-async def _recorded(real: RealCalls, permit: str, outcome: Answer) -> types.CallToolResult:
+async def _recorded(real: RealServerCalls, permit: str, outcome: ToolAnswer) -> types.CallToolResult:
     import mcp_types as types
 
     await real.end(permit, outcome)
     return types.CallToolResult(content=[])
 
 
-def _result(answered: Answer) -> types.CallToolResult:
+def _result(answered: ToolAnswer) -> types.CallToolResult:
     import mcp_types as types
 
     value = answered.value
@@ -146,12 +146,12 @@ def _result(answered: Answer) -> types.CallToolResult:
     )
 
 
-class Address:
+class McpAddress:
     """One address of the server. What stands behind it changes: ``None`` before and after a conversation."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.served = Served()
+        self.served = ServedTools()
 
 
 _URL: ContextVar[str] = ContextVar("agenteval_mcp_url", default="")
@@ -163,17 +163,17 @@ def mcp_url() -> str:
     return _URL.get()
 
 
-def with_address(env: Mapping[str, str]) -> dict[str, str]:
+def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
     """The environment of an agent's process: with its conversation's address, without that of another agent,
     which plays in this process."""
     if url := mcp_url():
-        return {**env, VARIABLE: url}
-    here = addresses.announced(os.getpid())
-    return {name: text for name, text in env.items() if not (name == VARIABLE and text == here)}
+        return {**env, MCP_URL_VARIABLE: url}
+    here = addresses.announced_url(os.getpid())
+    return {name: text for name, text in env.items() if not (name == MCP_URL_VARIABLE and text == here)}
 
 
 @contextmanager
-def told(address: Address) -> Iterator[None]:
+def bind_mcp_url(address: McpAddress) -> Iterator[None]:
     """Whatever is started or asked meanwhile hears of the address."""
     token = _URL.set(address.url)
     try:
@@ -190,14 +190,14 @@ class McpHost:
         """Raises ``OSError`` where the port is taken."""
         self._socket = socket.create_server((host, port))
         self._base = f"http://{host}:{self._socket.getsockname()[1]}"
-        self._addresses: dict[str, Address] = {}
+        self._addresses: dict[str, McpAddress] = {}
         self._server: Any = None
         self._thread: threading.Thread | None = None
 
-    def address(self, path: str = "") -> Address:
+    def address(self, path: str = "") -> McpAddress:
         """A new one, by a name that nobody guesses; or by a ``path`` of its own."""
         name = path or f"/{secrets.token_urlsafe(12)}/mcp"
-        self._addresses[name] = made = Address(f"{self._base}{name}")
+        self._addresses[name] = made = McpAddress(f"{self._base}{name}")
         return made
 
     def start(self) -> None:
@@ -216,7 +216,7 @@ class McpHost:
 
     def close(self) -> None:
         for address in self._addresses.values():
-            address.served = Served()
+            address.served = ServedTools()
         if self._thread is None:
             self._socket.close()
         elif self._server is not None:
@@ -239,23 +239,23 @@ class McpHost:
             app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1
         )
 
-        class Telling(uvicorn.Server):
+        class ReadyNotifyingServer(uvicorn.Server):
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 ready.set()
 
-        self._server = Telling(config)
+        self._server = ReadyNotifyingServer(config)
         try:
             self._server.run(sockets=[self._socket])
         finally:
             ready.set()
 
-    def _served(self, request: Any) -> Served | None:
+    def _served(self, request: Any) -> ServedTools | None:
         found = self._addresses.get(request.url.path) if request is not None else None
         return found.served if found else None
 
 
-async def serve_stdio(served: Served) -> None:
+async def serve_stdio(served: ServedTools) -> None:
     """Until the input ends."""
     from mcp.server.stdio import stdio_server
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from agenteval.adapters.agents.http_api import Ask, error_inside, storable
+from agenteval.adapters.agents.http_api import ApiRequest, find_model_api_error, require_storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AuthorError
 from agenteval.core.json_text import to_json
@@ -17,12 +17,12 @@ from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_reply import require_complete
-from agenteval.messages.completion import Unreadable, parse_object
-from agenteval.messages.endings import is_at_limit, is_filtered, refusal_in
+from agenteval.messages.completion import UnreadableResponseError, parse_object
+from agenteval.messages.finish_reasons import find_refusal, is_content_filter, is_token_limit
 from agenteval.messages.parsed_message import UNPLACED
-from agenteval.messages.responses import error_in, reply_to
+from agenteval.messages.responses import describe_response_error, parse_response
 from agenteval.messages.sse import ends_stream
-from agenteval.messages.streams import begun, whole
+from agenteval.messages.streams import assemble_partial_response, assemble_response
 
 _RAW = "agenteval_output"
 """The field of a message with what the server sent, where that is more than text and calls: it goes back."""
@@ -37,9 +37,9 @@ class _ModelApi:
     _answers: ClassVar[str]
 
     def error_in(self, reply: HttpReply) -> Any:
-        return error_inside(reply)
+        return find_model_api_error(reply)
 
-    def seen(self, reply: HttpReply) -> ReadReply | None:
+    def read_partial(self, reply: HttpReply) -> ReadReply | None:
         document = _so_far(reply)
         return _answer(_bare(document, self._answers), document.get(self._answers), document.get("usage"))
 
@@ -54,27 +54,29 @@ class ResponsesApi(_ModelApi):
         self._send_tools = send_tools
         self._streaming = streaming
 
-    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+    def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
         body = dict(self._body)
         body["input"] = [*(self._body.get("input") or ()), *_items(messages)]
         if self._send_tools and tools.schemas and "tools" not in body:
             body["tools"] = [{"type": "function", **schema["function"]} for schema in tools.schemas]
         if self._streaming:
             body["stream"] = True
-        return Ask(body)
+        return ApiRequest(body)
 
     def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
         status = document.get("status")
         reason = document.get("incomplete_details")
         reason = reason.get("reason") if isinstance(reason, Mapping) else None
-        if status == "incomplete" or is_at_limit(reason) or is_filtered(reason):
+        if status == "incomplete" or is_token_limit(reason) or is_content_filter(reason):
             remedy = (
-                "" if is_filtered(reason) else " — raise the agent's token limit, `body.max_output_tokens`?"
+                ""
+                if is_content_filter(reason)
+                else " — raise the agent's token limit, `body.max_output_tokens`?"
             )
-            raise Unreadable(f"was cut off ({reason or 'status=incomplete'}){remedy}")
+            raise UnreadableResponseError(f"was cut off ({reason or 'status=incomplete'}){remedy}")
         if status is not None and status not in _ENDED:
-            raise Unreadable(f"is not complete (status={status})", to_json(document))
+            raise UnreadableResponseError(f"is not complete (status={status})", to_json(document))
         return _answer(document, document.get("output"), document.get("usage"))
 
 
@@ -108,14 +110,14 @@ class MessagesApi(_ModelApi):
         self._send_tools = send_tools
         self._streaming = streaming
 
-    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+    def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
         body = {"max_tokens": _MAX_TOKENS, **self._body}
         body["messages"] = [*(self._body.get("messages") or ()), *_blocks(messages)]
         if self._send_tools and tools.schemas and "tools" not in body:
             body["tools"] = [_tool(schema["function"]) for schema in tools.schemas]
         if self._streaming:
             body["stream"] = True
-        return Ask(body, headers=self._headers)
+        return ApiRequest(body, headers=self._headers)
 
     def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
@@ -178,12 +180,12 @@ def _document(reply: HttpReply) -> dict[str, Any]:
     else:
         pieces = [parse_object(text) for text in reply.events if not ends_stream(text)]
         if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
-            raise Unreadable("broke off with an error", to_json(error.get("error") or error))
-        document = dict(whole(pieces))
-    told = error_in(document)
+            raise UnreadableResponseError("broke off with an error", to_json(error.get("error") or error))
+        document = dict(assemble_response(pieces))
+    told = describe_response_error(document)
     if document.get("type") == "error" or told:
-        raise Unreadable("is an error", to_json(document.get("error") or told))
-    made: dict[str, Any] = storable(document)
+        raise UnreadableResponseError("is an error", to_json(document.get("error") or told))
+    made: dict[str, Any] = require_storable(document)
     return made
 
 
@@ -193,15 +195,15 @@ def _so_far(reply: HttpReply) -> Mapping[str, Any]:
         return parse_object(reply.text)
     pieces: list[Mapping[str, Any]] = []
     for text in reply.events:
-        with suppress(Unreadable):
+        with suppress(UnreadableResponseError):
             pieces.append(parse_object(text))
-    return begun(pieces)
+    return assemble_partial_response(pieces)
 
 
 def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
     """A response without what it says of its end."""
     if not document.get(part):
-        raise Unreadable("tells of nothing that was done")
+        raise UnreadableResponseError("tells of nothing that was done")
     return {"role": "assistant", part: document[part]}
 
 
@@ -210,28 +212,28 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
     messages = _messages(document)
     done, rest = _after_hosted_tools(messages)
     answers = [message for message in rest if message["role"] == "assistant"]
-    texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
+    texts = [chat.text_of(each.get("content")) or find_refusal(each) or "" for each in answers]
     return ReadReply(
         text="\n\n".join(filter(None, texts)) or None,
         tool_calls=[call for each in answers for call in each.get("tool_calls") or ()],
         messages=done,
         usage=usage,
         extra={_RAW: output} if _kinds(output) - _TEXT_AND_CALLS else {},
-        unplaced=foreign.phrases_in(messages),
+        unplaced=foreign.unplaced_phrases(messages),
     )
 
 
 def _messages(document: Mapping[str, Any]) -> list[Message]:
     """The messages of a response. Raises ``Unreadable`` where it has none."""
     try:
-        found = reply_to((), document)
+        found = parse_response((), document)
     except AuthorError as error:
-        raise Unreadable(f"cannot be read: {error}", to_json(document)) from None
-    if found.lost:
-        raise Unreadable("is an error", found.lost)
+        raise UnreadableResponseError(f"cannot be read: {error}", to_json(document)) from None
+    if found.failure:
+        raise UnreadableResponseError("is an error", found.failure)
     if not found.messages:
-        raise Unreadable("has no message", to_json(document))
-    return foreign.plain(found.messages)
+        raise UnreadableResponseError("has no message", to_json(document))
+    return foreign.to_openai_messages(found.messages)
 
 
 def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:

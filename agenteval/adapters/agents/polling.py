@@ -9,17 +9,23 @@ from urllib.parse import urljoin, urlsplit
 
 from pydantic import Field
 
-from agenteval.adapters.agents.http_api import AgentFailure, Ask, Later
-from agenteval.adapters.agents.reply_paths import Document, ReplyPaths, is_one_of, refuse_errors, value_at
-from agenteval.adapters.agents.request_template import filled_text
+from agenteval.adapters.agents.http_api import AgentFailure, ApiRequest, PendingAnswer
+from agenteval.adapters.agents.reply_paths import (
+    ReplyDocument,
+    ReplyPaths,
+    is_one_of,
+    refuse_errors,
+    value_at,
+)
+from agenteval.adapters.agents.request_template import fill_request_text
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.json_text import as_text
 from agenteval.core.value import ListOf, Number, Text, Value
-from agenteval.messages.completion import Unreadable
-from agenteval.messages.record_paths import MISSING, find
+from agenteval.messages.completion import UnreadableResponseError
+from agenteval.messages.record_paths import MISSING, find_value
 
-DONE = ("completed", "complete", "done", "finished", "succeeded", "success", "successful", "ok")
-FAILED = (
+DONE_STATUSES = ("completed", "complete", "done", "finished", "succeeded", "success", "successful", "ok")
+FAILED_STATUSES = (
     *("failed", "failure", "error", "errored", "cancelled", "canceled", "aborted", "expired", "rejected"),
     *("timed_out", "timeout"),
 )
@@ -36,9 +42,9 @@ class PollOptions(Value):
     """Path of the job's id or URL in the first reply."""
     url: Text | None = None
     """Where to ask for the job, with ${job} in it; relative to the endpoint."""
-    done: ListOf[Text] = DONE
+    done: ListOf[Text] = DONE_STATUSES
     """States of a job that has finished."""
-    failed: ListOf[Text] = FAILED
+    failed: ListOf[Text] = FAILED_STATUSES
     """States of a job that has failed."""
     every_s: Annotated[Number, Field(gt=0)] = 1.0
     """Seconds between two requests."""
@@ -47,14 +53,14 @@ class PollOptions(Value):
 class Job:
     """One answer that takes several requests."""
 
-    def __init__(self, options: PollOptions, paths: ReplyPaths, endpoint: str, asked: Ask) -> None:
+    def __init__(self, options: PollOptions, paths: ReplyPaths, endpoint: str, asked: ApiRequest) -> None:
         self._options = options
         self._paths = paths
         self._endpoint = endpoint
         self._asked = asked
         self._url = ""
 
-    def later(self, reply: HttpReply, document: Document) -> Later | None:
+    def next_poll(self, reply: HttpReply, document: ReplyDocument) -> PendingAnswer | None:
         """When and where to ask again; ``None`` once the job is done. Raises ``AgentFailure`` for one that
         failed, and ``Unreadable``."""
         status = self._status(document)
@@ -66,41 +72,41 @@ class Job:
         refuse_errors(document, self._paths)
         self._url = self._url or self._place(reply, document)
         state = "running" if status is MISSING else as_text(status)
-        return Later(Ask(None, self._url, self._asked.headers), self._options.every_s, state)
+        return PendingAnswer(ApiRequest(None, self._url, self._asked.headers), self._options.every_s, state)
 
-    def _status(self, document: Document) -> Any:
+    def _status(self, document: ReplyDocument) -> Any:
         path = self._options.status or ""
         first = not self._url
-        if first and all(find(event, path.removesuffix("?")) is MISSING for event in document.events):
+        if first and all(find_value(event, path.removesuffix("?")) is MISSING for event in document.events):
             return MISSING  # the reply that begins a job need not tell its state
         return value_at(document, path, "poll.status")
 
-    def _words(self, document: Document) -> str:
+    def _words(self, document: ReplyDocument) -> str:
         last = document.events[-1]
         paths = [self._paths.error.removesuffix("?")] if isinstance(self._paths.error, str) else []
-        told = (find(last, path) for path in (*paths, *_WORDS))
+        told = (find_value(last, path) for path in (*paths, *_WORDS))
         words = next((value for value in told if value is not MISSING and value), None)
         if isinstance(words, Mapping) and isinstance(words.get("message"), str):
             words = words["message"]
         return "" if words is None else as_text(words)
 
-    def _place(self, reply: HttpReply, document: Document) -> str:
+    def _place(self, reply: HttpReply, document: ReplyDocument) -> str:
         options = self._options
         if options.job is None and options.url is None:
             found = reply.headers.get("operation-location") or reply.headers.get("location")
             if not found:
                 what = "has no Location header that says where the job is, and no `poll.job`; its headers are"
-                raise Unreadable(what, ", ".join(reply.headers))
+                raise UnreadableResponseError(what, ", ".join(reply.headers))
         else:
             job = "" if options.job is None else as_text(value_at(document, options.job, "poll.job"))
             if options.url and options.url != "${job}":
                 job = url_part(job, safe="")
-            found = filled_text(options.url or "${job}", {"job": job}) or ""
+            found = fill_request_text(options.url or "${job}", {"job": job}) or ""
         url = urljoin(self._endpoint, found)
         allowed = {_origin(self._endpoint), _origin(urljoin(self._endpoint, options.url or ""))}
         if _origin(url) not in allowed:
             what = "leads to another server for its job, where the agent's headers would be sent"
-            raise Unreadable(f"{what} (write `poll.url` if that is right)", url)
+            raise UnreadableResponseError(f"{what} (write `poll.url` if that is right)", url)
         return url
 
 

@@ -25,13 +25,13 @@ from queue import SimpleQueue
 from typing import IO, NamedTuple, TypeAlias
 
 from agenteval.adapters.bridge import addresses
-from agenteval.agentside.targets.bounded import MAX_REPLY
+from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 from agenteval.conversation import exits
 from agenteval.core.safe_text import one_line
 
 BOM = b"\xef\xbb\xbf"
 """The byte order mark with which some runtimes begin their output."""
-MAX_LINE = MAX_REPLY
+MAX_LINE = MAX_REPLY_BYTES
 """Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
 MAX_LOG = 64 * 2**10
 """Bytes of the log that are kept: the last ones."""
@@ -50,7 +50,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
 
 
 @dataclass(frozen=True)
-class Line:
+class OutputLine:
     """One line of its standard output, without its end. ``requests``: how many requests had been sent whole
     when the line began; it can answer none of those that came later."""
 
@@ -59,14 +59,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class TooLong:
-    """A line has more than ``MAX_LINE`` bytes; nothing more is read. ``requests``: as of a ``Line``."""
+class LineTooLong:
+    """A line has more than ``MAX_LINE`` bytes; nothing more is read. ``requests``: as of a ``OutputLine``."""
 
     requests: int
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnded:
     """Nothing more comes. ``code``: its exit code, below 0 the signal that ended it; ``None``: it has closed
     its standard output and goes on. ``by_us``: it was still running when it was killed from here."""
 
@@ -89,21 +89,21 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Exited:
+class ProcessExited:
     """The program itself has ended, and all that it wrote was told. What it started may hold its standard
     output open, and still write; ``Ended`` comes when nobody does any more."""
 
 
 @dataclass(frozen=True)
-class TakenUp:
+class RequestAccepted:
     """It has read all of a request but its last byte, and all that it wrote before was told: it is alive, and
     silent."""
 
 
-Said: TypeAlias = Line | TooLong | TakenUp | Exited | Ended
+ProcessEvent: TypeAlias = OutputLine | LineTooLong | RequestAccepted | ProcessExited | ProcessEnded
 
 
-class _Request(NamedTuple):
+class _SplitRequest(NamedTuple):
     """A line that is to be answered, in two parts: nobody can answer it before the second has come."""
 
     head: bytes
@@ -113,9 +113,9 @@ class _Request(NamedTuple):
 class Process:
     """Starts the program. Raises ``OSError`` if it cannot be started.
 
-    ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a ``Line``
-    it is to be asked for more with ``took``. Unless ``by_line`` a ``Line`` is any piece of its output.
-    """
+    ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a
+    ``OutputLine`` it is to be asked for more with ``took``. Unless ``by_line`` a ``OutputLine`` is any piece
+    of its output."""
 
     def __init__(
         self,
@@ -123,18 +123,18 @@ class Process:
         *,
         cwd: str,
         env: Mapping[str, str],
-        tell: Callable[[Said], None],
+        on_event: Callable[[ProcessEvent], None],
         by_line: bool = True,
     ) -> None:
-        self._tell = tell
+        self._on_event = on_event
         self._split = _lines if by_line else _pieces
         # A signal may come while its own thread ends a program, and then ends all of them, there and then.
         self._lock = threading.RLock()
-        self._is_reaped = self._has_ended = self._is_telling = self._was_killed = False
+        self._is_reaped = self._has_ended = self._is_emitting = self._was_killed = False
         self._log: deque[bytes] = deque()
         self._log_size = 0
         self._room = threading.Semaphore(_IN_TRANSIT)
-        self._out: SimpleQueue[bytes | _Request | None] = SimpleQueue()
+        self._out: SimpleQueue[bytes | _SplitRequest | None] = SimpleQueue()
         self._reading = threading.Lock()
         self._requests = 0
         """How many were sent whole. It changes only while nothing is read or told (``_reading``)."""
@@ -156,8 +156,8 @@ class Process:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self.pid = self._popen.pid
-        _running(self)
-        addresses.announce(self.pid, env.get(addresses.VARIABLE, ""))
+        _register_process(self)
+        addresses.announce(self.pid, env.get(addresses.MCP_URL_VARIABLE, ""))
         work = (self._read, self._keep_log, self._write, self._wait)
         self._threads = [
             threading.Thread(target=each, daemon=True, name="agenteval-process") for each in work
@@ -174,10 +174,10 @@ class Process:
 
     def request(self, line: bytes) -> None:
         """As ``send``, for a line of JSON that asks for an answer: what the program wrote before it had read
-        all of it is known to be none (``Line.requests``)."""
-        self._out.put(_Request(line[:-1], line[-1:] + b"\n"))
+        all of it is known to be none (``OutputLine.requests``)."""
+        self._out.put(_SplitRequest(line[:-1], line[-1:] + b"\n"))
 
-    def took(self) -> None:
+    def acknowledge_line(self) -> None:
         """A line was dealt with."""
         self._room.release()
 
@@ -201,7 +201,7 @@ class Process:
         self.kill()
         self.over.wait(_LATE_S)
 
-    def last_words(self) -> str:
+    def error_excerpt(self) -> str:
         """Of its log what tells best why it ended: from the last line on that speaks of an error."""
         data = b"".join(tuple(self._log))
         lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -211,7 +211,7 @@ class Process:
 
     def quoted_log(self) -> str:
         """Its last words as the rest of a sentence; empty if there are none."""
-        words = one_line(self.last_words().replace("\n", " | "), _WORDS)
+        words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 
     @property
@@ -224,13 +224,13 @@ class Process:
     def _read(self) -> None:
         with _pipe(self._popen.stdout) as out:
             for line in self._split(self._chunks_with_requests(out)):
-                self._is_telling = True
+                self._is_emitting = True
                 self._room.acquire()
-                self._tell(line)
-                self._is_telling = False
+                self._on_event(line)
+                self._is_emitting = False
             _drain(out)
         self._is_heard_out.set()
-        self._tell_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
+        self._emit_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
 
     def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
         """What is read, each piece with how many requests had been sent by then. While a piece is dealt with,
@@ -272,7 +272,7 @@ class Process:
                 if _unread_bytes(out):
                     return False
                 self._requests += 1
-                self._tell(TakenUp())
+                self._on_event(RequestAccepted())
                 return True
 
         self._wait_until(counted)
@@ -298,15 +298,15 @@ class Process:
             self._hear_out()
             with self._lock:
                 self._is_reaped = True
-        _gone(self)
+        _unregister_process(self)
         reader, logger, *_ = self._threads
         logger.join(_LATE_S)
         self.over.set()
         # One that it started in another session may hold its output open: then nothing ends the stream.
         while reader.is_alive():
             reader.join(_LATE_S)
-            if not self._is_telling:
-                self._tell_end(self._popen.returncode)
+            if not self._is_emitting:
+                self._emit_end(self._popen.returncode)
                 break
 
     def _hear_out(self) -> None:
@@ -315,26 +315,26 @@ class Process:
         if self._was_killed:
             return
         deadline = time.monotonic() + GRACE_S
-        while not self._tell_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
+        while not self._emit_exit() and not self._is_heard_out.wait(_FIRST_PAUSE_S):
             if time.monotonic() > deadline:  # what it started never stops writing
                 self.was_held_open = True
                 return
         self.was_held_open = not self._is_heard_out.wait(max(0.0, deadline - time.monotonic()))
 
-    def _tell_exit(self) -> bool:
+    def _emit_exit(self) -> bool:
         """Once all that it has written is told."""
         with self._reading:
             if _unread_bytes(_pipe(self._popen.stdout)):
                 return False
-            self._tell(Exited())
+            self._on_event(ProcessExited())
             return True
 
-    def _tell_end(self, code: int | None) -> None:
+    def _emit_end(self, code: int | None) -> None:
         with self._lock:
             if self._has_ended:
                 return
             self._has_ended = True
-        self._tell(Ended(code, by_us=self._was_killed))
+        self._on_event(ProcessEnded(code, by_us=self._was_killed))
 
     def _has_exited(self) -> bool:
         if sys.platform != "win32" and hasattr(os, "waitid"):
@@ -360,12 +360,12 @@ def _drain(stream: IO[bytes]) -> None:
         pass
 
 
-def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
+def _pieces(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTooLong]:
     for chunk, requests in chunks:
-        yield Line(chunk, requests)
+        yield OutputLine(chunk, requests)
 
 
-def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
+def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineTooLong]:
     """Each line; what is left at the end is one, too. After one that is too long there is no more. A line
     begins with its first byte that is neither blank nor of a byte order mark."""
     held, began = bytearray(), None
@@ -375,14 +375,14 @@ def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
             if began is None and not _is_nothing(bytes(held) + piece if len(held) < len(BOM) else piece):
                 began = requests
             if len(held) + len(piece) > MAX_LINE:
-                yield TooLong(began or 0)
+                yield LineTooLong(began or 0)
                 return
             held += piece
             if number < len(pieces):
-                yield Line(bytes(held), began or 0)
+                yield OutputLine(bytes(held), began or 0)
                 held, began = bytearray(), None
     if held:
-        yield Line(bytes(held), began or 0)
+        yield OutputLine(bytes(held), began or 0)
 
 
 def _is_nothing(begun: bytes) -> bool:
@@ -440,7 +440,7 @@ _alive: set[Process] = set()
 _home = 0
 
 
-def _running(process: Process) -> None:
+def _register_process(process: Process) -> None:
     """From now on it is ended with this process, in whatever way that ends, but for a signal that nobody can
     hear: then its input is closed, which tells it."""
     global _home
@@ -448,11 +448,11 @@ def _running(process: Process) -> None:
         _home = os.getpid()
         _alive.clear()
         atexit.register(kill_all)
-        exits.before_leaving(kill_all)
+        exits.register_exit_hook(kill_all)
     _alive.add(process)
 
 
-def _gone(process: Process) -> None:
+def _unregister_process(process: Process) -> None:
     _alive.discard(process)
     addresses.withdraw(process.pid)
 
@@ -464,7 +464,7 @@ def kill_all() -> None:
             process.kill()
 
 
-def search_path(program: str, folder: str, env: Mapping[str, str]) -> str | None:
+def find_program(program: str, folder: str, env: Mapping[str, str]) -> str | None:
     """Where a program is: from ``folder``, if it is named by a path, else as a shell finds it."""
     import shutil
 

@@ -14,11 +14,11 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, NotTakenUpError, Program
-from agenteval.adapters.agents.mcp_server import mcp_url, with_address
+from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, Program, RequestNotAcceptedError
+from agenteval.adapters.agents.mcp_server import environ_with_mcp_url, mcp_url
 from agenteval.adapters.agents.request_template import latest_user_content
 from agenteval.adapters.transport.limits import Rate
-from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentTool, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
@@ -27,11 +27,11 @@ from agenteval.core.trajectory import Message
 START_S = 120.0
 """How long a program that says when it is ready may take for it: frameworks take 2 to 18 seconds."""
 
-Read: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
+AnswerParser: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
 """What the answer of a program says. Raises ``AgentevalError``."""
 
 
-class Programs:
+class ProgramPool:
     """Those of one agent that run. ``keep``: one whose conversation is over may begin another."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Programs:
             raise
         return dialogue
 
-    async def take(self) -> Dialogue:
+    async def acquire(self) -> Dialogue:
         """One for a conversation. Imports are hard work: so many begin at a time as there are processors.
 
         Raises ``AgentError`` for one that cannot be started. One that was kept and has broken or ended since
@@ -77,7 +77,7 @@ class Programs:
             dialogue = self._idle.pop(0)  # the longest idle: it has had the time to break
             try:
                 if dialogue.is_usable:
-                    await dialogue.keep_quiet()
+                    await dialogue.wait_quiet_period()
             except BaseException:
                 self._idle.append(dialogue)  # the conversation before still waits for what became of it
                 raise
@@ -85,7 +85,7 @@ class Programs:
                 return dialogue
             self._drop(dialogue)
         self._limiter = self._limiter or anyio.CapacityLimiter(os.cpu_count() or 1)
-        with waiting():
+        with pause_deadlines():
             try:
                 return await anyio.to_thread.run_sync(
                     self.start, abandon_on_cancel=True, limiter=self._limiter
@@ -96,7 +96,7 @@ class Programs:
                 raise AgentError(f"{self._program.who} {error}", kind=error.kind) from error
 
     def _drop(self, dialogue: Dialogue) -> None:
-        if fault := dialogue.uncharged:
+        if fault := dialogue.unattributed_fault:
             self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
         if not dialogue.has_exited:
             dialogue.kill()
@@ -118,7 +118,7 @@ class Programs:
         has closed the conversation, goes on. Raises ``AgentError`` if it broke."""
         await _first_of(aftermath.known, none_follows)
         if not aftermath.known.is_set() and dialogue in self._idle:
-            if not dialogue.is_ours:
+            if not dialogue.is_worker:
                 self._idle.remove(dialogue)
                 await self._finish(dialogue)
                 return
@@ -137,18 +137,18 @@ class Programs:
             self._warned.add(what)
             self._warn(remark)
 
-    def keep_none(self) -> None:
+    def disable_reuse(self) -> None:
         """Each conversation gets a process of its own, whatever was asked for."""
         self._keep = False
 
-    def put_first(self, dialogue: Dialogue) -> None:
+    def put_prestarted(self, dialogue: Dialogue) -> None:
         """One that was started ahead; the first conversation gets it."""
         self._idle.append(dialogue)
 
-    def put(self, dialogue: Dialogue) -> Aftermath | None:
+    def release(self, dialogue: Dialogue) -> Aftermath | None:
         """Its conversation is over, or has not begun. Never blocks. What to wait for, if it is kept."""
-        aftermath = dialogue.leave()
-        if aftermath.known.is_set() or dialogue.is_asked:
+        aftermath = dialogue.detach_conversation()
+        if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
         elif self._keep:
             self._idle.append(dialogue)  # one that has exited, too: what it leaves is not heard yet
@@ -174,7 +174,7 @@ class Programs:
             self._end(dialogue)
         await anyio.to_thread.run_sync(self._wait_for_endings)
         for dialogue in idle:
-            if fault := dialogue.uncharged:
+            if fault := dialogue.unattributed_fault:
                 self._warn_once(f"{fault} (it was kept, and no conversation of it went on)")
 
     def _wait_for_endings(self) -> None:
@@ -195,10 +195,10 @@ async def _first_of(*events: anyio.Event | asyncio.Event) -> None:
 
 
 def _with_mcp(program: Program) -> Program:
-    return replace(program, env=with_address(program.env))
+    return replace(program, env=environ_with_mcp_url(program.env))
 
 
-def keeps(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:
+def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:
     """Whether a process may play one conversation after another. One that finds its tools at the address in
     its environment has that for life. Raises ``AuthorError`` where that is asked for."""
     if keep and mcp_url():
@@ -215,18 +215,18 @@ class ProcessAgents:
 
     def __init__(
         self,
-        programs: Programs,
+        programs: ProgramPool,
         *,
-        reader: Callable[[Sample], Read],
+        reader: Callable[[Sample], AnswerParser],
         timeout_s: float,
         rate: Rate | None = None,
-        more: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
+        request_fields: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
     ) -> None:
         self.programs = programs
         self.reader = reader
         self.timeout_s = timeout_s
         self.rate = rate
-        self.more = more
+        self.request_fields = request_fields
         self.does = ""
         """What is done with it, in words."""
         self.tools: tuple[AgentTool, ...] | None = None
@@ -246,7 +246,7 @@ class ProcessAgent:
         self._agents = agents
         self._programs = agents.programs
         self._read = agents.reader(sample)
-        self._more = agents.more(sample)
+        self._more = agents.request_fields(sample)
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._dialogue: Dialogue | None = None
         self._left: tuple[Dialogue, Aftermath] | None = None
@@ -256,19 +256,19 @@ class ProcessAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.rate:
-            (await self._agents.rate.book()).sent()
+            (await self._agents.rate.reserve()).sent()
         request = self._request(messages, tools)
         while True:
-            dialogue = self._dialogue = self._dialogue or await self._programs.take()
+            dialogue = self._dialogue = self._dialogue or await self._programs.acquire()
             try:
                 answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._agents.timeout_s)
                 break
-            except NotTakenUpError:
+            except RequestNotAcceptedError:
                 self._dialogue = None
             except BaseException:
                 dialogue.kill()
                 raise
-        if dialogue.is_ours and answer.get("missed"):
+        if dialogue.is_worker and answer.get("missed"):
             dialogue.kill()  # what was refused may be missing in the conversations that come after
         reply = self._read(answer)
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
@@ -290,7 +290,7 @@ class ProcessAgent:
 
     def end_conversation(self) -> None:
         dialogue, self._dialogue = self._dialogue, None
-        if dialogue and (aftermath := self._programs.put(dialogue)):
+        if dialogue and (aftermath := self._programs.release(dialogue)):
             self._left = dialogue, aftermath
 
     async def settle(self, none_follows: anyio.Event) -> None:
@@ -298,7 +298,7 @@ class ProcessAgent:
             await self._programs.settle(*self._left, none_follows)
 
 
-def error_in(told: Any, *, seen: ReadReply | None = None) -> AgentevalError:
+def parse_program_error(told: Any, *, seen: ReadReply | None = None) -> AgentevalError:
     """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``. ``seen``: what
     it reports beside it."""
     if not isinstance(told, Mapping):

@@ -15,32 +15,37 @@ import anyio
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.heard_requests import HeardRequests, tools_in
-from agenteval.adapters.agents.observing import observe_mistakes
+from agenteval.adapters.agents.observe_options import observe_mistakes
+from agenteval.adapters.agents.observed_requests import ObservedRequests, parse_agent_tools
 from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside import hooks, model_requests
-from agenteval.agentside.frameworks import recognised
-from agenteval.agentside.importing import Importing
-from agenteval.agentside.targets.bounded import LARGER, is_too_large
-from agenteval.agentside.targets.calling import Played
+from agenteval.agentside.frameworks import recognize_object
+from agenteval.agentside.import_watch import ImportWatch
 from agenteval.agentside.targets.context import Context
-from agenteval.agentside.targets.deciding import Refusal, decide, line_of, no_maker
-from agenteval.agentside.targets.faults import contained, fault_of, partial_of
-from agenteval.agentside.targets.finding import find_agent
-from agenteval.agentside.targets.intercepting import CannotInterceptError, Intercepts
-from agenteval.agentside.targets.own_calls import Own
-from agenteval.agentside.world import (
-    Answer,
-    Turn,
-    World,
-    give_up_shared,
-    leave,
-    set_other_code,
-    shared_carriers,
+from agenteval.agentside.targets.faults import classify_error, contain_exits, get_partial_reply
+from agenteval.agentside.targets.interception import CannotInterceptError, FunctionInterceptor
+from agenteval.agentside.targets.loading import load_agent
+from agenteval.agentside.targets.reply_limit import TOO_LARGE_TEXT, is_too_large
+from agenteval.agentside.targets.target_resolution import (
+    TargetRefusal,
+    check_deps_factory,
+    describe_plan,
+    resolve_target,
 )
-from agenteval.conversation.deadlines import current, is_in_sample, waiting
+from agenteval.agentside.targets.target_session import TargetSession
+from agenteval.agentside.targets.tool_proxy import PassthroughCall
+from agenteval.agentside.world import (
+    ActiveTurn,
+    ToolAnswer,
+    World,
+    detach_from_world,
+    find_shared_threads,
+    record_shared_threads,
+    set_non_agent_check,
+)
+from agenteval.conversation.deadlines import current_stopwatch, is_in_sample, pause_deadlines
 from agenteval.conversation.shared_loop import shared_loop
-from agenteval.conversation.user_code import DeadlineError, load, timed_call
+from agenteval.conversation.user_code import DeadlineError, import_target, time_user_code
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
     AgentError,
@@ -57,7 +62,7 @@ from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
-from agenteval.messages.agent_reply import reply_of, seen_by
+from agenteval.messages.agent_reply import parse_reply, read_or_none
 from agenteval.messages.model_calls import KnownCalls
 
 
@@ -65,7 +70,7 @@ class _ToolTime:
     """How long tools were at work for the agent: that is their time, as for a call that it returns."""
 
     def __init__(self) -> None:
-        self._now = current().share.now
+        self._now = current_stopwatch().conversation_clock.now
         self._running = 0
         self._since = self._ended_s = 0.0
 
@@ -102,49 +107,53 @@ class AgentContext(Context):
         self.seed = sample.seed
         self.turn = tools.turn
 
-    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answer]:
+    def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
         return self._begin(name, args, batch, known=True)
 
     def mocks(self, name: str) -> bool:
         return name in self.turn_tools.mocked
 
-    def leaves(self, name: str) -> bool:
+    def passes_through(self, name: str) -> bool:
         return self.turn_tools.record is not None and self.turn_tools.leaves(name)
 
-    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answer]:
+    def request_passthrough(
+        self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
+    ) -> Future[ToolAnswer]:
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
 
-    def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[Answer]:
+    def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[ToolAnswer]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
-        called = chat.whole(name) if isinstance(name, str) else name
+        called = chat.replace_surrogates(name) if isinstance(name, str) else name
         return self._submitted(self._resolved(called, read if raw is None else raw, batch, known=known))
 
-    def _submitted(self, call: Coroutine[Any, Any, Answer]) -> Future[Answer]:
+    def _submitted(self, call: Coroutine[Any, Any, ToolAnswer]) -> Future[ToolAnswer]:
         try:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed
             call.close()
-            (gone := Future[Answer]()).cancel()
+            (gone := Future[ToolAnswer]()).cancel()
             return gone
 
-    async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answer:
+    async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> ToolAnswer:
         """The agent may do to a result what it likes; the record stays as it was."""
-        leave()
+        detach_from_world()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
             result = await call(name, args, batch)
-        return Answer(deepcopy(result.value), result.is_error)
+        return ToolAnswer(deepcopy(result.value), result.is_error)
 
-    async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answer:
+    async def _recorded(
+        self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
+    ) -> ToolAnswer:
         """A call that is the agent's own to carry out: its time is the agent's, too."""
         assert self.turn_tools.record
 
         async def result() -> ToolResult:
-            answered: Answer = await own()
-            return ToolResult(value=chat.stored(answered.value), is_error=answered.is_error)
+            answered: ToolAnswer = await own()
+            return ToolResult(value=chat.to_storable(answered.value), is_error=answered.is_error)
 
         recorded = await self.turn_tools.record(name, args, batch, result)
-        return Answer(recorded.value, recorded.is_error)
+        return ToolAnswer(recorded.value, recorded.is_error)
 
 
 class PythonAgents:
@@ -160,23 +169,23 @@ class PythonAgents:
         name: str,
         timeout_s: float,
         rate: Rate | None,
-        intercepts: Intercepts | None,
+        intercepts: FunctionInterceptor | None,
         warn: Callable[[str], None],
         make_deps: Callable[[], Any] | None,
     ) -> None:
-        agent = decide(target, written, recognised, has_deps=make_deps is not None)
-        if isinstance(agent, Refusal):
+        agent = resolve_target(target, written, recognize_object, has_deps=make_deps is not None)
+        if isinstance(agent, TargetRefusal):
             raise AuthorError(Problem(*agent, place))
-        described = agent.described(written)
+        described = agent.to_summary(written)
         self.agent = agent
-        self.does = line_of(described, intercepted=intercepts.names if intercepts else ())
+        self.does = describe_plan(described, intercepted=intercepts.names if intercepts else ())
         """What is done with it, in words."""
-        self.tools = tools_in(described)
+        self.tools = parse_agent_tools(described)
         self.timeout_s = timeout_s
         self.rate = rate
         self.intercepts = intercepts
         self.warn = warn
-        self.heard = HeardRequests(name, warn)
+        self.heard = ObservedRequests(name, warn)
         self.only = asyncio.Lock() if agent.is_one_at_a_time else None
         """Held by the one conversation that there may be at a time."""
         self.closings: set[Future[None]] = set()
@@ -190,7 +199,7 @@ class PythonAgents:
         if self._warning and (self.only or sample.scenario.has_several_turns):
             self.warn(self._warning)
         world = World(str(sample.key), self.intercepts.tools if self.intercepts else None)
-        return PythonAgent(self, Played(self.agent, recognised, self._make_deps, world), sample)
+        return PythonAgent(self, TargetSession(self.agent, recognize_object, self._make_deps, world), sample)
 
     async def aclose(self) -> None:
         if self.intercepts:
@@ -207,7 +216,7 @@ _CLOSING_S = 2.0
 class PythonAgent:
     """One conversation's agent."""
 
-    def __init__(self, agents: PythonAgents, played: Played, sample: Sample) -> None:
+    def __init__(self, agents: PythonAgents, played: TargetSession, sample: Sample) -> None:
         self._agents = agents
         self._played = played
         self._sample = sample
@@ -219,9 +228,9 @@ class PythonAgent:
         """A call that came after the last answer is reported, and not judged."""
         world = self._played.world
         world.close()
-        if (fault := world.take_fault()) and fault != world.is_shared:
+        if (fault := world.take_fault()) and fault != world.shared_thread_fault:
             self._agents.warn(fault)
-        if self._played.holds_something:
+        if self._played.has_open_conversation:
             closing = asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop)
             self._agents.closings.add(closing)
         if self._agents.only and self._has_turn:
@@ -230,10 +239,10 @@ class PythonAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.only and not self._has_turn:
-            with waiting():
+            with pause_deadlines():
                 self._has_turn = await self._agents.only.acquire()
         if self._agents.rate:
-            (await self._agents.rate.book()).sent()
+            (await self._agents.rate.reserve()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         with _settled() as ending:
             try:
@@ -253,29 +262,29 @@ class PythonAgent:
     def _with_heard(self, reply: ReadReply | None) -> ReadReply | None:
         """A reply, or what there is of one, with what its models were asked for."""
         world = self._played.world
-        exchanges = model_requests.as_json(world.take_exchanges())
+        exchanges = model_requests.exchanges_to_json(world.take_exchanges())
         known = KnownCalls(
-            world.take_asked(),
-            world.met,
+            world.take_calls(),
+            world.hooked_tools,
             self._sample.scenario.tools_named,
-            world.take_made(),
-            world.is_met,
+            world.take_all_calls(),
+            world.has_hooked_calls,
             self._played.is_of_framework,
         )
-        return self._agents.heard.added(reply, exchanges, known)
+        return self._agents.heard.enrich_reply(reply, exchanges, known)
 
     async def settle(self, _none_follows: anyio.Event) -> None:
         """Wait until it is known whether a thread of another conversation made calls of this one. Raises
         ``InfrastructureError`` if one may have."""
-        for ends in self._played.world.open_questions:
+        for ends in self._played.world.unsettled_threads:
             await asyncio.wait(map(asyncio.wrap_future, ends), return_when=asyncio.FIRST_COMPLETED)
-        if fault := self._played.world.is_shared:
+        if fault := self._played.world.shared_thread_fault:
             raise InfrastructureError(fault, is_final=True)
 
     def _require_tracked(self, seen: AgentReply | None) -> None:
         """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
         answered nor recorded: what the agent did not do by then is not known. ``seen``: what it reported."""
-        if self._agents.intercepts and (copied := self._agents.intercepts.second_copy()):
+        if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
             raise InfrastructureError(fault, seen=seen, is_final=True)
@@ -284,27 +293,27 @@ class PythonAgent:
         try:
             return await self._asked(messages, context)
         finally:
-            if context.list_asked:
+            if context.has_listed_tools:
                 context.turn_tools.list_asked()
 
     async def _asked(self, messages: list[Message], context: AgentContext) -> ReadReply:
         try:
-            value, elapsed_s = await timed_call(
+            value, elapsed_s = await time_user_code(
                 self._played.entry(),
                 messages,
                 context,
                 timeout_s=self._agents.timeout_s,
                 excused_s=context.tool_time,
             )
-            with contained():
+            with contain_exits():
                 reply = _bounded(value)
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:
             what = f"no answer within {self._agents.timeout_s:g} s"
-            raise AgentError(what, kind="timeout", seen=_seen_of(self._played.so_far)) from None
+            raise AgentError(what, kind="timeout", seen=_seen_of(self._played.partial_answer)) from None
         except Exception as error:
-            raise whose_fault(error, self._played.so_far) from error
+            raise classify_exception(error, self._played.partial_answer) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
 
@@ -316,15 +325,15 @@ class _Ending:
     """The end of a turn: conversations that a thread which outlives it may have called tools for are given
     up."""
 
-    turn: Turn
+    turn: ActiveTurn
 
     async def wait(self) -> None:
-        if carriers := shared_carriers(self.turn):
+        if carriers := find_shared_threads(self.turn):
             await asyncio.wait([asyncio.wrap_future(each.done) for each in carriers], timeout=_LINGERING_S)
         self.settle()
 
     def settle(self) -> None:
-        give_up_shared(shared_carriers(self.turn))
+        record_shared_threads(find_shared_threads(self.turn))
         self.turn.settle()
 
 
@@ -338,10 +347,10 @@ def _settled() -> Iterator[_Ending]:
         ending.settle()
 
 
-def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
+def classify_exception(error: BaseException, partial: Any = None) -> AgentevalError:
     """What an exception of the agent's code is to a run. ``partial``: what there was of an answer by then, if
     the exception does not say it."""
-    fault, told = fault_of(error), partial_of(error)
+    fault, told = classify_error(error), get_partial_reply(error)
     seen = _seen_of(partial if told is None else told)
     if fault.kind == "author":
         return AuthorError(fault.text)
@@ -352,16 +361,16 @@ def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
 
 def _bounded(value: Any) -> ReadReply:
     """What was returned, read. Raises ``AgentError`` where it is more than any other agent may reply."""
-    if not is_too_large(value) and not is_too_large(reply := reply_of(value)):
+    if not is_too_large(value) and not is_too_large(reply := parse_reply(value)):
         return reply
-    raise AgentError(f"the agent's reply is {LARGER}", kind="protocol")
+    raise AgentError(f"the agent's reply is {TOO_LARGE_TEXT}", kind="protocol")
 
 
 def _seen_of(partial: Any) -> ReadReply | None:
     if partial is None:
         return None
-    with suppress(Exception), contained():  # objects of the author's
-        return seen_by(lambda: _bounded(partial))
+    with suppress(Exception), contain_exits():  # objects of the author's
+        return read_or_none(lambda: _bounded(partial))
     return None
 
 
@@ -394,7 +403,7 @@ class PythonOptions(Value):
     """openai is accepted and changes nothing: model clients are listened to anyway."""
 
     @property
-    def named(self) -> str:
+    def target_name(self) -> str:
         """What the target names."""
         return self.target.object if isinstance(self.target, ObjectOptions) else self.target or ""
 
@@ -434,11 +443,13 @@ def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _not_named(f"the function of '{name}'", target, "intercept", name)
 
 
-def _intercepts(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Intercepts | None:
+def _intercepts(
+    agent: AgentConfig, options: PythonOptions, resources: AgentResources
+) -> FunctionInterceptor | None:
     if not options.intercept:
         return None
     try:
-        return Intercepts(options.intercept, resources.config.root)
+        return FunctionInterceptor(options.intercept, resources.config.root)
     except CannotInterceptError as error:
         place = resources.place_of(agent, f"intercept.{error.tool}")
         raise AuthorError(Problem(error.what, error.remedy, place)) from error
@@ -446,13 +457,13 @@ def _intercepts(agent: AgentConfig, options: PythonOptions, resources: AgentReso
 
 def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> AgentFactory:
     if options.interpreter:
-        return _elsewhere(agent, options, options.interpreter, resources)
+        return _interpreter_agents(agent, options, options.interpreter, resources)
     place = resources.place_of(agent, "target")
-    written, what = options.named, f"agent '{agent.name}'"
+    written, what = options.target_name, f"agent '{agent.name}'"
     hooks.install()
-    set_other_code(is_in_sample)
+    set_non_agent_check(is_in_sample)
     with _importing(agent, written, resources):
-        target = load(written, resources.config.root, what=what, place=place, by=find_agent)
+        target = import_target(written, resources.config.root, what=what, place=place, finder=load_agent)
         make_deps = _maker(agent, options, resources)
         intercepts = _intercepts(agent, options, resources)
     return PythonAgents(
@@ -474,39 +485,39 @@ def _importing(agent: AgentConfig, target: str, resources: AgentResources) -> It
     so."""
     runs_others = resources.config.unmocked_tools == "passthrough"
     root, declared = resources.config.root, resources.declared_tools
-    importing = Importing(target, root, declared, runs_others=runs_others)
+    importing = ImportWatch(target, root, declared, runs_others=runs_others)
     try:
-        with importing.watched():
+        with importing.watch_imports():
             yield
     except AuthorError as error:
         found = (
-            each._replace(what="; ".join(filter(None, (each.what, importing.remark))))
+            each._replace(what="; ".join(filter(None, (each.what, importing.import_warning))))
             for each in error.problems
         )
         raise AuthorError(*found) from error
-    if importing.remark:
-        resources.warn(f"agent '{agent.name}': {importing.remark}")
+    if importing.import_warning:
+        resources.warn(f"agent '{agent.name}': {importing.import_warning}")
 
 
 def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
     if not options.deps:
         return None
     place, what = resources.place_of(agent, "target.deps"), f"agent '{agent.name}': deps"
-    made = load(options.deps, resources.config.root, what=what, place=place)
-    if refused := no_maker(made, options.deps):
+    made = import_target(options.deps, resources.config.root, what=what, place=place)
+    if refused := check_deps_factory(made, options.deps):
         raise AuthorError(Problem(*refused, place))
     maker: Callable[[], Any] = made
     return maker
 
 
-def _elsewhere(
+def _interpreter_agents(
     agent: AgentConfig, options: PythonOptions, interpreter: str, resources: AgentResources
 ) -> AgentFactory:
     from agenteval.adapters.agents.interpreter import interpreter_agents
 
     return interpreter_agents(
         agent,
-        target=options.named,
+        target=options.target_name,
         deps=options.deps,
         interpreter=interpreter,
         intercept=options.intercept,

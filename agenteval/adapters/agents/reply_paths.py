@@ -13,24 +13,24 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from agenteval.adapters.agents.http_api import json_of, storable
+from agenteval.adapters.agents.http_api import parse_reply_json, require_storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
-from agenteval.core.json_text import as_text, parsed, to_json
+from agenteval.core.json_text import as_text, parse_or, to_json
 from agenteval.core.protocols import ReadReply
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.agent_reply import answers_in, require_complete
-from agenteval.messages.completion import CallPieces, Unreadable
-from agenteval.messages.endings import last_answer
-from agenteval.messages.placed import is_signal, nobodys
-from agenteval.messages.record_paths import MISSING, find
+from agenteval.messages.agent_reply import parse_agent_answers, require_complete
+from agenteval.messages.completion import ToolCallAssembler, UnreadableResponseError
+from agenteval.messages.finish_reasons import last_assistant_message
+from agenteval.messages.record_paths import MISSING, find_value
 from agenteval.messages.sse import Payload, ends_stream
+from agenteval.messages.unplaced_entries import is_signal, make_unplaced
 
 _WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-WHOLE = "."
+WHOLE_REPLY = "."
 """The path of the reply itself, which may be a plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
 _EVENT = "event"
@@ -71,54 +71,56 @@ class ReplyPaths(Value):
     """What marks the last event of a stream: a path to something true, or paths with their values."""
 
 
-class Document(NamedTuple):
+class ReplyDocument(NamedTuple):
     """What came back: one value, or the events of a stream."""
 
     events: tuple[Any, ...]
     is_stream: bool = False
 
 
-def document_of(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> Document:
+def parse_document(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReplyDocument:
     """The body of a reply. Raises ``Unreadable``."""
     if reply.events is not None:
         return _events(reply.events, paths)
     kind = reply.headers.get("content-type", "").lower()
     if streaming or any(name in kind for name in _JSON_LINES):
         return _lines(reply.text, paths)
-    return Document((_value(reply.text, paths),))
+    return ReplyDocument((_value(reply.text, paths),))
 
 
 def _is_text(paths: ReplyPaths) -> bool:
-    return WHOLE in (paths.text, paths.delta)
+    return WHOLE_REPLY in (paths.text, paths.delta)
 
 
 def _value(text: str, paths: ReplyPaths) -> Any:
     if not _is_text(paths):
-        return json_of(text)
+        return parse_reply_json(text)
     try:
-        value = json_of(text)
-    except Unreadable:
+        value = parse_reply_json(text)
+    except UnreadableResponseError:
         if _WEB_PAGE.match(text):
             raise
-        value = storable(str(text))
+        value = require_storable(str(text))
     return value if isinstance(value, str | Mapping | list) else text
 
 
-def _events(payloads: Sequence[str], paths: ReplyPaths) -> Document:
+def _events(payloads: Sequence[str], paths: ReplyPaths) -> ReplyDocument:
     """The events of a stream; its name is the key ``event`` of one that has none of its own."""
     told = [payload for payload in payloads if not ends_stream(payload)]
     if _is_text(paths):
-        return Document(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
-    return Document(tuple(_event(each) for each in told if each.strip() or _name_of(each)), is_stream=True)
+        return ReplyDocument(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
+    return ReplyDocument(
+        tuple(_event(each) for each in told if each.strip() or _name_of(each)), is_stream=True
+    )
 
 
 def _event(payload: str) -> Any:
     if not payload.strip():
         return {_EVENT: _name_of(payload)}
     try:
-        return _named(json_of(payload), payload)
-    except Unreadable as error:
-        raise Unreadable("is a stream with an event that is not JSON", payload) from error
+        return _named(parse_reply_json(payload), payload)
+    except UnreadableResponseError as error:
+        raise UnreadableResponseError("is a stream with an event that is not JSON", payload) from error
 
 
 def _named(value: Any, payload: str) -> Any:
@@ -132,19 +134,21 @@ def _name_of(payload: str) -> str:
     return payload.event if isinstance(payload, Payload) else ""
 
 
-def _lines(text: str, paths: ReplyPaths) -> Document:
-    if isinstance(parsed(text), Mapping | list):
-        return Document((json_of(text),), is_stream=True)
+def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
+    if isinstance(parse_or(text), Mapping | list):
+        return ReplyDocument((parse_reply_json(text),), is_stream=True)
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise Unreadable("is empty")
+        raise UnreadableResponseError("is empty")
     return _events(lines, paths)
 
 
 # ── the parts ────────────────────────────────────────────────────────────────────────────────────
 
 
-def session_in(reply: HttpReply, document: Document, paths: ReplyPaths, *, known: str | None) -> str | None:
+def extract_session(
+    reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
+) -> str | None:
     """The server's session. One that is ``known`` need not be given again."""
     where = paths.session
     if where is None:
@@ -153,7 +157,9 @@ def session_in(reply: HttpReply, document: Document, paths: ReplyPaths, *, known
         found = _in_headers(reply.headers, where)
         if not found and known is None:
             name = f"header '{where.header}'" if where.header else f"cookie '{where.cookie}'"
-            raise Unreadable(f"has no {name} for the session; its headers are", ", ".join(reply.headers))
+            raise UnreadableResponseError(
+                f"has no {name} for the session; its headers are", ", ".join(reply.headers)
+            )
         return found or known
     values = [value for value in _found(document, where) if value not in (None, "")]
     if not values:
@@ -161,7 +167,7 @@ def session_in(reply: HttpReply, document: Document, paths: ReplyPaths, *, known
             raise _nothing("session", where, document, "if it comes with some replies alone")
         return known
     if isinstance(values[-1], Mapping | list):
-        raise Unreadable(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
+        raise UnreadableResponseError(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
     return values[-1] if isinstance(values[-1], str) else json.dumps(values[-1])
 
 
@@ -173,10 +179,10 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
     return found[1].strip('"') if found else None
 
 
-def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
+def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadReply:
     """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
     if not document.events:
-        raise Unreadable("is an empty stream")
+        raise UnreadableResponseError("is an empty stream")
     refuse_errors(document, paths)
     if (
         document.is_stream
@@ -184,12 +190,14 @@ def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
         and not any(_is_marked(event, paths.done) for event in document.events)
     ):
         what = f"was cut off: no event of the stream is the last one by `reply.done: {as_text(paths.done)}`"
-        raise Unreadable(what, to_json(document.events[-1]))
+        raise UnreadableResponseError(what, to_json(document.events[-1]))
     _refuse_cut(document, paths)
     calls = list(_calls(document, paths))
     messages = _messages(document, paths)
     return ReadReply(
-        text=_text(document, paths, may_lack=bool(calls or _says_something(last_answer(messages), paths))),
+        text=_text(
+            document, paths, optional=bool(calls or _has_content(last_assistant_message(messages), paths))
+        ),
         tool_calls=calls,
         messages=messages,
         usage=_usage(document, paths),
@@ -197,7 +205,7 @@ def answer_in(document: Document, paths: ReplyPaths) -> ReadReply:
     )
 
 
-def _unread_events(document: Document, paths: ReplyPaths) -> Iterator[str]:
+def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
     """The events of a stream that no path leads to and that say more than their kind. Where no path leads to
     calls, none is seen anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
@@ -207,56 +215,56 @@ def _unread_events(document: Document, paths: ReplyPaths) -> Iterator[str]:
     for event in document.events:
         if not isinstance(event, Mapping) or is_signal(event):
             continue
-        is_named = any(_found(Document((event,)), path) for path in named)
+        is_named = any(_found(ReplyDocument((event,)), path) for path in named)
         if not is_named and not any(_is_marked(event, mark) for mark in marks):
-            yield nobodys(event, "an event that no path of `reply` leads to").phrase
+            yield make_unplaced(event, "an event that no path of `reply` leads to").phrase
 
 
-def _says_something(answer: Any, paths: ReplyPaths) -> bool:
+def _has_content(answer: Any, paths: ReplyPaths) -> bool:
     """Whether the messages may have the answer. Of a stream of pieces a mere call is none."""
     if paths.delta is None or not isinstance(answer, Mapping):
         return answer is not None
     return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
-def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
+def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReadReply:
     """What a reply that is no complete answer tells all the same: each part of it that can be read."""
     try:
-        document = document_of(reply, paths, streaming=streaming)
-    except Unreadable:
+        document = parse_document(reply, paths, streaming=streaming)
+    except UnreadableResponseError:
         document = _readable(reply, paths)
     lenient = paths.model_copy(update={key: _lenient(getattr(paths, key)) for key in _PARTS})
     seen = ReadReply()
     for part, read in _PARTS.items():
-        with suppress(Unreadable, AgentError):
+        with suppress(UnreadableResponseError, AgentError):
             seen = replace(seen, **{part: read(document, lenient)})
     return seen
 
 
-def _readable(reply: HttpReply, paths: ReplyPaths) -> Document:
+def _readable(reply: HttpReply, paths: ReplyPaths) -> ReplyDocument:
     """The events of a stream that can be read: what broke off may end in the middle of one."""
     events: list[Any] = []
     for payload in reply.text.splitlines() if reply.events is None else reply.events:
-        with suppress(Unreadable):
+        with suppress(UnreadableResponseError):
             events += _events([payload], paths).events
-    return Document(tuple(events), is_stream=True)
+    return ReplyDocument(tuple(events), is_stream=True)
 
 
 def _lenient(path: str | None) -> str | None:
     return f"{path.removesuffix('?')}?" if path else path
 
 
-def refuse_errors(document: Document, paths: ReplyPaths) -> None:
+def refuse_errors(document: ReplyDocument, paths: ReplyPaths) -> None:
     """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
     where = paths.error or "error"
     for event in document.events:
         if _is_marked(event, where):
-            error = event if isinstance(where, Mapping) else find(event, where.removesuffix("?"))
+            error = event if isinstance(where, Mapping) else find_value(event, where.removesuffix("?"))
             what = "broke off with an error" if document.is_stream else "is an error"
-            raise Unreadable(what, as_text(error), error=error)
+            raise UnreadableResponseError(what, as_text(error), error=error)
 
 
-def _refuse_cut(document: Document, paths: ReplyPaths) -> None:
+def _refuse_cut(document: ReplyDocument, paths: ReplyPaths) -> None:
     for event in document.events:
         for path in filter(None, (paths.text, paths.delta)):
             levels = list(_levels(event, path.removesuffix("?")))
@@ -271,7 +279,7 @@ def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
     head = ""
     for name in path.split(".")[:-1]:
         head = f"{head}.{name}" if head else name
-        inner = find(value, head)
+        inner = find_value(value, head)
         if isinstance(inner, Mapping):
             yield inner
 
@@ -293,10 +301,10 @@ def _word(value: Any) -> str:
     return (value if isinstance(value, str) else json.dumps(value)).strip().casefold()
 
 
-def _found(document: Document, path: str) -> list[Any]:
+def _found(document: ReplyDocument, path: str) -> list[Any]:
     """What is at a path, in each event that has it."""
     bare = path.removesuffix("?")
-    if bare == WHOLE:
+    if bare == WHOLE_REPLY:
         return list(document.events)
     return [value for event in document.events if (value := _find(event, bare)) is not MISSING]
 
@@ -307,8 +315,8 @@ def _find(value: Any, path: str) -> Any:
         return value.event if path == _EVENT and value.event else MISSING
     before, star, after = f".{path}.".partition(".*.")
     if not star:
-        return find(value, path)
-    listed = find(value, before[1:]) if before else value
+        return find_value(value, path)
+    listed = find_value(value, before[1:]) if before else value
     if not isinstance(listed, list):
         return MISSING
     rest = after.rstrip(".")
@@ -317,21 +325,21 @@ def _find(value: Any, path: str) -> Any:
     return kept if kept or not listed else MISSING
 
 
-def _text(document: Document, paths: ReplyPaths, *, may_lack: bool) -> str | None:
-    whole = _texts(document, paths.text, "text", may_lack=may_lack or paths.delta is not None)
+def _text(document: ReplyDocument, paths: ReplyPaths, *, optional: bool) -> str | None:
+    whole = _texts(document, paths.text, "text", optional=optional or paths.delta is not None)
     if paths.delta is None:
         return _joined(whole, document, paths.text or "") if whole else None
     if whole:
         return whole[-1]
-    pieces = _texts(document, paths.delta, "delta", may_lack=may_lack)
+    pieces = _texts(document, paths.delta, "delta", optional=optional)
     return "".join(pieces) if pieces else None
 
 
-def _texts(document: Document, path: str | None, key: str, *, may_lack: bool) -> list[str]:
+def _texts(document: ReplyDocument, path: str | None, key: str, *, optional: bool) -> list[str]:
     if path is None:
         return []
-    values = _found(document, path) if may_lack else _required(document, path, key)
-    if document.is_stream and path == WHOLE:
+    values = _found(document, path) if optional else _required(document, path, key)
+    if document.is_stream and path == WHOLE_REPLY:
         values = [value for value in values if not isinstance(value, Mapping)]  # what is no text is no piece
     return [_as_text(value, key, path) for value in values if value is not None]
 
@@ -345,16 +353,16 @@ def _as_text(value: Any, key: str, path: str) -> str:
         except AgentError:
             pass
     what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
-    raise Unreadable(what, ", ".join(value) if isinstance(value, Mapping) else to_json(value))
+    raise UnreadableResponseError(what, ", ".join(value) if isinstance(value, Mapping) else to_json(value))
 
 
-def _joined(pieces: Sequence[str], document: Document, path: str) -> str:
+def _joined(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
     """The pieces of a text. A last event of another kind that has all of it again counts once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
         return before + last
     bare = path.removesuffix("?")
-    holders = [event for event in document.events if find(event, bare) not in (MISSING, None)]
+    holders = [event for event in document.events if find_value(event, bare) not in (MISSING, None)]
     kinds = [_kind_of(event) for event in holders]
     return last if kinds and kinds[-1] not in kinds[:-1] else before + last
 
@@ -363,7 +371,7 @@ def _kind_of(event: Any) -> tuple[str, ...]:
     return tuple(to_json(event.get(key)) for key in _KINDS) if isinstance(event, Mapping) else ()
 
 
-def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
+def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
     """The calls that a reply asks for; one that several events hold counts once."""
     if paths.tool_calls is None:
         return
@@ -372,18 +380,18 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
-            raise Unreadable(what, to_json(value))
+            raise UnreadableResponseError(what, to_json(value))
         told += calls
-    yield from chat.in_order(_whole_calls(told) if document.is_stream else told)
+    yield from chat.sort_by_index(_whole_calls(told) if document.is_stream else told)
 
 
 def _whole_calls(told: Sequence[Any]) -> list[Any]:
     """The calls of a stream: put together from pieces with an index, or each as it came last."""
     if told and all(map(_is_piece, told)):
-        pieces = CallPieces()
+        pieces = ToolCallAssembler()
         for piece in told:
             pieces.add(piece)
-        return pieces.done()
+        return pieces.build()
     calls: dict[Any, Any] = {}
     for call in told:
         own = call.get("id") if isinstance(call, Mapping) else None
@@ -404,11 +412,11 @@ def _flat(value: Any, path: str) -> Any:
     return [item for each in value for item in (each if isinstance(each, list) else [each])]
 
 
-def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
-    return answers_in(_reported(document, paths))
+def _messages(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
+    return parse_agent_answers(_reported(document, paths))
 
 
-def _reported(document: Document, paths: ReplyPaths) -> list[Message]:
+def _reported(document: ReplyDocument, paths: ReplyPaths) -> list[Message]:
     if paths.messages is None:
         return []
     told: list[Any] = []
@@ -421,7 +429,9 @@ def _reported(document: Document, paths: ReplyPaths) -> list[Message]:
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
     listed = [] if value is None else value
     if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-        raise Unreadable(f"has no list of messages at `reply.messages: {paths.messages}`", to_json(value))
+        raise UnreadableResponseError(
+            f"has no list of messages at `reply.messages: {paths.messages}`", to_json(value)
+        )
     return listed
 
 
@@ -447,15 +457,15 @@ def _result_in(record: Mapping[str, Any]) -> Any:
     return next((record[key] for key in _RESULTS if key in record), None)
 
 
-def _usage(document: Document, paths: ReplyPaths) -> Any:
+def _usage(document: ReplyDocument, paths: ReplyPaths) -> Any:
     if paths.usage is None:
         return None
     values = _required(document, paths.usage, "usage")
     return next((value for value in reversed(values) if value is not None), None)
 
 
-_PARTS: dict[str, Callable[[Document, ReplyPaths], Any]] = {
-    "text": lambda document, paths: _text(document, paths, may_lack=True),
+_PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
+    "text": lambda document, paths: _text(document, paths, optional=True),
     "tool_calls": lambda document, paths: list(_calls(document, paths)),
     "messages": lambda document, paths: _reported(document, paths),
     "usage": _usage,
@@ -464,13 +474,13 @@ _PARTS: dict[str, Callable[[Document, ReplyPaths], Any]] = {
 # ── what is said of a path that names nothing ────────────────────────────────────────────────────
 
 
-def value_at(document: Document, path: str, key: str) -> Any:
+def value_at(document: ReplyDocument, path: str, key: str) -> Any:
     """What is at a path of ``key``, in the last event that has it. Raises ``Unreadable``."""
     values = _required(document, path, key)
     return values[-1] if values else None
 
 
-def _required(document: Document, path: str, key: str, when: str = "") -> list[Any]:
+def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> list[Any]:
     """What is at a path of ``key``, in each event that has it. Raises ``Unreadable`` where none has, unless
     the path may name nothing. ``when``: in which case to write it so."""
     values = _found(document, path)
@@ -479,11 +489,11 @@ def _required(document: Document, path: str, key: str, when: str = "") -> list[A
     return values
 
 
-def _nothing(key: str, path: str, document: Document, when: str) -> Unreadable:
+def _nothing(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
     remedy = f" (write `{path}?` {when})" if when else ""
     told = dict.fromkeys(_there(event, path) for event in document.events)
     name = key if "." in key else f"reply.{key}"
-    return Unreadable(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(told))
+    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(told))
 
 
 def _there(value: Any, path: str) -> str:
@@ -491,7 +501,7 @@ def _there(value: Any, path: str) -> str:
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):
         head = f"{head}.{name}" if head else name
-        found = find(value, head)
+        found = find_value(value, head)
         if not isinstance(found, Mapping | list):
             break
         at, inner = head, found

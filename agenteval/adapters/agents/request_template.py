@@ -15,7 +15,7 @@ from agenteval.core.trajectory import Message
 from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
 ABSENT: Any = object()
-TAKES_RESULTS = frozenset(("messages", "tool_results"))
+RESULT_NAMES = frozenset(("messages", "tool_results"))
 """The names through which an agent hears the results of the calls that it asked for. A request with neither
 has them under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
@@ -31,7 +31,7 @@ def names_in(template: Any) -> Iterator[str]:
             yield from names_in(item)
 
 
-def values_of(
+def template_values(
     template_names: frozenset[str],
     messages: Sequence[Message],
     *,
@@ -70,19 +70,19 @@ def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
         yield {"tool_call_id": call, "name": names.get(call), "content": message.get("content")}
 
 
-def filled(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def fill_request_template(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request."""
     parts = {key: _filled(item, values) for key, item in template.items()}
     return {key: part.value for key, part in parts.items() if part.value is not ABSENT}
 
 
-def filled_text(template: str, values: Mapping[str, Any]) -> str | None:
+def fill_request_text(template: str, values: Mapping[str, Any]) -> str | None:
     """A text, such as a header; ``None`` where one of its names has no value."""
     made = _filled_text(template, values).value
     return None if made is ABSENT else made if isinstance(made, str) else as_text(made)
 
 
-class _Part(NamedTuple):
+class _FilledPart(NamedTuple):
     """``has``: some name in it has a value. ``lost``: one of a turn has none."""
 
     value: Any
@@ -90,7 +90,7 @@ class _Part(NamedTuple):
     lost: bool = False
 
 
-def _filled(template: Any, values: Mapping[str, Any]) -> _Part:
+def _filled(template: Any, values: Mapping[str, Any]) -> _FilledPart:
     if isinstance(template, str):
         return _filled_text(template, values)
     if isinstance(template, Mapping):
@@ -100,25 +100,33 @@ def _filled(template: Any, values: Mapping[str, Any]) -> _Part:
     if isinstance(template, list | tuple):
         items = [_filled(item, values) for item in template]
         return _around([item.value for item in items if item.value is not ABSENT], template, items)
-    return _Part(template)
+    return _FilledPart(template)
 
 
-def _around(made: Any, template: Any, parts: Sequence[_Part]) -> _Part:
+def _around(made: Any, template: Any, parts: Sequence[_FilledPart]) -> _FilledPart:
     has, lost = any(part.has for part in parts), any(part.lost for part in parts)
     is_empty = len(template) > 0 and not made
-    return _Part(ABSENT if is_empty or (lost and not has) else made, has, lost)
+    return _FilledPart(ABSENT if is_empty or (lost and not has) else made, has, lost)
 
 
-def _filled_text(text: str, values: Mapping[str, Any]) -> _Part:
+def _filled_text(text: str, values: Mapping[str, Any]) -> _FilledPart:
     names = list(names_in(text))
     if not names:
-        return _Part(TEMPLATE_NAME.sub("${", text))
+        return _FilledPart(TEMPLATE_NAME.sub("${", text))
     if missing := [name for name in names if values.get(name, ABSENT) is ABSENT]:
-        return _Part(ABSENT, lost=any(name in _OF_A_TURN for name in missing))
+        return _FilledPart(ABSENT, lost=any(name in _OF_A_TURN for name in missing))
     if text == f"${{{names[0]}}}":
-        return _Part(values[names[0]], has=True)
+        return _FilledPart(values[names[0]], has=True)
     put = TEMPLATE_NAME.sub(lambda m: as_text(values[m["name"]]) if m["name"] else "${", text)
-    return _Part(put, has=True)
+    return _FilledPart(put, has=True)
 
 
-__all__ = ["ABSENT", "TAKES_RESULTS", "TEMPLATE_NAMES", "filled", "filled_text", "names_in", "values_of"]
+__all__ = [
+    "ABSENT",
+    "RESULT_NAMES",
+    "TEMPLATE_NAMES",
+    "fill_request_template",
+    "fill_request_text",
+    "names_in",
+    "template_values",
+]

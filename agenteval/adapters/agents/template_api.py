@@ -8,22 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from agenteval.adapters.agents.http_api import Ask, Later
+from agenteval.adapters.agents.http_api import ApiRequest, PendingAnswer
 from agenteval.adapters.agents.mcp_server import mcp_url
 from agenteval.adapters.agents.polling import Job, PollOptions
 from agenteval.adapters.agents.reply_paths import (
     ReplyPaths,
-    answer_in,
-    document_of,
+    extract_partial_reply,
+    extract_reply_answer,
+    extract_session,
+    parse_document,
     refuse_errors,
-    seen_in,
-    session_in,
 )
-from agenteval.adapters.agents.request_template import filled, filled_text, names_in, values_of
+from agenteval.adapters.agents.request_template import (
+    fill_request_template,
+    fill_request_text,
+    names_in,
+    template_values,
+)
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message
-from agenteval.messages.completion import Unreadable
+from agenteval.messages.completion import UnreadableResponseError
 
 _STREAMS = "text/event-stream, application/x-ndjson, application/json;q=0.9"
 _FIT_FOR_HEADER = re.compile(r"[\x20-\x7e]*")
@@ -52,20 +57,20 @@ class TemplateApi:
 
     def __init__(self, template: Template, tell: Callable[[str], None]) -> None:
         self._template = template
-        self._tell = tell
+        self._warn = tell
         self._names = template.names
         own = "session" in self._names and template.reply.session is None
         self._session: str | None = uuid4().hex if own else None
         self._job: Job | None = None
 
-    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+    def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
         template = self._template
         if tools.turn and self._names.isdisjoint(("messages", "session")):
-            self._tell(
+            self._warn(
                 "`request` has neither ${messages} nor ${session}: the agent gets each message without"
                 " what came before it"
             )
-        values = values_of(
+        values = template_values(
             self._names,
             messages,
             session=self._session,
@@ -77,40 +82,42 @@ class TemplateApi:
         kept = {name: value for name, value in headers.items() if value is not None}
         if template.streaming and "accept" not in {name.lower() for name in kept}:
             kept["Accept"] = _STREAMS
-        asked = Ask(filled(template.request, values), _text(template.endpoint, values) or "", kept)
+        asked = ApiRequest(
+            fill_request_template(template.request, values), _text(template.endpoint, values) or "", kept
+        )
         self._job = Job(template.poll, template.reply, asked.url, asked) if template.poll else None
         return asked
 
-    def read(self, reply: HttpReply) -> ReadReply | Later:
+    def read(self, reply: HttpReply) -> ReadReply | PendingAnswer:
         template = self._template
         paths = template.reply
-        document = document_of(reply, paths, streaming=template.streaming)
+        document = parse_document(reply, paths, streaming=template.streaming)
         if self._job:
-            later = self._job.later(reply, document)
+            later = self._job.next_poll(reply, document)
             if later:
                 self._learn(reply, document, is_last=False)
                 return later
         refuse_errors(document, paths)
         self._learn(reply, document, is_last=True)
-        return answer_in(document, paths)
+        return extract_reply_answer(document, paths)
 
     def error_in(self, reply: HttpReply) -> Any:
         paths = self._template.reply
         try:
-            refuse_errors(document_of(reply, paths, streaming=self._template.streaming), paths)
-        except Unreadable as unreadable:
+            refuse_errors(parse_document(reply, paths, streaming=self._template.streaming), paths)
+        except UnreadableResponseError as unreadable:
             return unreadable.error
         return None
 
-    def seen(self, reply: HttpReply) -> ReadReply | None:
-        return seen_in(reply, self._template.reply, streaming=self._template.streaming)
+    def read_partial(self, reply: HttpReply) -> ReadReply | None:
+        return extract_partial_reply(reply, self._template.reply, streaming=self._template.streaming)
 
     def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
         """Which session it is. Of a job some reply has to tell it."""
         known = self._session if is_last else (self._session or "")
-        found = session_in(reply, document, self._template.reply, known=known) or None
+        found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:
-            raise Unreadable("gives a session that cannot be sent in a header", found)
+            raise UnreadableResponseError("gives a session that cannot be sent in a header", found)
         self._session = found
 
     @property
@@ -119,4 +126,4 @@ class TemplateApi:
 
 
 def _text(template: str, values: Mapping[str, Any]) -> str | None:
-    return filled_text(template, values) if "${session}" in template else template
+    return fill_request_text(template, values) if "${session}" in template else template

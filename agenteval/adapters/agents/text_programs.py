@@ -17,20 +17,20 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from agenteval.adapters.agents.mcp_server import with_address
+from agenteval.adapters.agents.mcp_server import environ_with_mcp_url
 from agenteval.adapters.agents.process import (
     BOM,
     GRACE_S,
-    Ended,
-    Exited,
-    Line,
+    OutputLine,
     Process,
-    Said,
+    ProcessEnded,
+    ProcessEvent,
+    ProcessExited,
 )
-from agenteval.adapters.agents.request_template import filled_text, latest_user_content, names_in
+from agenteval.adapters.agents.request_template import fill_request_text, latest_user_content, names_in
 from agenteval.adapters.transport.limits import Rate
-from agenteval.agentside.targets.bounded import MAX_REPLY
-from agenteval.conversation.deadlines import waiting
+from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
+from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentReply, ReadReply, TurnTools
 from agenteval.core.safe_text import one_line, without_escapes
@@ -39,7 +39,7 @@ from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.files.environment import RUN_NAMES
 from agenteval.messages import chat
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import parse_reply
 
 _SHOWN = 200
 _BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
@@ -49,7 +49,7 @@ _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXE
 """What is wrong with the program itself, not with the machine."""
 
 
-class RunOptions(Value):
+class TextProgramOptions(Value):
     """A program that prints its answer. Each turn fills the names in ``RUN_NAMES``."""
 
     run: tuple[Text, ...]
@@ -70,7 +70,7 @@ class TextProgram:
 
     shown: str
     path: str
-    options: RunOptions
+    options: TextProgramOptions
     cwd: str
     env: Mapping[str, str] = field(repr=False)
     place: Place
@@ -86,7 +86,7 @@ class TextProgram:
 
     def command(self, values: Mapping[str, Any]) -> list[str]:
         """The command of a turn."""
-        return [self.path, *(filled_text(text, values) or "" for text in self.options.run[1:])]
+        return [self.path, *(fill_request_text(text, values) or "" for text in self.options.run[1:])]
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
         """Raise ``AuthorError`` at its place."""
@@ -146,13 +146,13 @@ class TextAgent:
         """
         agents, program = self._agents, self._agents.program
         if agents.rate:
-            (await agents.rate.book()).sent()
+            (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
                 "gets each message without what came before it: `run` has neither ${session} nor"
                 " ${messages_file}"
             )
-        message = chat.whole(str(latest_user_content(messages, "")))
+        message = chat.replace_surrogates(str(latest_user_content(messages, "")))
         values = {"message": message, "session": self._session, "turn": tools.turn}
         with _messages_file(messages if "messages_file" in program.names else None) as path:
             return await self._play(program.command({**values, "messages_file": path}), message)
@@ -166,24 +166,24 @@ class TextAgent:
                 turn.process.kill()
                 what = f"no answer within {self._agents.timeout_s:g} s{turn.process.quoted_log()}"
                 raise AgentError(what, kind="timeout")
-            with waiting():
+            with pause_deadlines():
                 code = await turn.exit_code()
         finally:
             turn.process.kill()
         if turn.process.was_held_open:
             what = f"ended, but what it had started held its output for {GRACE_S:g} s more, and was ended"
             self._agents.warn(f"{what}; each turn waits so long for it")
-        return reply_of(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
+        return parse_reply(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 
-    async def _start(self, command: Sequence[str], message: str) -> _Turn:
+    async def _start(self, command: Sequence[str], message: str) -> _TextProgramTurn:
         program, by_argument = self._agents.program, "message" in self._agents.program.names
         if by_argument and "\0" in message:
             program.refuse("the message holds the character NUL, which no argument can", _BY_STDIN)
         loop = asyncio.get_running_loop()
 
-        def start() -> _Turn:
+        def start() -> _TextProgramTurn:
             stdin = None if by_argument else message.encode()
-            return _Turn(command, stdin, cwd=program.cwd, env=self._environment(), loop=loop)
+            return _TextProgramTurn(command, stdin, cwd=program.cwd, env=self._environment(), loop=loop)
 
         try:
             return await anyio.to_thread.run_sync(start)
@@ -198,10 +198,10 @@ class TextAgent:
 
     def _environment(self) -> dict[str, str]:
         more = {"TRACEPARENT": self.traceparent} if self.traceparent else {}
-        return {**with_address(self._agents.program.env), **more}
+        return {**environ_with_mcp_url(self._agents.program.env), **more}
 
 
-class _Turn:
+class _TextProgramTurn:
     """A process, from its start to its end. Raises ``OSError`` if it cannot be started. ``stdin``: what it
     reads there, as a line; its input is at its end after that.
 
@@ -222,12 +222,12 @@ class _Turn:
         """The program itself has ended."""
         self._ended = asyncio.Event()
         """Nobody writes to its standard output any more."""
-        self._end: Ended | None = None
+        self._end: ProcessEnded | None = None
         self._printed = bytearray()
         self._is_too_long = False
         self._began = loop.time()
         self.took_ms = 0.0
-        self.process = Process(command, cwd=cwd, env=env, tell=self._hear, by_line=False)
+        self.process = Process(command, cwd=cwd, env=env, on_event=self._hear, by_line=False)
         self.process.listen()
         if stdin is not None:
             self.process.send(stdin)
@@ -246,11 +246,11 @@ class _Turn:
         """What it has printed, as a terminal shows it. Raises ``AgentError`` where that is no answer."""
         log = self.process.quoted_log()
         if self._is_too_long:
-            raise AgentError(f"{who} printed more than {MAX_REPLY // 2**20} MiB{log}", kind="protocol")
+            raise AgentError(f"{who} printed more than {MAX_REPLY_BYTES // 2**20} MiB{log}", kind="protocol")
         data = bytes(self._printed).removeprefix(BOM)
         if code:
             shown = one_line(data[: _SHOWN * 4].decode("utf-8", "replace"), _SHOWN)
-            raise AgentError(f"{who} {Ended(code)}{log or (shown and f'; it printed: {shown}')}")
+            raise AgentError(f"{who} {ProcessEnded(code)}{log or (shown and f'; it printed: {shown}')}")
         try:
             text = without_escapes(data.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -261,22 +261,22 @@ class _Turn:
             raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")
         return text.rstrip("\r\n")
 
-    def _hear(self, said: Said) -> None:
+    def _hear(self, said: ProcessEvent) -> None:
         """From a thread."""
         match said:
-            case Line(data):
+            case OutputLine(data):
                 self._take(data)
-                self.process.took()
-            case Exited():
+                self.process.acknowledge_line()
+            case ProcessExited():
                 self._set(self.exited)
-            case Ended():
+            case ProcessEnded():
                 self._end = said
                 if said.code is not None:
                     self._set(self.exited)
                 self._set(self._ended)
 
     def _take(self, piece: bytes) -> None:
-        if len(self._printed) + len(piece) > MAX_REPLY:
+        if len(self._printed) + len(piece) > MAX_REPLY_BYTES:
             self._is_too_long = True
             self.process.kill()
         elif not self._is_too_long:

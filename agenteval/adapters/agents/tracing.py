@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from agenteval.adapters.agents.observing import ObserveOptions
-from agenteval.conversation.deadlines import waiting
+from agenteval.adapters.agents.observe_options import ObserveOptions
+from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AroundAgent, ReadReply, TurnTools
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AgentWrapper, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers.live_traces import (
@@ -60,11 +60,11 @@ class Trace:
         return f"00-{self.id}-{self.root}-01"
 
 
-class Receiver:
+class SpanReceiver:
     """Listens from the first moment on, in threads of its own; agents that export to the same port share it.
     Raises ``OSError`` where it cannot."""
 
-    _open: ClassVar[dict[int, Receiver]] = {}
+    _open: ClassVar[dict[int, SpanReceiver]] = {}
     _opening = threading.Lock()
 
     def __init__(self, port: int) -> None:
@@ -78,7 +78,7 @@ class Receiver:
         threading.Thread(target=self._server.serve_forever, daemon=True, name="agenteval-otlp").start()
 
     @classmethod
-    def on(cls, port: int) -> Receiver:
+    def on(cls, port: int) -> SpanReceiver:
         """The one of the run that listens on a port; whoever asks for it closes it."""
         with cls._opening:
             found = cls._open.get(port) if port else None
@@ -157,11 +157,13 @@ def _server(
                     self._answer(200, b"{}" if kind == _JSON else b"", kind or _PROTOBUF)
                     return
                 if kind not in (_JSON, _PROTOBUF):
-                    raise _RefusedError(415, f"the type is {kind or 'not said'}, not {_PROTOBUF} or {_JSON}")
+                    raise _ExportRefusedError(
+                        415, f"the type is {kind or 'not said'}, not {_PROTOBUF} or {_JSON}"
+                    )
                 take(spans_of_json(data) if kind == _JSON else spans_of_protobuf(data))
             except NotOtlpError as error:
                 self._refused(400, str(error))
-            except _RefusedError as error:
+            except _ExportRefusedError as error:
                 self._refused(error.status, str(error))
             else:
                 self._answer(200, b"{}" if kind == _JSON else b"", kind)
@@ -189,7 +191,7 @@ def _server(
     return _Server(("127.0.0.1", port), Handler)
 
 
-class _RefusedError(Exception):
+class _ExportRefusedError(Exception):
     def __init__(self, status: int, what: str) -> None:
         super().__init__(what)
         self.status = status
@@ -201,19 +203,19 @@ def _body(request: BaseHTTPRequestHandler) -> bytes:
     else:
         length = int(request.headers.get("Content-Length") or 0)
         if length > MAX_BODY:
-            raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+            raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
         data = request.rfile.read(length)
     coding = (request.headers.get("Content-Encoding") or "").lower().strip()
     if coding in ("", "identity"):
         return data
     if coding not in ("gzip", "deflate"):
-        raise _RefusedError(415, f"the encoding {coding} is not known")
+        raise _ExportRefusedError(415, f"the encoding {coding} is not known")
     try:
         found = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_BODY + 1)
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise _RefusedError(400, f"the body is not {coding}") from error
+        raise _ExportRefusedError(400, f"the body is not {coding}") from error
     if len(found) > MAX_BODY:
-        raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+        raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
     return found
 
 
@@ -221,7 +223,7 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
     data = bytearray()
     while size := int(request.rfile.readline(100).partition(b";")[0] or b"0", 16):
         if len(data) + size > MAX_BODY:
-            raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+            raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
         data += request.rfile.read(size)
         request.rfile.readline(10)
     request.rfile.readline(10)
@@ -252,7 +254,7 @@ class TracedAgents:
         self._name = name
         self._warn = warn
         try:
-            self.receiver = Receiver.on(options.port if port is None else port)
+            self.receiver = SpanReceiver.on(options.port if port is None else port)
         except OSError as error:
             why = f"cannot listen on port {options.port}: {error.strerror}"
             what = f"agent '{name}': the receiver of spans {why}"
@@ -283,12 +285,12 @@ class TracedAgents:
         self._send(agent, trace.parent)
         return trace
 
-    async def all_of(self, trace: Trace) -> list[dict[str, Any]] | None:
+    async def wait_for_spans(self, trace: Trace) -> list[dict[str, Any]] | None:
         """The spans of a trace; ``None``: they did not come, or not all. Whether it is complete is known once
         the server's span is there; where there is none, only when the time is over."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._options.wait_s
-        with waiting():
+        with pause_deadlines():
             while True:
                 spans = self.receiver.spans(trace)
                 if has_served(spans, trace.root) and is_complete(spans, trace.root):
@@ -301,7 +303,7 @@ class TracedAgents:
 NO_SPANS = "the spans of the turn did not all come"
 
 
-class TracedAgent(AroundAgent):
+class TracedAgent(AgentWrapper):
     """One conversation's agent."""
 
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
@@ -312,16 +314,16 @@ class TracedAgent(AroundAgent):
         spans: list[dict[str, Any]] | None
         trace = self._agents.begin(self._agent)
         try:
-            reply = ReadReply.of(await self._agent.reply(messages, tools))
+            reply = ReadReply.from_reply(await self._agent.reply(messages, tools))
         except AgentevalError as error:
             # What was lost on the way nobody waits for; an agent that answered has its spans to send.
             has_answered = isinstance(error, AgentError) and error.kind != "timeout"
-            spans = await self._agents.all_of(trace) if has_answered else None
+            spans = await self._agents.wait_for_spans(trace) if has_answered else None
             came = self._agents.receiver.spans(trace) if spans is None else spans
-            told = self._with_spans(ReadReply.of(error.seen or AgentReply()), came, messages)
+            told = self._with_spans(ReadReply.from_reply(error.seen or AgentReply()), came, messages)
             error.seen = told if spans is not None else replace(told, unplaced=(NO_SPANS,))
             raise
-        spans = await self._agents.all_of(trace)
+        spans = await self._agents.wait_for_spans(trace)
         if spans is None:
             what = "only a part of its spans" if self._agents.receiver.spans(trace) else "no span"
             self._agents.warn(f"{what} of a request came in time; its calls are not observed")
@@ -346,7 +348,9 @@ def _since_the_user(messages: list[Message]) -> list[ToolCall]:
     """The calls of this turn that the agent was sent with their results."""
     users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
     return [
-        call for step in chat.steps_of(messages[users[-1] + 1 if users else 0 :]) for call in step.tool_calls
+        call
+        for step in chat.parse_steps(messages[users[-1] + 1 if users else 0 :])
+        for call in step.tool_calls
     ]
 
 

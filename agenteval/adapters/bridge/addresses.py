@@ -18,16 +18,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from agenteval.adapters.bridge.ancestors import ancestors, look_at
+from agenteval.adapters.bridge.ancestors import ancestors, inspect_process
 
-VARIABLE = "AGENTEVAL_MCP_URL"
+MCP_URL_VARIABLE = "AGENTEVAL_MCP_URL"
 """Where a program or a Python target finds the server. It wins over the files."""
 _LOOKS, _PAUSE_S = 10, 0.1
 """A process may be quicker than the run that has just started its parent."""
 _UNFINISHED = ".new"
 
 
-class Found(NamedTuple):
+class AnnouncedAddress(NamedTuple):
     """``url``: empty for a process of an agent without ``mcp``."""
 
     url: str
@@ -55,12 +55,12 @@ def announce(pid: int, url: str) -> None:
             folder = _own_folder()
             if is_first:
                 _remove_dead(folder)
-            if seen := look_at(pid):
+            if seen := inspect_process(pid):
                 _written[pid] = folder / seen.identity
                 _write(_written[pid], url)
 
 
-def announced(pid: int) -> str:
+def announced_url(pid: int) -> str:
     """What it finds; empty if nothing."""
     return _urls.get(pid, "")
 
@@ -104,7 +104,7 @@ def _remove_dead(folder: Path) -> None:
     for path in folder.iterdir():
         identity = path.name.removesuffix(_UNFINISHED)
         pid = identity.partition("-")[0]
-        seen = look_at(int(pid)) if pid.isdecimal() else None
+        seen = inspect_process(int(pid)) if pid.isdecimal() else None
         if seen is None or seen.identity != identity:
             path.unlink(missing_ok=True)
 
@@ -112,7 +112,7 @@ def _remove_dead(folder: Path) -> None:
 # ── the bridge ───────────────────────────────────────────────────────────────────────────────────
 
 
-def find() -> Found | None:
+def find_address() -> AnnouncedAddress | None:
     """The address of the nearest ancestor that has one. Waits a moment for it."""
     for look in range(_LOOKS):
         if look:
@@ -120,7 +120,7 @@ def find() -> Found | None:
         for process in ancestors():
             for folder in _folders():
                 if (url := _read(folder, process.identity)) is not None:
-                    return Found(url, process.name)
+                    return AnnouncedAddress(url, process.name)
     return None
 
 

@@ -14,7 +14,7 @@ _MAX_DEPTH = 100
 _PS_S = 5.0
 
 
-class SeenProcess(NamedTuple):
+class ProcessInfo(NamedTuple):
     """``started``: when, in the system's own form; it is only compared."""
 
     pid: int
@@ -27,40 +27,40 @@ class SeenProcess(NamedTuple):
         return f"{self.pid}-{self.started}"
 
 
-def look_at(pid: int) -> SeenProcess | None:
+def inspect_process(pid: int) -> ProcessInfo | None:
     """``None`` for one that is not there, or that the system does not show."""
     if sys.platform == "win32":
         return None
     return _by_proc(pid) if _PROC.joinpath("self", "stat").exists() else _by_ps(pid)
 
 
-def ancestors() -> Iterator[SeenProcess]:
+def ancestors() -> Iterator[ProcessInfo]:
     """The parent of this process, its parent, and so on."""
     pid = os.getppid()
     for _ in range(_MAX_DEPTH):
-        found = look_at(pid) if pid > 0 else None
+        found = inspect_process(pid) if pid > 0 else None
         if found is None:
             return
         yield found
         pid = found.parent
 
 
-def _by_proc(pid: int) -> SeenProcess | None:
+def _by_proc(pid: int) -> ProcessInfo | None:
     try:
         text = _PROC.joinpath(str(pid), "stat").read_text(encoding="utf-8", errors="replace")
         before, _, after = text.rpartition(")")  # the name may hold blanks and parentheses
         fields = after.split()
-        return SeenProcess(pid, int(fields[1]), fields[19], before.partition("(")[2])
+        return ProcessInfo(pid, int(fields[1]), fields[19], before.partition("(")[2])
     except (OSError, IndexError, ValueError):
         return None
 
 
-def _by_ps(pid: int) -> SeenProcess | None:
+def _by_ps(pid: int) -> ProcessInfo | None:
     command = ["ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)]
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
     try:
         shown = subprocess.run(command, env=env, capture_output=True, text=True, timeout=_PS_S, check=False)
         parent, *started, name = shown.stdout.split(None, 6)
-        return SeenProcess(pid, int(parent), ".".join(started).replace(":", "."), name.strip())
+        return ProcessInfo(pid, int(parent), ".".join(started).replace(":", "."), name.strip())
     except (OSError, ValueError, subprocess.SubprocessError):
         return None

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agenteval.adapters.models.shared import Shared
+from agenteval.adapters.models.resources import ModelResources
 from agenteval.core.config import ModelConfig
 from agenteval.core.protocols import ChatModel
 from agenteval.core.providers import PROVIDERS
-from agenteval.core.registry import loaded
+from agenteval.core.registry import load_target
 
-__all__ = ["Shared", "make_model"]
+__all__ = ["ModelResources", "make_model"]
 
 
 def make_model(
     config: ModelConfig,
     *,
     role: str,
-    shared: Shared,
+    shared: ModelResources,
     environ: Mapping[str, str],
     root: Path,
     jitter: Callable[[], float] | None = None,
@@ -34,9 +34,9 @@ def make_model(
     """
     provider = PROVIDERS.get(config.provider)
     if config.provider in PROVIDERS.built_in:
-        make: Callable[..., ChatModel] = loaded(str(provider.make))
+        make: Callable[..., ChatModel] = load_target(str(provider.make))
         return make(config, role=role, shared=shared, environ=environ, root=root, jitter=jitter)
     own = {"options": provider.options.model_validate(config.extra)} if provider.options else {}
-    make = loaded(provider.make) if isinstance(provider.make, str) else provider.make
+    make = load_target(provider.make) if isinstance(provider.make, str) else provider.make
     made: ChatModel = make(config, role=role, pool=shared.pool, environ=environ, root=root, **own)
     return made

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlsplit, urlunsplit
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AZURE_ENDPOINT, PROVIDERS, Provider
-from agenteval.files.redact import SECRET_HEADER, keys_in, without_query
+from agenteval.files.redaction import SECRET_HEADER, provider_keys, redact_url
 
 API_VERSION = "OPENAI_API_VERSION"
 """Azure's, by the name that the ``openai`` package gave it."""
@@ -32,19 +32,19 @@ class Endpoint(NamedTuple):
     budget: str
 
 
-def endpoint_of(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
+def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
     """Raises ``AuthorError`` for a missing key and for a malformed URL."""
     provider = PROVIDERS.get(config.provider)
-    base_url = config.base_url or elsewhere(config, environ) or provider.base_url
+    base_url = config.base_url or base_url_override(config, environ) or provider.base_url
     if config.provider == "azure":
         key_name, key, url = _azure(base_url, config, environ)
     else:
         key_name, key = _key(config, provider, environ)
         url = _chat_url(base_url, config)
-    return Endpoint(url, without_query(url), key, key_name, provider.budget)
+    return Endpoint(url, redact_url(url), key, key_name, provider.budget)
 
 
-def elsewhere(config: ModelConfig, environ: Mapping[str, str]) -> str:
+def base_url_override(config: ModelConfig, environ: Mapping[str, str]) -> str:
     """The address that the environment says, where the configuration says none."""
     provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
@@ -119,7 +119,7 @@ def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[
     # The ``openai`` package sends what this one holds to OpenAI: a line for each header.
     lines = (line.partition(":") for line in environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
     found += [value.strip() for name, _, value in lines if SECRET_HEADER.search(name)]
-    return tuple(dict.fromkeys(filter(None, (*found, *keys_in(environ)))))
+    return tuple(dict.fromkeys(filter(None, (*found, *provider_keys(environ)))))
 
 
 def _chat_url(base_url: str, config: ModelConfig) -> str:

@@ -17,29 +17,29 @@ import anyio
 import httpx2
 
 from agenteval.adapters.models.endpoints import Endpoint
-from agenteval.adapters.models.refusals import Refusal, refusal_of
+from agenteval.adapters.models.refusals import ServerRefusal, parse_refusal
 from agenteval.adapters.models.sdk_client import SdkPost, SignInError
 from agenteval.adapters.transport.bodies import (
     ENCODINGS,
     TooLargeError,
-    begin_of_body,
     encoding_of,
-    whole_body,
+    read_body,
+    read_error_body,
 )
 from agenteval.adapters.transport.connections import (
     Connection,
     Connections,
-    Reply,
+    RawReply,
     certificates,
+    client_setup_error,
+    empty_ssl_context,
     is_direct,
-    no_certificates,
-    not_set_up,
 )
-from agenteval.adapters.transport.http_faults import Fault, FaultKind, fault_kind, quote
-from agenteval.adapters.transport.retry_after import asked_wait_s
-from agenteval.agentside.model_requests import leave_out
+from agenteval.adapters.transport.http_faults import FaultKind, HttpFault, fault_kind, quote
+from agenteval.adapters.transport.retry_after import parse_retry_after
+from agenteval.agentside.model_requests import exclude_client
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.messages.error_status import error_in
+from agenteval.messages.error_status import find_error
 from agenteval.messages.sse import SseParser, looks_like_sse
 
 _CONNECT_S = 10.0
@@ -59,15 +59,15 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
     """A request without a completion: the server refused it, or there was no reply. ``tried``: how often
     it was tried, for a message."""
 
-    def __init__(self, cause: Refusal | Fault) -> None:
+    def __init__(self, cause: ServerRefusal | HttpFault) -> None:
         super().__init__(cause)
         self.cause = cause
         self.tried = ""
 
     @property
-    def asked_s(self) -> float | None:
+    def retry_after_s(self) -> float | None:
         """Seconds that the server asks to wait, if it does."""
-        return self.cause.retry_after_s if isinstance(self.cause, Refusal) else None
+        return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 
 class HttpClient:
@@ -86,7 +86,7 @@ class HttpClient:
         self._timeout_s = timeout_s
         self._connections = Connections(_by_sdk(endpoint, sdk) if sdk else _posts(endpoint))
 
-    async def post(self, body: bytes) -> Reply:
+    async def post(self, body: bytes) -> RawReply:
         """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
         connection = self._connections.take()
         try:
@@ -108,23 +108,23 @@ class HttpClient:
         """Close all connections; may be called twice."""
         await self._connections.aclose()
 
-    def completion(self, http: Reply) -> Any:
+    def decode_completion(self, http: RawReply) -> Any:
         """The reply as JSON. Raises ``FailedCall`` if it is one of an error, or no completion."""
         status, reply = http.status, _json(http.content)
         if http.is_redirect:
             to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
             raise FailedCall(self._fault(FaultKind.STATUS, f"to {to}", status))
         if not http.is_success or _is_error(reply):
-            refusal = refusal_of(status, reply)
+            refusal = parse_refusal(status, reply)
             headers = httpx2.Headers(http.headers)
-            asked_s = asked_wait_s(headers, now_s=self._now(), text=refusal.text)
+            asked_s = parse_retry_after(headers, now_s=self._now(), text=refusal.text)
             raise FailedCall(refusal._replace(retry_after_s=asked_s))
         if what := _unlike_a_completion(reply):
             raise FailedCall(self._fault(FaultKind.GARBLED, f"{what}: {reply}"))
         return reply
 
-    def _fault(self, kind: FaultKind, detail: str, status: int | None = None) -> Fault:
-        return Fault(kind, self._endpoint.shown, quote(detail, (self._endpoint.key,), 300), status)
+    def _fault(self, kind: FaultKind, detail: str, status: int | None = None) -> HttpFault:
+        return HttpFault(kind, self._endpoint.shown, quote(detail, (self._endpoint.key,), 300), status)
 
 
 def _kind(exc: Exception) -> FaultKind:
@@ -139,7 +139,7 @@ def _is_error(reply: Any) -> bool:
     """Some gateways say 200 and mean an error."""
     if not isinstance(reply, dict):
         return False
-    return bool(error_in(reply)) or (not reply.get("choices") and bool(reply.get("detail")))
+    return bool(find_error(reply)) or (not reply.get("choices") and bool(reply.get("detail")))
 
 
 def _unlike_a_completion(reply: Any) -> str:
@@ -165,11 +165,11 @@ def _json(body: bytes) -> Any:
 
 def _streamed(body: bytes) -> dict[str, Any] | None:
     """The completion, or the error, that a stream amounts to; ``None`` if it breaks off."""
-    from agenteval.messages.completion import Unreadable, assemble
+    from agenteval.messages.completion import UnreadableResponseError, assemble_completion
 
     try:
-        return assemble(SseParser().feed(body, final=True))
-    except Unreadable as unreadable:
+        return assemble_completion(SseParser().feed(body, final=True))
+    except UnreadableResponseError as unreadable:
         error = unreadable.error
         return None if error is None else {"error": error}
 
@@ -184,7 +184,7 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
 class _Post(Protocol):
     """Sends requests to one place, one at a time."""
 
-    async def post(self, body: bytes) -> Reply: ...
+    async def post(self, body: bytes) -> RawReply: ...
 
     async def aclose(self) -> None: ...
 
@@ -196,12 +196,12 @@ class _ThroughClient:
         self._client = client
         self._url = url
 
-    async def post(self, body: bytes) -> Reply:
+    async def post(self, body: bytes) -> RawReply:
         async with self._client.stream("POST", self._url, content=body) as response:
             headers = response.headers.raw
-            read = whole_body if response.is_success else begin_of_body
+            read = read_body if response.is_success else read_error_body
             content = await read(response.aiter_raw(), encoding_of(headers))
-            return Reply(response.status_code, headers, content)
+            return RawReply(response.status_code, headers, content)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -218,7 +218,7 @@ def _surroundings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
     """The certificates for a server, and whether it is reached as the environment says. Without TLS to be set
     up, that has nothing to say about a server on this machine but proxies, and those are not meant for it."""
     is_here = url.scheme == "http" and url.host in _THIS_MACHINE
-    return (no_certificates() if is_here else certificates()), not is_here
+    return (empty_ssl_context() if is_here else certificates()), not is_here
 
 
 def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
@@ -256,6 +256,6 @@ def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> h
             ),
         )
     except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-        raise not_set_up(exc) from exc
-    leave_out(client)
+        raise client_setup_error(exc) from exc
+    exclude_client(client)
     return client

@@ -10,26 +10,37 @@ from typing import Any, NamedTuple
 
 from anyio.lowlevel import checkpoint
 
-from agenteval.adapters.models.answers import ENOUGH, Answer, answer_of
-from agenteval.adapters.models.capabilities import Learned
-from agenteval.adapters.models.circuit import ASKED
-from agenteval.adapters.models.endpoints import endpoint_of
+from agenteval.adapters.models.capabilities import ServerCapabilities
+from agenteval.adapters.models.circuit_breaker import CURRENT_RUBRIC_CALL
+from agenteval.adapters.models.completion_parser import (
+    LARGER_OUTPUT_BUDGET,
+    CompletionAnswer,
+    parse_completion,
+)
+from agenteval.adapters.models.endpoints import resolve_endpoint
 from agenteval.adapters.models.http_client import FailedCall, HttpClient
 from agenteval.adapters.models.pool import ModelPool
-from agenteval.adapters.models.reading import Unfit, read
-from agenteval.adapters.models.refusals import BUDGETS, Adaption, Refusal, adaption, is_overflow, may_pass
-from agenteval.adapters.models.shared import Shared
-from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
-from agenteval.adapters.transport.connections import Reply
-from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, is_final, quote
-from agenteval.adapters.transport.limits import Passage, PauseTooLong, RateLimits, Throttle
-from agenteval.adapters.transport.retry import Patience, RetryPolicy
-from agenteval.adapters.transport.server_words import PUSHED_BACK
+from agenteval.adapters.models.refusals import (
+    BUDGET_PARAMETERS,
+    RequestAdaptation,
+    ServerRefusal,
+    find_adaptation,
+    is_context_overflow,
+    is_transient,
+)
+from agenteval.adapters.models.reply_parser import InvalidReply, parse_model_reply
+from agenteval.adapters.models.resources import ModelResources
+from agenteval.adapters.models.response_formats import MAX_TEXT, response_format, schema_instructions
+from agenteval.adapters.transport.connections import RawReply
+from agenteval.adapters.transport.error_patterns import THROTTLE_STATUSES
+from agenteval.adapters.transport.http_faults import FaultKind, HttpFault, describe, is_final, quote
+from agenteval.adapters.transport.limits import PauseTooLong, Permit, RateLimits, Throttle
+from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import InfrastructureError, UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.trajectory import Usage
-from agenteval.messages.error_status import NO_ACCESS
+from agenteval.messages.error_status import ACCESS_DENIED_STATUSES
 
 _RAW = 500
 _QUOTED_TO_MODEL = 4000
@@ -49,10 +60,10 @@ class _Question:
     messages: tuple[Mapping[str, str], ...]
     budget: int | None
 
-    def grown(self, answer: Answer) -> _Question:
+    def grown(self, answer: CompletionAnswer) -> _Question:
         return replace(self, budget=answer.larger_budget(self.budget))
 
-    def repaired(self, answer: Answer, why: str) -> _Question:
+    def repaired(self, answer: CompletionAnswer, why: str) -> _Question:
         """The question again, with the answer that was no use and what was wrong with it."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
@@ -64,15 +75,15 @@ class _Question:
         return replace(self, messages=(*self.messages, said, {"role": "user", "content": note}))
 
 
-class _Spent:
+class _RepairBudget:
     """What one request may still be asked again for, and what it has cost."""
 
     def __init__(self) -> None:
         self.usage = Usage()
-        self.cut: Answer | None = None
+        self.cut: CompletionAnswer | None = None
         self.has_repaired = False
 
-    def next(self, question: _Question, answer: Answer, why: str) -> _Question | None:
+    def next(self, question: _Question, answer: CompletionAnswer, why: str) -> _Question | None:
         """What to ask after an answer that is no use; ``None``: no more."""
         if answer.is_cut and self.cut is None:
             self.cut = answer
@@ -100,18 +111,18 @@ class OpenAiChat:
     def __init__(
         self,
         config: ModelConfig,
-        shared: Shared,
+        shared: ModelResources,
         *,
         environ: Mapping[str, str],
         retry: RetryPolicy = RETRY,
         max_text: int = MAX_TEXT,
     ) -> None:
         self._config = config
-        self._endpoint = endpoint_of(config, environ)
+        self._endpoint = resolve_endpoint(config, environ)
         limits = shared.limits or RateLimits(clock=retry.clock, sleep=retry.sleep)
         self._throttle = self._throttle_of(limits, shared.pool)
-        self._memory = shared.capabilities.of(self._endpoint.shown, config.name)
-        self._notice = shared.notice
+        self._memory = shared.capabilities.entry_for(self._endpoint.shown, config.name)
+        self._notice = shared.notify
         self._retry = retry
         self._max_text = max_text
         self._client = HttpClient(
@@ -126,7 +137,7 @@ class OpenAiChat:
         that does not fit, or has a flaw, once more with what was wrong. ``usage`` is that of all these
         calls."""
         question = _Question(request, _messages(request), self._config.max_tokens)
-        spent = _Spent()
+        spent = _RepairBudget()
         while True:
             try:
                 answer = await self._ask(question)
@@ -135,8 +146,8 @@ class OpenAiChat:
             spent.usage += answer.usage
             is_flawed = False
             try:
-                value = read(answer.text, request.reply, is_cut=answer.is_cut)
-            except Unfit as unfit:
+                value = parse_model_reply(answer.text, request.reply, is_cut=answer.is_cut)
+            except InvalidReply as unfit:
                 why = str(unfit)
             else:
                 why = request.flaw_in(value, False)
@@ -156,62 +167,64 @@ class OpenAiChat:
 
     # ── adapting to the server ───────────────────────────────────────────────────────────────────
 
-    async def _ask(self, question: _Question) -> Answer:
+    async def _ask(self, question: _Question) -> CompletionAnswer:
         """The model's answer, in the first form of the request that the server takes."""
         memory = self._memory
         while True:
-            await memory.settled()
-            learned = memory.learned
+            await memory.wait_settled()
+            learned = memory.capabilities
             sent = self._sent(question, learned)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
                 found = self._adaption(failed, sent, learned)
             async with memory.lock:
-                if memory.learned == learned:
+                if memory.capabilities == learned:
                     return await self._adapted(question, found)
 
-    async def _adapted(self, question: _Question, found: Adaption | None) -> Answer:
+    async def _adapted(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
         """Finds out what the server takes, while whoever else calls it waits."""
         memory = self._memory
         while True:
             assert found is not None  # nobody else finds out anything meanwhile
-            memory.learned = found.learned
-            self._tell(found.note)
-            sent = self._sent(question, memory.learned)
+            memory.capabilities = found.capabilities
+            self._notify_once(found.note)
+            sent = self._sent(question, memory.capabilities)
             try:
                 return await self._send(sent)
             except FailedCall as failed:
-                found = self._adaption(failed, sent, memory.learned)
+                found = self._adaption(failed, sent, memory.capabilities)
 
-    def _adaption(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Adaption | None:
+    def _adaption(
+        self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
+    ) -> RequestAdaptation | None:
         """What to change after a refusal; ``None``: another call has found out meanwhile. Raises what cannot
         be fixed."""
         cause = failed.cause
-        if isinstance(cause, Fault):
+        if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
             told = f"{self._config.model}: {describe(cause)}"
             raise InfrastructureError(told, is_final=is_final(cause.kind, cause.status)) from failed
-        if is_overflow(cause):
+        if is_context_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             hint = "set `context` of this model to what it can read: longer records are then shortened"
             raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
-        found = adaption(cause, sent.fields, learned)
-        if found is None and self._memory.learned == learned:
-            is_denied = cause.status in NO_ACCESS
-            raise RefusedError(self._told(cause, failed.tried), is_final=is_denied) from failed
+        found = find_adaptation(cause, sent.fields, learned)
+        if found is None and self._memory.capabilities == learned:
+            is_denied = cause.status in ACCESS_DENIED_STATUSES
+            raise RefusedError(self._describe_refusal(cause, failed.tried), is_final=is_denied) from failed
         return found
 
-    def _sent(self, question: _Question, learned: Learned) -> _Sent:
+    def _sent(self, question: _Question, learned: ServerCapabilities) -> _Sent:
         config = self._config
         messages = _folded(question.messages) if learned.folds_system else question.messages
         fields: dict[str, Any] = {"model": config.name, "messages": messages}
         if config.temperature is not None:
             fields["temperature"] = config.temperature
-        budget = question.budget or (ENOUGH if learned.needs_budget else None)
+        budget = question.budget or (LARGER_OUTPUT_BUDGET if learned.needs_budget else None)
         if budget and (name := self._budget_name(learned)):
             fields[name] = budget
-        form = response_format(question.request.reply, learned.rung, max_text=self._max_text)
+        form = response_format(question.request.reply, learned.format_level, max_text=self._max_text)
         fields |= {"response_format": form} if form else {}
         if learned.streams:
             fields |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -220,9 +233,9 @@ class OpenAiChat:
         # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
         return _Sent(fields, json.dumps(fields).encode())
 
-    def _budget_name(self, learned: Learned) -> str | None:
+    def _budget_name(self, learned: ServerCapabilities) -> str | None:
         first = self._endpoint.budget
-        names = (first, *(name for name in BUDGETS if name != first))
+        names = (first, *(name for name in BUDGET_PARAMETERS if name != first))
         return next((name for name in names if name not in learned.refused), None)
 
     # ── one request, until it passes or cannot ───────────────────────────────────────────────────
@@ -235,9 +248,9 @@ class OpenAiChat:
         )
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
-    async def _send(self, sent: _Sent) -> Answer:
+    async def _send(self, sent: _Sent) -> CompletionAnswer:
         """Raises ``FailedCall`` when trying again is of no use."""
-        patience = Patience(self._retry, self._config.max_wait_s)
+        patience = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
             try:
@@ -246,16 +259,16 @@ class OpenAiChat:
                 patience.waited_s += pause.waited_s
                 raise RefusedError(self._too_long(pause, patience)) from pause
             except FailedCall as failed:
-                cause, asked_s = failed.cause, failed.asked_s
-                faults.update((cause.kind,) if isinstance(cause, Fault) else ())
-                wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause, faults))
+                cause, asked_s = failed.cause, failed.retry_after_s
+                faults.update((cause.kind,) if isinstance(cause, HttpFault) else ())
+                wait_s = patience.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
                 if wait_s is None:
                     failed.tried = patience.summary
                     raise
-                self._tell_retry(cause, wait_s)
+                self._notify_retry(cause, wait_s)
             await patience.wait(wait_s)
 
-    async def _try(self, sent: _Sent, patience: Patience) -> Answer:
+    async def _try(self, sent: _Sent, patience: RetryBudget) -> CompletionAnswer:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
         async with self._throttle.call(tokens=estimate, left_s=patience.left_s) as call:
             http = await self._client.post(sent.body)
@@ -264,31 +277,37 @@ class OpenAiChat:
         # Whoever waits for the place sends first: to read the answer takes as long as to send a question.
         await checkpoint()
         reply = self._completion(http, call)
-        answer = answer_of(reply, where=self._config.model, sent=sent.fields["messages"], quote=self._quote)
-        call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
+        answer = parse_completion(
+            reply, where=self._config.model, sent=sent.fields["messages"], quote=self._quote
+        )
+        call.record_success(answer.usage.input_tokens + answer.usage.output_tokens)
         return answer
 
-    def _completion(self, http: Reply, call: Passage) -> Any:
+    def _completion(self, http: RawReply, call: Permit) -> Any:
         """The reply as JSON. Raises ``FailedCall``; of a refusal that may pass the limits are told, also of
         one that comes with status 200."""
         try:
-            return self._client.completion(http)
+            return self._client.decode_completion(http)
         except FailedCall as failed:
             cause = failed.cause
-            if cause.status in PUSHED_BACK and isinstance(cause, Refusal) and may_pass(cause):
-                call.pushed_back(cause.retry_after_s, self._quote(cause.text))
+            if cause.status in THROTTLE_STATUSES and isinstance(cause, ServerRefusal) and is_transient(cause):
+                call.record_throttled(cause.retry_after_s, self._quote(cause.text))
             raise
 
-    def _retries(self, cause: Refusal | Fault, faults: Mapping[FaultKind, int]) -> int:
+    def _retries(self, cause: ServerRefusal | HttpFault, faults: Mapping[FaultKind, int]) -> int:
         """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
         address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
         their kind: a server that fails in many ways is no worse than one that fails in one."""
         is_proven = self._throttle.limiter.has_answered
-        if (asked := ASKED.get()) and not asked.rubric.has_answered and cause.status != _TOO_FAST:
+        if (
+            (asked := CURRENT_RUBRIC_CALL.get())
+            and not asked.rubric.has_answered
+            and cause.status != _TOO_FAST
+        ):
             is_proven = False  # the server is there, but whether it answers this judge is not known
         retries = self._retry.proven_retries if is_proven else self._retry.retries
-        if isinstance(cause, Refusal):
-            return retries if may_pass(cause) else 0
+        if isinstance(cause, ServerRefusal):
+            return retries if is_transient(cause) else 0
         match cause.kind:
             case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS | FaultKind.SIGN_IN:
                 return 0
@@ -304,21 +323,21 @@ class OpenAiChat:
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────
 
-    def _tell(self, note: str) -> None:
+    def _notify_once(self, note: str) -> None:
         if note not in self._memory.noticed:
             self._memory.noticed.add(note)
             self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
 
-    def _tell_retry(self, cause: Refusal | Fault, wait_s: float) -> None:
-        kind = f"HTTP status {cause.status}" if isinstance(cause, Refusal) else str(cause.kind)
-        what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
+    def _notify_retry(self, cause: ServerRefusal | HttpFault, wait_s: float) -> None:
+        kind = f"HTTP status {cause.status}" if isinstance(cause, ServerRefusal) else str(cause.kind)
+        what = self._quote(cause.text) if isinstance(cause, ServerRefusal) else cause.detail
         where = f"{self._config.model} at {self._endpoint.shown}"
         self._notice(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
 
-    def _told(self, refusal: Refusal, tried: str = "") -> str:
+    def _describe_refusal(self, refusal: ServerRefusal, tried: str = "") -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
         hint = _HINTS.get(refusal.status, "").format(key=self._endpoint.key_name or "api_key_env")
-        if refusal.status == 429 and not may_pass(refusal):
+        if refusal.status == 429 and not is_transient(refusal):
             hint = "the account's quota or credit is used up; waiting does not help"
         elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
             hint = (
@@ -328,14 +347,14 @@ class OpenAiChat:
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
         return f"{text} — {hint}" if hint else text
 
-    def _too_long(self, pause: PauseTooLong, patience: Patience) -> str:
+    def _too_long(self, pause: PauseTooLong, patience: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
         what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to wait for"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
     def _unreadable(
-        self, answer: Answer, why: str, usage: Usage, *, is_flawed: bool = False
+        self, answer: CompletionAnswer, why: str, usage: Usage, *, is_flawed: bool = False
     ) -> UnreadableReplyError:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
         said = f"it said: {raw}" if raw else "it said nothing"
@@ -346,7 +365,7 @@ class OpenAiChat:
         return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
 
     def _given_up(
-        self, error: RefusedError | UnreadableReplyError, cut: Answer | None, usage: Usage
+        self, error: RefusedError | UnreadableReplyError, cut: CompletionAnswer | None, usage: Usage
     ) -> InfrastructureError:
         """``error`` with the usage of the calls before, told of the answer before if that was cut off."""
         spent = getattr(error, "usage", None)
@@ -381,7 +400,7 @@ def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
 
 def _form(request: ModelRequest) -> str:
     """What is appended to a prompt that does not say itself how it is to be answered."""
-    return "" if request.states_form else closing(request.reply)
+    return "" if request.states_form else schema_instructions(request.reply)
 
 
 def _form_again(request: ModelRequest) -> str:
@@ -399,7 +418,7 @@ def _folded(messages: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], .
 def make(
     config: ModelConfig,
     *,
-    shared: Shared,
+    shared: ModelResources,
     environ: Mapping[str, str],
     jitter: Callable[[], float] | None = None,
     **_more: Any,

@@ -8,13 +8,13 @@ from contextvars import ContextVar
 
 import anyio
 
-from agenteval.adapters.models.circuit import ASKED
-from agenteval.conversation.deadlines import waiting
+from agenteval.adapters.models.circuit_breaker import CURRENT_RUBRIC_CALL
+from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.verdict.ledger import OpenCall
 
 # A model may ask several times for one answer (a repair), deep within its adapter. The context of the task
 # knows which call of the budget a request belongs to.
-CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
+METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
 class ModelPool:
@@ -48,16 +48,16 @@ class ModelPool:
         try:
             self._limiter.acquire_nowait()
         except anyio.WouldBlock:
-            with waiting():
+            with pause_deadlines():
                 await self._limiter.acquire()
         try:
-            if asked := ASKED.get():
+            if asked := CURRENT_RUBRIC_CALL.get():
                 asked.send()
             if self._wider:
                 async with self._wider.slot():
                     yield
             else:
-                if call := CALL.get():
+                if call := METERED_CALL.get():
                     call.request()
                 yield
         finally:

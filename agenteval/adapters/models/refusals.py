@@ -11,17 +11,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.adapters.models.capabilities import Learned
-from agenteval.adapters.models.structured import Rung
-from agenteval.adapters.transport.server_words import A_RATE, NO_SYSTEM, is_used_up
+from agenteval.adapters.models.capabilities import ServerCapabilities
+from agenteval.adapters.models.response_formats import FormatLevel
+from agenteval.adapters.transport.error_patterns import (
+    NO_SYSTEM_ROLE_PATTERN,
+    RATE_LIMIT_PATTERN,
+    is_quota_exhausted,
+)
 
-BUDGETS = ("max_tokens", "max_completion_tokens")
+BUDGET_PARAMETERS = ("max_tokens", "max_completion_tokens")
 _MOST = 64 * 2**10
 """Characters of an error that are looked at."""
-_OWN = frozenset(("model", "messages", "response_format", *BUDGETS))
+_OWN = frozenset(("model", "messages", "response_format", *BUDGET_PARAMETERS))
 
 
-class Refusal(NamedTuple):
+class ServerRefusal(NamedTuple):
     """A reply that is an error. ``status`` is that of HTTP or, in a reply of status 200, the error's
     own; ``text`` is what the server says, code and parameter included."""
 
@@ -31,7 +35,7 @@ class Refusal(NamedTuple):
     retry_after_s: float | None = None
 
 
-def refusal_of(status: int, body: Any) -> Refusal:
+def parse_refusal(status: int, body: Any) -> ServerRefusal:
     """``body``: the reply as JSON, or its text if it is none."""
     error = _error_in(body)
     if isinstance(error, dict):
@@ -42,14 +46,14 @@ def refusal_of(status: int, body: Any) -> Refusal:
     text = text[:_MOST]
     if status < 400:
         status = _status_within(code, text)
-    return Refusal(status, text, param)
+    return ServerRefusal(status, text, param)
 
 
 def _status_within(code: str, text: str) -> int:
     """The status that a server would have sent, had it not said 200."""
     if re.fullmatch("[45][0-9][0-9]", code):
         return int(code)
-    if A_RATE.search(text):
+    if RATE_LIMIT_PATTERN.search(text):
         return 429
     return 503 if re.search(r"overloaded|server.error|internal|unavailable|timed? ?out", text) else 400
 
@@ -91,11 +95,11 @@ def _words(error: Mapping[str, Any]) -> Iterator[str]:
 _PASSING = frozenset((408, 409, 425, 429))
 
 
-def may_pass(refusal: Refusal) -> bool:
+def is_transient(refusal: ServerRefusal) -> bool:
     """Whether the same request may be accepted later. No quota comes back while a run waits, unless it
     is one of a minute; some servers call that a quota too."""
     if refusal.status == 429:
-        return not is_used_up(refusal.text)
+        return not is_quota_exhausted(refusal.text)
     if refusal.status >= 500:
         return refusal.status != 501 and not _FORMAT_NAME.search(refusal.text)
     return refusal.status in _PASSING
@@ -108,7 +112,7 @@ _OVERFLOW = re.compile(
 )
 
 
-def is_overflow(refusal: Refusal) -> bool:
+def is_context_overflow(refusal: ServerRefusal) -> bool:
     """Whether the request is longer than the model can read."""
     return refusal.status == 413 or (
         refusal.status in (400, 422, 500) and bool(_OVERFLOW.search(refusal.text))
@@ -118,20 +122,22 @@ def is_overflow(refusal: Refusal) -> bool:
 # ── what can be changed ──────────────────────────────────────────────────────────────────────────
 
 
-class Adaption(NamedTuple):
+class RequestAdaptation(NamedTuple):
     """What a refusal teaches. ``note`` says it to people."""
 
-    learned: Learned
+    capabilities: ServerCapabilities
     note: str
 
 
-_Rule: TypeAlias = Callable[[Refusal, Mapping[str, Any], Learned], Adaption | None]
+_Rule: TypeAlias = Callable[[ServerRefusal, Mapping[str, Any], ServerCapabilities], RequestAdaptation | None]
 
 
-def adaption(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+def find_adaptation(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
     """What to do differently after ``refusal`` of the request ``sent``; ``None``: nothing is known that
     would help. An adaption is never one that was made already."""
-    if is_overflow(refusal):
+    if is_context_overflow(refusal):
         return None
     rules: tuple[_Rule, ...] = ()
     if refusal.status in (400, 422):
@@ -152,7 +158,7 @@ _UNKNOWN = re.compile(
 )
 
 
-def _names(refusal: Refusal, name: str) -> bool:
+def _names(refusal: ServerRefusal, name: str) -> bool:
     """Whether the server means this parameter. A name that is an ordinary word must be in quotes or at
     the end of a path."""
     if refusal.param:
@@ -164,33 +170,41 @@ def _names(refusal: Refusal, name: str) -> bool:
     return bool(re.search(f"{quoted}|{plain}" if is_plain_enough else quoted, refusal.text, re.IGNORECASE))
 
 
-def _without_budget(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
-    name = next((name for name in BUDGETS if name in sent and _names(refusal, name)), None)
+def _without_budget(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
+    name = next((name for name in BUDGET_PARAMETERS if name in sent and _names(refusal, name)), None)
     if name is None or (_TOO_MUCH.search(refusal.text) and not _UNKNOWN.search(refusal.text)):
         return None
     refused = learned.refused | {name}
-    other = next((other for other in BUDGETS if other not in refused), None)
+    other = next((other for other in BUDGET_PARAMETERS if other not in refused), None)
     note = f"`{name}` is refused; " + (f"`{other}` is sent instead" if other else "no limit is sent any more")
-    return Adaption(replace(learned, refused=refused), note)
+    return RequestAdaptation(replace(learned, refused=refused), note)
 
 
-def _with_budget(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+def _with_budget(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
     is_missing = re.search(r"required|missing", refusal.text, re.IGNORECASE)
-    if learned.needs_budget or not is_missing or any(name in sent for name in BUDGETS):
+    if learned.needs_budget or not is_missing or any(name in sent for name in BUDGET_PARAMETERS):
         return None
-    if not any(_names(refusal, name) for name in BUDGETS):
+    if not any(_names(refusal, name) for name in BUDGET_PARAMETERS):
         return None
-    return Adaption(replace(learned, needs_budget=True), "a limit on output tokens is required, and sent")
+    return RequestAdaptation(
+        replace(learned, needs_budget=True), "a limit on output tokens is required, and sent"
+    )
 
 
-def _without_parameter(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+def _without_parameter(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
     name = next((name for name in sent if name not in _OWN and _names(refusal, name)), None)
     if name is None or name in learned.refused:
         return None
     note = f"`{name}` is refused and no longer sent"
     if name in ("temperature", "top_p", "seed"):
         note += "; answers may vary more"
-    return Adaption(replace(learned, refused=learned.refused | {name}), note)
+    return RequestAdaptation(replace(learned, refused=learned.refused | {name}), note)
 
 
 _FORMAT_NAME = re.compile(r"response[ _]?format|json[ _]?schema|json[ _]?object|grammar", re.IGNORECASE)
@@ -201,22 +215,26 @@ _FORMAT = re.compile(
 )
 
 
-def _lower_rung(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
-    below = learned.rung.next
+def _lower_rung(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
+    below = learned.format_level.next_level
     is_meant = _names(refusal, "response_format") or _FORMAT.search(refusal.text)
     if "response_format" not in sent or below is None or not is_meant:
         return None
-    note = f"answers as {learned.rung} are refused; requested as {below}"
-    if below is Rung.PROMPT:
-        note = f"answers as {learned.rung} are refused; the prompt alone asks for JSON"
-    return Adaption(replace(learned, rung=below), note)
+    note = f"answers as {learned.format_level} are refused; requested as {below}"
+    if below is FormatLevel.PROMPT:
+        note = f"answers as {learned.format_level} are refused; the prompt alone asks for JSON"
+    return RequestAdaptation(replace(learned, format_level=below), note)
 
 
-def _folded_system(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
-    if learned.folds_system or not NO_SYSTEM.search(refusal.text):
+def _folded_system(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
+    if learned.folds_system or not NO_SYSTEM_ROLE_PATTERN.search(refusal.text):
         return None
     note = "the system role is refused; its text goes into the user's message"
-    return Adaption(replace(learned, folds_system=True), note)
+    return RequestAdaptation(replace(learned, folds_system=True), note)
 
 
 _STREAM_ONLY = re.compile(
@@ -227,7 +245,11 @@ _STREAM_ONLY = re.compile(
 )
 
 
-def _streamed(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+def _streamed(
+    refusal: ServerRefusal, sent: Mapping[str, Any], learned: ServerCapabilities
+) -> RequestAdaptation | None:
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
-    return Adaption(replace(learned, streams=True), "only streams are answered; a stream is requested")
+    return RequestAdaptation(
+        replace(learned, streams=True), "only streams are answered; a stream is requested"
+    )

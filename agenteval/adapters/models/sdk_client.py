@@ -19,12 +19,12 @@ import anyio
 import httpx2
 
 from agenteval.adapters.models.endpoints import Endpoint
-from agenteval.adapters.transport.bodies import MAX_ERROR, whole_body
-from agenteval.adapters.transport.connections import Reply, not_set_up
-from agenteval.agentside.model_requests import leave_out
+from agenteval.adapters.transport.bodies import MAX_ERROR_BODY, read_body
+from agenteval.adapters.transport.connections import RawReply, client_setup_error
+from agenteval.agentside.model_requests import exclude_client
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AD_TOKEN
-from agenteval.files.redact import MASK
+from agenteval.files.redaction import MASK
 
 if TYPE_CHECKING:
     import ssl
@@ -71,7 +71,7 @@ class SdkPost:
                 verify=verify, trust_env=trust_env, follow_redirects=False, timeout=timeout, event_hooks=hooks
             )
         except (OSError, ValueError, ImportError) as exc:
-            raise not_set_up(exc) from exc
+            raise client_setup_error(exc) from exc
         options: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
         parts = urlsplit(endpoint.url)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -84,7 +84,7 @@ class SdkPost:
             options |= {"base_url": address.removesuffix("/chat/completions")}
             key = endpoint.key or _NO_KEY
             self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
-        leave_out(http)
+        exclude_client(http)
         # Looked up here, since that imports half of the package.
         self._create = self._client.chat.completions.with_streaming_response.create
 
@@ -93,7 +93,7 @@ class SdkPost:
             return {"azure_ad_token_provider": self._tokens.get}
         return {"azure_ad_token" if endpoint.key_name == AD_TOKEN else "api_key": endpoint.key}
 
-    async def post(self, body: bytes) -> Reply:
+    async def post(self, body: bytes) -> RawReply:
         """The reply, of whatever status. Raises ``SignInError``, ``TooLargeError``, and otherwise what our
         own HTTP library would."""
         openai = _package()
@@ -101,13 +101,13 @@ class SdkPost:
         ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
         try:
             async with ask as response:
-                content = await whole_body(response.iter_bytes(), None)
-                return Reply(response.status_code, response.headers.raw, content)
+                content = await read_body(response.iter_bytes(), None)
+                return RawReply(response.status_code, response.headers.raw, content)
         except openai.APIStatusError as refused:
-            content = refused.response.content[:MAX_ERROR]
+            content = refused.response.content[:MAX_ERROR_BODY]
             if self._tokens:
                 content = self._tokens.masked_in(content)
-            return Reply(refused.status_code, refused.response.headers.raw, content)
+            return RawReply(refused.status_code, refused.response.headers.raw, content)
         except Exception as exc:
             failed = _as_ours(exc)
         raise failed  # not within the handler: its cause would become its own context

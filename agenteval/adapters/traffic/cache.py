@@ -9,21 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.traffic.answers import Question, entry_of, hash_of, usable_reply
+from agenteval.adapters.traffic.answer_stores import Question, hash_of, reply_to_entry, usable_reply
 from agenteval.core.protocols import ModelReply
-from agenteval.files.redact import within
+from agenteval.files.redaction import mask_value
 
 
-class CachedAnswers:
-    """``Answers`` in a folder, one file each, under the hash of the question. Several runs may share it.
+class AnswerCache:
+    """``AnswerStore`` in a folder, one file each, under the hash of the question. Several runs may share it.
 
     What cannot be read, or was changed, is a miss; what cannot be written is reported once (``notice``) and
     costs nothing but the next call. Errors are not kept. ``redact`` takes secrets out of what is written.
     """
 
-    def __init__(self, folder: Path, *, notice: Callable[[str], None], redact: Callable[[str], str]) -> None:
+    def __init__(self, folder: Path, *, notify: Callable[[str], None], redact: Callable[[str], str]) -> None:
         self._folder = folder
-        self._notice = notice
+        self._notice = notify
         self._redact = redact
         self._is_broken = False
 
@@ -39,7 +39,7 @@ class CachedAnswers:
         return entry if isinstance(entry, dict) and entry.get("key") == key else None
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
-        text = json.dumps({"key": question.hash, **within(entry_of(reply), self._redact)})
+        text = json.dumps({"key": question.hash, **mask_value(reply_to_entry(reply), self._redact)})
         try:
             _replace(self._path(question.hash), f"{hash_of(text)}\n{text}")
         except OSError as error:

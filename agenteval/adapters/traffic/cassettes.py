@@ -17,17 +17,17 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel
 
 from agenteval import __version__
-from agenteval.adapters.traffic.answers import hash_of
-from agenteval.adapters.traffic.placeholders import Placeholders, masking
+from agenteval.adapters.traffic.answer_stores import hash_of
+from agenteval.adapters.traffic.placeholders import Placeholders, make_masker
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replaced
+from agenteval.core.marked_secrets import NONE_MARKED, MarkedSecrets, replace_secrets
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.files.plain_files import for_me_alone, read_file, readable
-from agenteval.files.redact import MASK, forms_in_place, replacer, within
-from agenteval.verdict.remaining import content_of
+from agenteval.files.redaction import MASK, mask_value, replacement_forms, replacer
+from agenteval.files.regular_files import private_opener, read_file, wrap_read_errors
+from agenteval.verdict.resumption import scenario_content
 
-FORMAT = 1
+CASSETTE_FORMAT = 1
 """Raised when an old reader would misread a new file."""
 _HASH = 16
 """Characters of a hash: enough for the questions of one run."""
@@ -36,7 +36,7 @@ _AS_IT_WAS = "as_it_was"
 _FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
-class Header(BaseModel):
+class CassetteHeader(BaseModel):
     """What a recording was made of: hashes of scenarios and prompts by name, to tell what has changed; and
     what stands in it for secrets."""
 
@@ -50,7 +50,7 @@ class Header(BaseModel):
     """By agent, what stands for the secrets that its author marked."""
 
 
-class Entry(BaseModel, extra="allow"):
+class CassetteEntry(BaseModel, extra="allow"):
     """A question, the number of times that it was asked there before, and its answer: all other keys."""
 
     sample: str = ""
@@ -62,15 +62,15 @@ class Entry(BaseModel, extra="allow"):
     request: dict[str, Any]
 
 
-def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Header:
-    texts = {scenario.id: json.dumps(content_of(scenario), sort_keys=True) for scenario in scenarios}
+def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> CassetteHeader:
+    texts = {scenario.id: json.dumps(scenario_content(scenario), sort_keys=True) for scenario in scenarios}
     hashes = {name: hash_of(text)[:_HASH] for name, text in texts.items()}
-    return Header(
-        kind="header", format=FORMAT, agenteval=__version__, scenarios=hashes, prompts=dict(prompts)
+    return CassetteHeader(
+        kind="header", format=CASSETTE_FORMAT, agenteval=__version__, scenarios=hashes, prompts=dict(prompts)
     )
 
 
-class Spot(NamedTuple):
+class CassettePosition(NamedTuple):
     """Where in a run a question is asked. ``role``: user, judge, dedup or agent; ``sample`` is empty for
     dedup; ``turn`` counts from 0."""
 
@@ -88,13 +88,15 @@ class Spot(NamedTuple):
 _WHO = {"user": "simulated user", "judge": "judge", "dedup": "model that groups issues", "agent": "agent"}
 
 
-PLAYED_AGAIN: dict[str, Any] = {"messages": [], "again": True}
+REPLAYED_SAMPLE: dict[str, Any] = {"messages": [], "again": True}
 """In place of what was asked: the conversation was lost, and played once more. What was asked in it again has
 the next number."""
 
 
-def spot_of(key: SampleKey | None, role: str, metric: str = "", turn: int | None = None) -> Spot:
-    return Spot(str(key) if key else "", role, metric, turn)
+def position_of(
+    key: SampleKey | None, role: str, metric: str = "", turn: int | None = None
+) -> CassettePosition:
+    return CassettePosition(str(key) if key else "", role, metric, turn)
 
 
 class _Secrets:
@@ -109,22 +111,22 @@ class _Secrets:
 
     def hash_of(self, request: Any) -> str:
         """The marks of fences are left out: they are hashes of texts that may hold a secret."""
-        text = json.dumps(within(request, self._unmarked), ensure_ascii=False, sort_keys=True)
+        text = json.dumps(mask_value(request, self._unmarked), ensure_ascii=False, sort_keys=True)
         return hash_of(_without_fences(self._mask(text)))[:_HASH]
 
 
 def _exchanging(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str], str]:
     """Puts something else in the place of each text, and in that of its other forms their like. The same with
     ``by`` turned round undoes it."""
-    forms = replacer(forms_in_place({text: other for text, other in by.items() if text != other}))
-    return lambda text: forms(replaced(text, by, cased=cased)) if by else text
+    forms = replacer(replacement_forms({text: other for text, other in by.items() if text != other}))
+    return lambda text: forms(replace_secrets(text, by, cased=cased)) if by else text
 
 
-Note: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+AnswerRecorder: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Is given an answer, and gives it as the run is to read it: as it is, if no secret is in it."""
 
 
-class Recorder:
+class CassetteRecorder:
     """Writes a recording. The file must not exist: ``start`` makes sure, ``begin`` makes it.
 
     ``secrets`` do not get into it: see ``placeholders``. Those that an author ``marked`` reach the run as
@@ -138,18 +140,18 @@ class Recorder:
         *,
         secrets: Sequence[str] = (),
         marked: MarkedSecrets = NONE_MARKED,
-        notice: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.path = path
         self._placeholders = Placeholders(each for each in secrets if each not in marked.all)
-        self._secrets = _Secrets(masking(secrets, self._placeholders.values), marked)
+        self._secrets = _Secrets(make_masker(secrets, self._placeholders.values), marked)
         self._marked = marked.placeholders
-        self._notice = notice
+        self._notice = notify
         self._file: IO[str] | None = None
-        self._header: Header | None = None
-        self._asked: Counter[tuple[Spot, str]] = Counter()
+        self._header: CassetteHeader | None = None
+        self._asked: Counter[tuple[CassettePosition, str]] = Counter()
 
-    def start(self, header: Header) -> None:
+    def start(self, header: CassetteHeader) -> None:
         """Raises ``AuthorError`` if the file is there already."""
         if self.path.exists():
             raise self._exists()
@@ -162,7 +164,12 @@ class Recorder:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # A half of a surrogate pair becomes its escape, which is JSON.
             self._file = open(  # noqa: SIM115
-                self.path, "x", encoding="utf-8", newline="\n", errors="backslashreplace", opener=for_me_alone
+                self.path,
+                "x",
+                encoding="utf-8",
+                newline="\n",
+                errors="backslashreplace",
+                opener=private_opener,
             )
         except FileExistsError:
             raise self._exists() from None
@@ -176,7 +183,7 @@ class Recorder:
         remedy = "a recording is never overwritten: remove it, or name another file"
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
-    def ask(self, spot: Spot, request: Any) -> Note:
+    def ask(self, spot: CassettePosition, request: Any) -> AnswerRecorder:
         """Something is asked there, and has its number from now on, since answers come in any order; returns
         who is given the answer."""
         digest = self._secrets.hash_of(request)
@@ -186,10 +193,12 @@ class Recorder:
         def note(answer: Mapping[str, Any]) -> Mapping[str, Any]:
             place = {name: value for name, value in spot._asdict().items() if value not in ("", None)}
             entry = {"kind": "answer", **place, "hash": digest, "n": number, "request": request, **answer}
-            hidden, restored = (within(answer, each) for each in (self._secrets.hide, self._secrets.restore))
+            hidden, restored = (
+                mask_value(answer, each) for each in (self._secrets.hide, self._secrets.restore)
+            )
             self._line({**entry, _AS_IT_WAS: True} if hidden == answer != restored else entry)
             value = json.loads(json.dumps(answer, ensure_ascii=False))
-            seen: Mapping[str, Any] = self._placeholders.put_in(value)
+            seen: Mapping[str, Any] = self._placeholders.substitute(value)
             return answer if seen == value else seen
 
         return note
@@ -198,7 +207,7 @@ class Recorder:
         if self._file is None:
             return
         try:
-            hidden = self._placeholders.put_in(within(entry, self._secrets.hide))
+            hidden = self._placeholders.substitute(mask_value(entry, self._secrets.hide))
             self._file.write(json.dumps(hidden, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
@@ -211,64 +220,64 @@ class Recorder:
             file.close()
 
 
-class Player:
+class CassettePlayer:
     """Answers from a recording. ``secrets``, ``marked``: those of today, the latter with the placeholders of
     the recording."""
 
     def __init__(
-        self, played: Played, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
+        self, played: Cassette, *, secrets: Sequence[str] = (), marked: MarkedSecrets = NONE_MARKED
     ) -> None:
         self.path = played.path
         self._header = played.header
         # What `ReplayEnviron` put in is none.
         known = [each for each in secrets if MASK not in each]
-        self._secrets = _Secrets(masking(known, played.header.stand_ins), marked)
+        self._secrets = _Secrets(make_masker(known, played.header.stand_ins), marked)
         self._changed: tuple[str, ...] = ()
-        self._answers: dict[tuple[Spot, str, int], Mapping[str, Any]] = {}
-        self._requests: dict[Spot, list[Any]] = {}
-        self._asked: Counter[tuple[Spot, str]] = Counter()
+        self._answers: dict[tuple[CassettePosition, str, int], Mapping[str, Any]] = {}
+        self._requests: dict[CassettePosition, list[Any]] = {}
+        self._asked: Counter[tuple[CassettePosition, str]] = Counter()
         for entry in played.entries:
-            spot = Spot(entry.sample, entry.role, entry.metric, entry.turn)
+            spot = CassettePosition(entry.sample, entry.role, entry.metric, entry.turn)
             self._answers.setdefault((spot, entry.hash, entry.n), entry.model_extra or {})
             self._requests.setdefault(spot, []).append(entry.request)
 
-    def start(self, header: Header) -> None:
+    def start(self, header: CassetteHeader) -> None:
         """Compares what is to be run with what was recorded, to be told with a miss."""
         self._changed = tuple(_changes(self._header, header))
 
-    def has_next(self, spot: Spot, request: Any) -> bool:
+    def has_next(self, spot: CassettePosition, request: Any) -> bool:
         """Whether that was asked there once more than it has been answered by now."""
         return self._next(spot, request) in self._answers
 
-    def _next(self, spot: Spot, request: Any) -> tuple[Spot, str, int]:
+    def _next(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
         """The question, in the recording's words."""
         spot = spot._replace(sample=self._secrets.hide(spot.sample))
         digest = self._secrets.hash_of(request)
         return spot, digest, self._asked[spot, digest]
 
-    def find(self, spot: Spot, request: Any) -> Mapping[str, Any] | None:
+    def find(self, spot: CassettePosition, request: Any) -> Mapping[str, Any] | None:
         """What was answered there, with the secrets that are known in place of what stands for them; ``None``
         if that was not asked, or less often."""
         key = self._next(spot, request)
         self._asked[key[:2]] += 1
         answer = self._answers.get(key)
         as_it_is = answer is None or answer.get(_AS_IT_WAS)
-        found: Mapping[str, Any] | None = answer if as_it_is else within(answer, self._secrets.restore)
+        found: Mapping[str, Any] | None = answer if as_it_is else mask_value(answer, self._secrets.restore)
         return found
 
-    def answer(self, spot: Spot, request: Any) -> Mapping[str, Any]:
+    def answer(self, spot: CassettePosition, request: Any) -> Mapping[str, Any]:
         """As ``find``. Raises ``AuthorError`` if there is nothing."""
         if (found := self.find(spot, request)) is None:
             raise self._miss(spot, request)
         return found
 
-    def _miss(self, spot: Spot, request: Any) -> AuthorError:
+    def _miss(self, spot: CassettePosition, request: Any) -> AuthorError:
         spot, digest, _ = self._next(spot, request)
         recorded = self._requests.get(spot, [])
         if (spot, digest, 0) in self._answers:
             why = "it was asked fewer times"
         elif recorded:
-            now = within(request, self._secrets.hide)
+            now = mask_value(request, self._secrets.hide)
             why = max((_difference(then, now) for then in recorded), key=lambda each: each.after).text
         elif spot.sample and all(spot.sample != each.sample for each in self._requests):
             why = "nothing of this conversation was recorded"
@@ -279,7 +288,7 @@ class Player:
         return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
 
 
-def _changes(then: Header, now: Header) -> Iterator[str]:
+def _changes(then: CassetteHeader, now: CassetteHeader) -> Iterator[str]:
     for kind, before, after in (
         ("scenario", then.scenarios, now.scenarios),
         ("prompt", then.prompts, now.prompts),
@@ -327,26 +336,26 @@ def _quoted(text: str) -> str:
     return f"'{one_line(text, 120)}'"
 
 
-class Played(NamedTuple):
+class Cassette(NamedTuple):
     """A recording as it was read."""
 
     path: Path
-    header: Header
-    entries: Sequence[Entry]
+    header: CassetteHeader
+    entries: Sequence[CassetteEntry]
 
 
-def read_recording(path: Path) -> Played:
+def read_cassette(path: Path) -> Cassette:
     """Raises ``AuthorError`` if the file is not a recording that this version can read."""
-    with readable(f"--replay: {path}", None):
+    with wrap_read_errors(f"--replay: {path}", None):
         lines = read_file(path).split(b"\n")
-    header: Header | None = None
-    entries: list[Entry] = []
+    header: CassetteHeader | None = None
+    entries: list[CassetteEntry] = []
     for number, line in enumerate(lines, 1):
         try:
             if header is None:
                 header = _header(path, json.loads(line))
             elif line:
-                entries.append(Entry.model_validate(json.loads(line)))
+                entries.append(CassetteEntry.model_validate(json.loads(line)))
         except (ValueError, RecursionError):
             # The last line of a run that was killed may be torn; what it held is a miss.
             if header and number == len(lines):
@@ -355,13 +364,13 @@ def read_recording(path: Path) -> Played:
             what = "this is not a recording of a run"
             raise AuthorError(Problem(what, remedy, Place(str(path), number))) from None
     assert header is not None
-    return Played(path, header, entries)
+    return Cassette(path, header, entries)
 
 
-def _header(path: Path, line: Any) -> Header:
-    header = Header.model_validate(line)
-    if header.format != FORMAT:
-        what = f"--replay: {path} has format {header.format}, and this version reads {FORMAT}"
+def _header(path: Path, line: Any) -> CassetteHeader:
+    header = CassetteHeader.model_validate(line)
+    if header.format != CASSETTE_FORMAT:
+        what = f"--replay: {path} has format {header.format}, and this version reads {CASSETTE_FORMAT}"
         raise AuthorError(Problem(what, "record it again with --record"))
     return header
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agenteval.adapters.models.pool import CALL
+from agenteval.adapters.models.pool import METERED_CALL
 from agenteval.core.config import Price
-from agenteval.core.errors import AgentevalError, BudgetError, NotAskedError
+from agenteval.core.errors import AgentevalError, BudgetError, RequestSkippedError
 from agenteval.core.protocols import (
     Agent,
     AgentReply,
-    AroundAgent,
+    AgentWrapper,
     ChatModel,
     ModelReply,
     ModelRequest,
     TurnTools,
 )
 from agenteval.core.tokens import count_tokens
-from agenteval.core.trajectory import Message, Usage, total_of
+from agenteval.core.trajectory import Message, Usage, sum_usage
 from agenteval.messages.reported_usage import read_usage, usage_in
-from agenteval.verdict.ledger import Ledger, priced
+from agenteval.verdict.ledger import Ledger, price_usage
 
 
 class MeteredModel:
@@ -41,7 +41,7 @@ class MeteredModel:
         tokens = self._tokens(request, self._ledger)
         call = self._ledger.begin(self._name, self._price, tokens, self._role)
         usage, failed = Usage(), True
-        token = CALL.set(call)
+        token = METERED_CALL.set(call)
         try:
             reply = await self._answer(request)
             usage, failed = reply.usage, False
@@ -49,10 +49,10 @@ class MeteredModel:
         except AgentevalError as error:
             usage = getattr(error, "usage", None) or usage
             # A judge that was not asked after all cost nothing; the budget may also stop a call midway.
-            failed = isinstance(error, BudgetError) or not isinstance(error, NotAskedError)
+            failed = isinstance(error, BudgetError) or not isinstance(error, RequestSkippedError)
             raise
         finally:
-            CALL.reset(token)
+            METERED_CALL.reset(token)
             call.settle(usage, is_failed=failed)
 
     async def _answer(self, request: ModelRequest) -> ModelReply:
@@ -61,13 +61,13 @@ class MeteredModel:
         except AgentevalError as error:
             spent = getattr(error, "usage", None)
             if isinstance(spent, Usage):
-                error.usage = priced(spent, self._price)  # type: ignore[attr-defined]
+                error.usage = price_usage(spent, self._price)  # type: ignore[attr-defined]
             raise
-        return reply._replace(usage=priced(reply.usage, self._price))
+        return reply._replace(usage=price_usage(reply.usage, self._price))
 
     def _tokens(self, request: ModelRequest, ledger: Ledger) -> int:
         is_free = self._price is not None and not (self._price.input or self._price.output)
-        if not ledger.weighs(self._role) or (is_free and not ledger.counts_tokens(self._role)):
+        if not ledger.needs_estimate(self._role) or (is_free and not ledger.counts_tokens(self._role)):
             return 0
         return count_tokens(request.system) + count_tokens(request.prompt)
 
@@ -75,7 +75,7 @@ class MeteredModel:
         await self._model.aclose()
 
 
-class MeteredAgent(AroundAgent):
+class MeteredAgent(AgentWrapper):
     """An agent behind the same meter. ``price`` is that of the model in it, for its replies that tell their
     usage."""
 
@@ -88,25 +88,27 @@ class MeteredAgent(AroundAgent):
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._ledger is None:
-            return self._told(await self._agent.reply(messages, tools))
+            return self._with_cost(await self._agent.reply(messages, tools))
         call = self._ledger.begin(self._name, self._price, 0, "agent")
         usage, failed = Usage(), True
         try:
-            reply = self._told(await self._agent.reply(messages, tools))
+            reply = self._with_cost(await self._agent.reply(messages, tools))
             usage, failed = self._weighed(reply, messages), False
             return reply
         finally:
             call.settle(usage, is_failed=failed)
 
-    def _told(self, reply: AgentReply) -> AgentReply:
+    def _with_cost(self, reply: AgentReply) -> AgentReply:
         usage = read_usage(reply.usage)
         if usage is not None:
-            return replace(reply, usage=priced(usage, self._price))
+            return replace(reply, usage=price_usage(usage, self._price))
         return replace(reply, messages=list(map(self._priced, reply.messages))) if self._price else reply
 
     def _priced(self, message: Message) -> Message:
         usage = read_usage(usage_in(message))
-        return message if usage is None else {**message, "usage": priced(usage, self._price).model_dump()}
+        return (
+            message if usage is None else {**message, "usage": price_usage(usage, self._price).model_dump()}
+        )
 
     def _new_in(self, listed: list[Message]) -> list[Message]:
         """Of the messages of a reply those that are new, where it lists the whole conversation."""
@@ -117,12 +119,12 @@ class MeteredAgent(AroundAgent):
     def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
         """What the reply used; by the texts that are new where it does not tell."""
         told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
-        usage = read_usage(reply.usage) or total_of(filter(None, told))
+        usage = read_usage(reply.usage) or sum_usage(filter(None, told))
         if usage.unsplit:  # the budget takes it at the price of output, the dearer kind
-            return priced(usage.model_copy(update={"unsplit": False}), self._price)
-        if usage.is_spent or self._ledger is None or not self._ledger.weighs("agent"):
+            return price_usage(usage.model_copy(update={"unsplit": False}), self._price)
+        if usage.is_spent or self._ledger is None or not self._ledger.needs_estimate("agent"):
             return usage if usage.is_spent else Usage(calls=1)
         asked = str(messages[-1].get("content") or "") if messages else ""
         tokens_in, tokens_out = count_tokens(asked), count_tokens(reply.text or "")
         guess = Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)
-        return priced(guess, self._price)
+        return price_usage(guess, self._price)

@@ -19,38 +19,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agenteval.adapters.models.circuit import CircuitModel
-from agenteval.adapters.models.endpoints import elsewhere
-from agenteval.adapters.models.leading import LeadingModel
-from agenteval.adapters.traffic.answers import AnsweredModel, Answers, identity_of
-from agenteval.adapters.traffic.cache import CachedAnswers
-from agenteval.adapters.traffic.kept import CountedModel, JournalAnswers, Kept
+from agenteval.adapters.models.cache_priming import CachePrimingModel
+from agenteval.adapters.models.circuit_breaker import CircuitBreakerModel
+from agenteval.adapters.models.endpoints import base_url_override
+from agenteval.adapters.traffic.answer_stores import AnswerStore, StoreBackedModel, identity_of
+from agenteval.adapters.traffic.cache import AnswerCache
 from agenteval.adapters.traffic.metering import MeteredAgent, MeteredModel
+from agenteval.adapters.traffic.recorded_answers import CountingModel, JournalAnswers, RejudgedAnswers
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
-from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replaced
+from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replace_secrets
 from agenteval.core.protocols import Agent, AgentFactory, ChatModel
 from agenteval.core.scenario import Sample, SampleKey, Scenario
-from agenteval.files.redact import MASK, redactor
+from agenteval.files.redaction import MASK, redactor
 from agenteval.verdict.ledger import Ledger, price_of
 
 if TYPE_CHECKING:
-    from agenteval.adapters.traffic.cassettes import Played, Player, Recorder
+    from agenteval.adapters.traffic.cassettes import Cassette, CassettePlayer, CassetteRecorder
 
-CACHE = ".agenteval/cache"
+CACHE_FOLDER = ".agenteval/cache"
 """Where replies are kept, from the configuration's folder."""
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordingOptions:
     """What the command line asks for: ``record`` to a file, ``replay`` from one, or ``asks`` nothing at
     all, of anyone (a forecast). ``kept``: answers of the run that is judged anew."""
 
     record: Path | None = None
     replay: Path | None = None
-    asks: bool = True
-    kept: Kept | None = None
+    calls_models: bool = True
+    rejudged: RejudgedAnswers | None = None
 
     def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
         """What the configuration is expanded from: a replay needs no keys."""
@@ -61,18 +61,18 @@ class Recording:
         return ReplayEnviron(environ)
 
 
-def recording_of(record: str | None, replay: str | None) -> Recording:
+def parse_recording_options(record: str | None, replay: str | None) -> RecordingOptions:
     """``--record`` and ``--replay``, from the working directory. Raises ``AuthorError`` for both at once."""
     if record and replay:
         what = "--record and --replay cannot both be given"
         raise AuthorError(Problem(what, "a replay asks nothing that could be recorded"))
-    return Recording(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
+    return RecordingOptions(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
 Inner = TypeVar("Inner")
 
 
-def within(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
+def wrap_layers(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
     """What is in the middle, within those layers that apply. ``layers``: whether each does, and what wraps it
     around what it stands around; the outermost first."""
     for applies, wrap in reversed(layers):
@@ -80,7 +80,7 @@ def within(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inne
     return inner
 
 
-def applied(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
+def build_applicable(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
     """Those that apply, in their order. ``rows``: whether each does, and what makes it."""
     return tuple(make() for applies, make in rows if applies)
 
@@ -88,43 +88,43 @@ def applied(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
 class Traffic:
     """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
     that concern the verdict; ``note`` emits what is for the journal alone. ``played``: the recording that
-    answers; ``marked``: as ``marked_in`` finds them."""
+    answers; ``marked``: as ``find_marked_secrets`` finds them."""
 
     def __init__(
         self,
         config: Config,
-        recording: Recording | None = None,
+        recording: RecordingOptions | None = None,
         *,
-        played: Played | None = None,
+        cassette: Cassette | None = None,
         marked: MarkedSecrets | None = None,
         secrets: Iterable[str] = (),
-        tell: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
         note: Callable[[Event], None] = lambda _: None,
     ) -> None:
         self._note = note
         self._config = config
-        self._recording = recording or Recording()
+        self._recording = recording or RecordingOptions()
         self._secrets = tuple(secrets)
-        self._tell = tell
+        self._notify = notify
         self._warn = warn
         bounded = config.budget and not self._recording.replay
-        self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
-        self.recorder: Recorder | None = None
-        self.player: Player | None = None
-        self.marked = marked_in(config, played) if marked is None else marked
+        self.ledger = Ledger(config.budget, on_spent=self._warn_role_stopped) if bounded else None
+        self.recorder: CassetteRecorder | None = None
+        self.player: CassettePlayer | None = None
+        self.marked = find_marked_secrets(config, cassette) if marked is None else marked
         """The secrets that the author marked; in a replay with the placeholders of the recording."""
-        if played:
-            from agenteval.adapters.traffic.cassettes import Player
+        if cassette:
+            from agenteval.adapters.traffic.cassettes import CassettePlayer
 
-            self.player = Player(played, secrets=self._secrets, marked=self.marked)
+            self.player = CassettePlayer(cassette, secrets=self._secrets, marked=self.marked)
         if self._recording.record:
-            from agenteval.adapters.traffic.cassettes import Recorder
+            from agenteval.adapters.traffic.cassettes import CassetteRecorder
 
             path, marked = self._recording.record, self.marked
-            self.recorder = Recorder(path, secrets=self._secrets, marked=marked, notice=tell)
+            self.recorder = CassetteRecorder(path, secrets=self._secrets, marked=marked, notify=notify)
 
-    def _tell_of_role(self, why: str) -> None:
+    def _warn_role_stopped(self, why: str) -> None:
         self._warn(f"{why}; no further call of this role is made; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
@@ -132,60 +132,65 @@ class Traffic:
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
         # Fixed replies cost nothing, and no hash tells whether they have changed.
         is_fixed = is_scripted or self.player is not None
-        stores = applied(
+        stores = build_applicable(
             (role != "user", self._journal_answers),  # no user is asked anew
             (self.recorder is not None, self._recorded_answers),
-            (self._config.cache is not False and self._recording.asks and not is_fixed, self._cached_answers),
+            (
+                self._config.cache is not False and self._recording.calls_models and not is_fixed,
+                self._cached_answers,
+            ),
         )
-        model = self._unasked(is_scripted=is_scripted) or within(
+        model = self._unasked(is_scripted=is_scripted) or wrap_layers(
             make(),
-            (is_judge, lambda model: CircuitModel(model, chosen.model, tell=self._warn)),
-            (is_judge and not is_scripted, LeadingModel),
+            (is_judge, lambda model: CircuitBreakerModel(model, chosen.model, warn=self._warn)),
+            (is_judge and not is_scripted, CachePrimingModel),
             (True, lambda model: self._metered(model, chosen, role)),
         )
         if not stores:
             return model
-        identity = "" if is_fixed else identity_of(chosen, elsewhere(chosen, os.environ))
-        return AnsweredModel(model, stores, identity)
+        identity = "" if is_fixed else identity_of(chosen, base_url_override(chosen, os.environ))
+        return StoreBackedModel(model, stores, identity)
 
     def _unasked(self, *, is_scripted: bool) -> ChatModel | None:
         """What stands in place of a model: a recording answers, or all that would be asked is counted.
         ``None``: the model is asked."""
         if self.player:
-            from agenteval.adapters.traffic.recording import PlayedModel
+            from agenteval.adapters.traffic.recording import ReplayedModel
 
-            return PlayedModel(self.player)
-        kept = self._recording.kept
-        is_counted = not self._recording.asks and (kept or not is_scripted)
-        return CountedModel((kept or Kept()).tally) if is_counted else None
+            return ReplayedModel(self.player)
+        kept = self._recording.rejudged
+        is_counted = not self._recording.calls_models and (kept or not is_scripted)
+        return CountingModel((kept or RejudgedAnswers()).counts) if is_counted else None
 
     def _metered(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
         price = price_of(chosen.model, self._config.prices)
         return MeteredModel(model, chosen.model, price=price, ledger=self.ledger, role=role)
 
-    def _journal_answers(self) -> Answers:
-        return JournalAnswers(self._recording.kept, self._note)
+    def _journal_answers(self) -> AnswerStore:
+        return JournalAnswers(self._recording.rejudged, self._note)
 
-    def _recorded_answers(self) -> Answers:
-        from agenteval.adapters.traffic.recording import RecordedAnswers
+    def _recorded_answers(self) -> AnswerStore:
+        from agenteval.adapters.traffic.recording import CassetteAnswers
 
         assert self.recorder
-        return RecordedAnswers(self.recorder)
+        return CassetteAnswers(self.recorder)
 
-    def _cached_answers(self) -> Answers:
-        folder = Path(self._config.root) / (CACHE if self._config.cache is True else str(self._config.cache))
-        return CachedAnswers(folder, notice=self._tell, redact=self._without_secrets())
+    def _cached_answers(self) -> AnswerStore:
+        folder = Path(self._config.root) / (
+            CACHE_FOLDER if self._config.cache is True else str(self._config.cache)
+        )
+        return AnswerCache(folder, notify=self._notify, redact=self._without_secrets())
 
     def _without_secrets(self) -> Callable[[str], str]:
         marked, redact = self.marked.all, redactor(self._secrets)
-        return lambda text: redact(replaced(text, marked) if marked else text)
+        return lambda text: redact(replace_secrets(text, marked) if marked else text)
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
         """The door to an agent."""
         if self.player:
-            from agenteval.adapters.traffic.recording import PlayedAgents
+            from agenteval.adapters.traffic.recording import ReplayedAgents
 
-            return PlayedAgents(self.player)
+            return ReplayedAgents(self.player)
         price = price_of(agent.name, self._config.prices)
 
         def metered(agents: AgentFactory) -> AgentFactory:
@@ -193,18 +198,18 @@ class Traffic:
                 agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
             )
 
-        return within(
+        return wrap_layers(
             make(),
             (self.recorder is not None, self._recorded_agents),
             (price is not None or self.ledger is not None, metered),
         )
 
     def _recorded_agents(self, agents: AgentFactory) -> AgentFactory:
-        from agenteval.adapters.traffic.recording import RecordedAgent
+        from agenteval.adapters.traffic.recording import RecordingAgent
 
         recorder = self.recorder
         assert recorder
-        return _Wrapped(agents, lambda one, sample: RecordedAgent(one, sample, recorder))
+        return _Wrapped(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
         """Everything is loaded, and nothing was asked yet. Raises ``AuthorError`` if the file to record to
@@ -220,12 +225,12 @@ class Traffic:
         replay goes by that, and plays no conversation twice that was recorded once."""
         if not (self.player or self.recorder):
             return True
-        from agenteval.adapters.traffic.cassettes import PLAYED_AGAIN, spot_of
+        from agenteval.adapters.traffic.cassettes import REPLAYED_SAMPLE, position_of
 
-        spot = spot_of(key, "agent")
+        spot = position_of(key, "agent")
         if self.recorder:
-            self.recorder.ask(spot, PLAYED_AGAIN)({})
-        return self.player is None or self.player.find(spot, PLAYED_AGAIN) is not None
+            self.recorder.ask(spot, REPLAYED_SAMPLE)({})
+        return self.player is None or self.player.find(spot, REPLAYED_SAMPLE) is not None
 
     def begin(self) -> None:
         """The run begins: from here on something may be asked."""
@@ -237,7 +242,7 @@ class Traffic:
             self.recorder.close()
 
 
-def marked_in(config: Config, played: Played | None) -> MarkedSecrets:
+def find_marked_secrets(config: Config, played: Cassette | None) -> MarkedSecrets:
     """The secrets that the author marked. A replay takes one whose variable is not set from the recording;
     raises ``AuthorError`` where that does not have it."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}

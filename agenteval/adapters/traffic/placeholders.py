@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from random import Random, SystemRandom
 from typing import Any
 
-from agenteval.core.marked_secrets import alike
-from agenteval.files.redact import MASK, forms_of, masker, replacer, within
+from agenteval.core.marked_secrets import randomize_characters
+from agenteval.files.redaction import MASK, mask_value, masker, replacer, secret_forms
 
 _PREFIX = re.compile(r"(?:.{0,11}[-_])?")
 _LONG = 20
@@ -29,14 +29,14 @@ class Placeholders:
         self.values = tuple(value for value in self._by_form.values() if value != MASK)
         self._replaced = replacer(self._by_form)
 
-    def put_in(self, value: Any) -> Any:
+    def substitute(self, value: Any) -> Any:
         """A JSON value without a secret in it."""
-        return within(value, self._replaced)
+        return mask_value(value, self._replaced)
 
 
 def _least(secrets: Iterable[str]) -> list[str]:
     """The forms that hold no other: of ``Bearer KEY`` the first word is not a secret."""
-    forms = forms_of(secrets)
+    forms = secret_forms(secrets)
     return [form for form in forms if not any(other in form for other in forms if other != form)]
 
 
@@ -45,9 +45,9 @@ def _placeholder(form: str, random: Random) -> str:
         return MASK
     found = _PREFIX.match(form)
     kept = max(4, found.end() if found else 0) if len(form) >= _LONG else 0
-    return form[:kept] + alike(form[kept:], random)
+    return form[:kept] + randomize_characters(form[kept:], random)
 
 
-def masking(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:
+def make_masker(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:
     """Masks the one and the other: with it a text of the run and of its replay are the same."""
     return masker(sorted({*_least(secrets), *placeholders}, key=len, reverse=True))

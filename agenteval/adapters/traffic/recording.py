@@ -11,10 +11,16 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import ValidationError
 
-from agenteval.adapters.traffic.answers import Question, entry_of, reply_of
-from agenteval.adapters.traffic.cassettes import Note, Player, Recorder, Spot, spot_of
-from agenteval.agentside.world import AskedCall
-from agenteval.conversation.current_sample import current
+from agenteval.adapters.traffic.answer_stores import Question, reply_from_entry, reply_to_entry
+from agenteval.adapters.traffic.cassettes import (
+    AnswerRecorder,
+    CassettePlayer,
+    CassettePosition,
+    CassetteRecorder,
+    position_of,
+)
+from agenteval.agentside.world import RequestedCall
+from agenteval.conversation.current_sample import current_sample_key
 from agenteval.core.errors import (
     AfterAnswerError,
     AgentError,
@@ -22,17 +28,17 @@ from agenteval.core.errors import (
     AuthorError,
     BudgetError,
     InfrastructureError,
-    NotAskedError,
     Place,
     Problem,
+    RequestSkippedError,
     UnreadableReplyError,
 )
 from agenteval.core.protocols import (
     Agent,
+    AgentExecutedCall,
     AgentReply,
     ModelReply,
     ModelRequest,
-    OwnCall,
     ReadReply,
     TurnTools,
     close,
@@ -52,7 +58,7 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     "AgentError": AgentError,
     "UnreadableReplyError": UnreadableReplyError,
     "BudgetError": BudgetError,
-    "NotAskedError": NotAskedError,
+    "NotAskedError": RequestSkippedError,
     "AuthorError": AuthorError,
     **dict.fromkeys(("InfrastructureError", "RefusedError", "SimulatorError"), InfrastructureError),
     "AgentevalError": InfrastructureError,
@@ -62,7 +68,7 @@ _FIELDS = ("kind", "raw", "is_flawed", "is_final")
 """Of errors, as they are."""
 
 
-def fault_of(error: BaseException) -> dict[str, Any]:
+def serialize_error(error: BaseException) -> dict[str, Any]:
     """What a recording keeps of an exception, so that a replay ends as the run did."""
     fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, AgentevalError):
@@ -71,11 +77,11 @@ def fault_of(error: BaseException) -> dict[str, Any]:
         fault["problems"] = [[p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems]
     usage, seen = getattr(error, "usage", None), getattr(error, "seen", None)
     fault |= {"usage": usage.model_dump()} if isinstance(usage, Usage) else {}
-    written = _reply_json(ReadReply.of(seen)) if isinstance(seen, AgentReply) else {}
+    written = _reply_json(ReadReply.from_reply(seen)) if isinstance(seen, AgentReply) else {}
     return fault | ({"seen": written["reply"]} if "reply" in written else {})
 
 
-def error_of(fault: Mapping[str, Any]) -> Exception:
+def deserialize_error(fault: Mapping[str, Any]) -> Exception:
     """The exception that ``fault_of`` described; one of its name where it is none of ours."""
     name, message = str(fault.get("type")), str(fault.get("message", ""))
     if name not in _ERRORS:
@@ -100,36 +106,36 @@ def _question(request: ModelRequest) -> dict[str, Any]:
     return {"system": request.system, "prompt": request.prompt, "reply": names}
 
 
-def _spot(request: ModelRequest) -> Spot:
-    key = None if request.role == "dedup" else current()
-    return spot_of(key, request.role, request.subject.metric, request.subject.turn)
+def _spot(request: ModelRequest) -> CassettePosition:
+    key = None if request.role == "dedup" else current_sample_key()
+    return position_of(key, request.role, request.subject.metric, request.subject.turn)
 
 
-class RecordedAnswers:
-    """``Answers`` that are written down. None is taken from the recording while it is made."""
+class CassetteAnswers:
+    """``AnswerStore`` that are written down. None is taken from the recording while it is made."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: CassetteRecorder) -> None:
         self._recorder = recorder
-        self._open: dict[Question, Note] = {}
+        self._open: dict[Question, AnswerRecorder] = {}
 
     def get(self, question: Question) -> None:
         request = question.request
         self._open[question] = self._recorder.ask(_spot(request), _question(request))
 
     def put(self, question: Question, reply: ModelReply) -> ModelReply:
-        answer = {**entry_of(reply), "usage": reply.usage.model_dump()}
+        answer = {**reply_to_entry(reply), "usage": reply.usage.model_dump()}
         seen = self._open.pop(question)(answer)
-        return reply if seen is answer else reply_of(seen, question.request)
+        return reply if seen is answer else reply_from_entry(seen, question.request)
 
     def failed(self, question: Question, error: Exception) -> None:
-        self._open.pop(question)({"error": fault_of(error)})
+        self._open.pop(question)({"error": serialize_error(error)})
 
 
-class PlayedModel:
+class ReplayedModel:
     """A ``ChatModel`` that asks no one. Raises what was raised then, and ``AuthorError`` for a question
     that was not asked."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: CassettePlayer) -> None:
         self._player = player
 
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -140,9 +146,9 @@ class PlayedModel:
         if answer.get("error"):
             # A recording that has it once is of a judge that was asked once.
             more = {} if self._player.has_next(spot, question) else {"is_final": True}
-            raise error_of({**answer["error"], **more})
+            raise deserialize_error({**answer["error"], **more})
         try:
-            reply = reply_of(answer, request)
+            reply = reply_from_entry(answer, request)
         except (ValidationError, LookupError) as error:
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
             raise AuthorError(Problem(what, "record it again with --record")) from error
@@ -165,10 +171,10 @@ def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
     return asked
 
 
-class RecordedAgent:
+class RecordingAgent:
     """An agent, each of its replies written down with the calls that were made for it."""
 
-    def __init__(self, agent: Agent, sample: Sample, recorder: Recorder) -> None:
+    def __init__(self, agent: Agent, sample: Sample, recorder: CassetteRecorder) -> None:
         self._agent = agent
         self._sample = sample
         self._recorder = recorder
@@ -176,15 +182,15 @@ class RecordedAgent:
         self._list_asked = False
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        spot = spot_of(self._sample.key, "agent", turn=tools.turn)
+        spot = position_of(self._sample.key, "agent", turn=tools.turn)
         note = self._recorder.ask(spot, _asked(messages, tools))
         # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
             reply = await self._agent.reply(messages, self._noting(tools))
-            answer = _reply_json(ReadReply.of(reply))
+            answer = _reply_json(ReadReply.from_reply(reply))
         except Exception as error:
-            answer = {"error": fault_of(error)}
+            answer = {"error": serialize_error(error)}
             raise
         finally:
             answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
@@ -195,7 +201,7 @@ class RecordedAgent:
     def _noting(self, tools: TurnTools) -> TurnTools:
         """The tools, where each call is written down when it is made, and whether it came to its end."""
 
-        def noted(ask: CallTool, **more: Any) -> CallTool:
+        def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
                 made = self._made(name, args, batch, **more)
                 result = await ask(name, args, batch)
@@ -204,7 +210,7 @@ class RecordedAgent:
 
             return call
 
-        async def record(name: str, args: Any, batch: int, own: OwnCall) -> ToolResult:
+        async def record(name: str, args: Any, batch: int, own: AgentExecutedCall) -> ToolResult:
             """A call that the agent carries out itself: played again, its result is the recorded one."""
             made = self._made(name, args, batch, own=None)
             assert tools.record
@@ -226,7 +232,7 @@ class RecordedAgent:
 
     def _made(self, name: Any, args: Any, batch: int, **more: Any) -> dict[str, Any]:
         read, raw = chat.read_arguments(args)
-        called = chat.whole(name) if isinstance(name, str) else None
+        called = chat.replace_surrogates(name) if isinstance(name, str) else None
         made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False, **more}
         self._calls.append(made)
         return made
@@ -239,12 +245,12 @@ class RecordedAgent:
         await self._note_fault(settle(self._agent, none_follows), _AFTERWARDS)
 
     async def _note_fault(self, end: Awaitable[None], what: Mapping[str, Any]) -> None:
-        note = self._recorder.ask(spot_of(self._sample.key, "agent"), what)
+        note = self._recorder.ask(position_of(self._sample.key, "agent"), what)
         answer: dict[str, Any] = {}
         try:
             await end
         except Exception as error:
-            answer = {"error": fault_of(error)}
+            answer = {"error": serialize_error(error)}
             raise
         finally:
             if answer or self._calls:
@@ -271,7 +277,7 @@ def _reply_json(reply: ReadReply) -> dict[str, Any]:
             "messages": [chat.jsonable(message) for message in reply.messages],
             "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
             "latency_ms": reply.latency_ms,
-            "extra": chat.storable(reply.extra),
+            "extra": chat.drop_unstorable(reply.extra),
         }
         mostly_empty = {
             "agent": reply.agent,
@@ -291,7 +297,7 @@ def _agents_reply(fields: Mapping[str, Any]) -> ReadReply:
     """A reply that was recorded. Of a key that was written once and is none any more nothing is made."""
     known = {key: value for key, value in fields.items() if key in ReadReply.__dataclass_fields__}
     evidence = CallEvidence(fields["evidence"]) if fields.get("evidence") else None
-    made = [AskedCall(*each) for each in fields.get("made") or ()]
+    made = [RequestedCall(*each) for each in fields.get("made") or ()]
     return ReadReply(**{**known, "evidence": evidence, "made": made})
 
 
@@ -303,26 +309,26 @@ def _call(call: Any) -> Any:
     return {**call.extra, "id": call.id, "function": {"name": call.name, "arguments": arguments}}
 
 
-CallTool: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
+ToolInvoker: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
 
 
-class PlayedAgents:
+class ReplayedAgents:
     """Makes agents that only repeat what was recorded."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: CassettePlayer) -> None:
         self._player = player
 
     def make(self, sample: Sample) -> Agent:
-        return _PlayedAgent(sample, self._player)
+        return _ReplayedAgent(sample, self._player)
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
-class _PlayedAgent:
+class _ReplayedAgent:
     """Makes the same calls of the same tools, which answer anew, and then the same reply."""
 
-    def __init__(self, sample: Sample, player: Player) -> None:
+    def __init__(self, sample: Sample, player: CassettePlayer) -> None:
         self._sample = sample
         self._player = player
         self._tools: TurnTools | None = None
@@ -334,16 +340,16 @@ class _PlayedAgent:
         await self._play_end(_AFTERWARDS)
 
     async def _play_end(self, what: Mapping[str, Any]) -> None:
-        answer = self._player.find(spot_of(self._sample.key, "agent"), what)
+        answer = self._player.find(position_of(self._sample.key, "agent"), what)
         if self._tools is None or answer is None:
             return
         await _make(answer.get("calls") or (), self._tools, to_the_end=False)
         if fault := answer.get("error"):
-            raise error_of(fault)
+            raise deserialize_error(fault)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         self._tools = tools
-        spot = spot_of(self._sample.key, "agent", turn=tools.turn)
+        spot = position_of(self._sample.key, "agent", turn=tools.turn)
         answer = self._player.answer(spot, _asked(messages, tools))
         await checkpoint()
         if answer.get("list_asked"):
@@ -355,7 +361,7 @@ class _PlayedAgent:
             what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
             raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
-            raise error_of(fault)
+            raise deserialize_error(fault)
         return _agents_reply(answer["reply"])
 
 
@@ -375,7 +381,7 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
             unfinished.cancel_scope.cancel()
 
 
-def _asking(call: Mapping[str, Any], tools: TurnTools) -> CallTool:
+def _asking(call: Mapping[str, Any], tools: TurnTools) -> ToolInvoker:
     """By what a recorded call is made again."""
     if "own" not in call or not tools.record:
         return (tools.call_known if call.get("known") else None) or tools.call
@@ -389,5 +395,5 @@ def _asking(call: Mapping[str, Any], tools: TurnTools) -> CallTool:
     return lambda name, args, batch: record(name, args, batch, own)
 
 
-async def _begin(ask: CallTool, name: str, arguments: Any, batch: int) -> None:
+async def _begin(ask: ToolInvoker, name: str, arguments: Any, batch: int) -> None:
     await ask(name, arguments, batch)

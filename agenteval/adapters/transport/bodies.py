@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import httpx2
 
-from agenteval.agentside.targets.bounded import MAX_REPLY
+from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 
-MAX_BODY = MAX_REPLY
+MAX_BODY = MAX_REPLY_BYTES
 """Bytes of a reply, unpacked. A longer one is refused as soon as that is seen."""
-MAX_ERROR = 2**20
+MAX_ERROR_BODY = 2**20
 """Bytes that are read of the reply with an error: it is only quoted, and some quote the whole request."""
 ENCODINGS = "gzip, deflate"
 """What is asked for. A server that packs its reply in another way all the same is not understood."""
@@ -43,7 +43,7 @@ class Body:
         return data
 
 
-async def whole_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes:
+async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes:
     """All of it. Raises as ``Body.feed``."""
     body, found = Body(encoding), bytearray()
     async for piece in pieces:
@@ -51,7 +51,9 @@ async def whole_body(pieces: AsyncIterator[bytes], encoding: str | None) -> byte
     return bytes(found)
 
 
-async def begin_of_body(pieces: AsyncIterator[bytes], encoding: str | None, most: int = MAX_ERROR) -> bytes:
+async def read_error_body(
+    pieces: AsyncIterator[bytes], encoding: str | None, most: int = MAX_ERROR_BODY
+) -> bytes:
     """The body of an error, cut off where it is too large or cannot be read: its status says more."""
     found = bytearray()
     with suppress(httpx2.HTTPError, TooLargeError):

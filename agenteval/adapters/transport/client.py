@@ -17,12 +17,13 @@ from typing import Any
 import anyio
 import httpx2
 
-from agenteval.adapters.transport.bodies import ENCODINGS, Body, TooLargeError, begin_of_body
-from agenteval.adapters.transport.connections import Connections, certificates, not_set_up
+from agenteval.adapters.transport.bodies import ENCODINGS, Body, TooLargeError, read_error_body
+from agenteval.adapters.transport.connections import Connections, certificates, client_setup_error
+from agenteval.adapters.transport.error_patterns import THROTTLE_STATUSES, is_quota_exhausted
 from agenteval.adapters.transport.http_faults import (
     Classify,
-    Fault,
     FaultKind,
+    HttpFault,
     classify,
     describe,
     fault_kind,
@@ -30,12 +31,11 @@ from agenteval.adapters.transport.http_faults import (
     quote,
 )
 from agenteval.adapters.transport.limits import PauseTooLong, RateLimits, Throttle
-from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
-from agenteval.adapters.transport.retry_after import asked_wait_s
-from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
+from agenteval.adapters.transport.retry import Retry, RetryBudget, RetryPolicy
+from agenteval.adapters.transport.retry_after import parse_retry_after
 from agenteval.core.json_text import as_text
-from agenteval.files.redact import without_query
-from agenteval.messages.error_status import named_status
+from agenteval.files.redaction import redact_url
+from agenteval.messages.error_status import find_error_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 
 _ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
@@ -62,7 +62,7 @@ class HttpReply:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _HttpRequest:
     method: str
     url: str
     content: bytes
@@ -71,33 +71,35 @@ class _Request:
     secrets: tuple[str, ...]
     error_in: Callable[[HttpReply], Any]
 
-    def fault(self, kind: FaultKind, detail: str = "", *, status: int | None = None) -> Fault:
-        return Fault(kind, quote(without_query(self.url), self.secrets), quote(detail, self.secrets), status)
+    def fault(self, kind: FaultKind, detail: str = "", *, status: int | None = None) -> HttpFault:
+        return HttpFault(kind, quote(redact_url(self.url), self.secrets), quote(detail, self.secrets), status)
 
 
 class _FailedAttempt(Exception):  # noqa: N818  # control flow inside this module, never seen outside
-    def __init__(self, fault: Fault, asked_s: float | None = None) -> None:
+    def __init__(self, fault: HttpFault, asked_s: float | None = None) -> None:
         super().__init__(fault)
         self.fault = fault
-        self.asked_s = asked_s
+        self.retry_after_s = asked_s
 
 
-def may_pass(fault: Fault, asked_s: float | None) -> bool:
+def is_retryable(fault: HttpFault, asked_s: float | None) -> bool:
     """Whether the same request may be accepted later, whatever it has already brought about."""
     if fault.kind is not FaultKind.STATUS:
         return fault.kind is FaultKind.REFUSED
-    return fault.status in _RETRIED and not (fault.status == 429 and is_used_up(fault.detail))
+    return fault.status in _RETRIED and not (fault.status == 429 and is_quota_exhausted(fault.detail))
 
 
-def may_pass_unheard(fault: Fault, asked_s: float | None) -> bool:
+def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
     """The same for a request that must not be carried out twice: only if it surely was not yet. A status of
     a gateway may come after the server behind it has acted, unless it says when to come again."""
     is_unheard = fault.kind is FaultKind.REFUSED or fault.status in _REFUSED_UNHEARD
-    return may_pass(fault, asked_s) and (is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO))
+    return is_retryable(fault, asked_s) and (
+        is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO)
+    )
 
 
 @dataclass(frozen=True)
-class CallRules:
+class RequestPolicy:
     """What holds for one caller's requests. ``timeout_s`` bounds each attempt from start to last byte;
     waiting for limits and retries is apart. ``throttle``: what they wait for (``None``: nothing).
     ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
@@ -107,7 +109,7 @@ class CallRules:
 
     timeout_s: float
     throttle: Throttle | None = None
-    may_repeat: Callable[[Fault, float | None], bool] = may_pass
+    may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
     max_wait_s: float | None = None
     on_retry: Callable[[Retry], None] | None = None
     secrets: tuple[str, ...] = ()
@@ -157,7 +159,7 @@ class Transport:
         self,
         url: str,
         body: Mapping[str, Any] | None,
-        rules: CallRules,
+        rules: RequestPolicy,
         *,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
@@ -169,7 +171,7 @@ class Transport:
         request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
-        patience = Patience(self._retry, rules.max_wait_s)
+        patience = RetryBudget(self._retry, rules.max_wait_s)
         while True:
             try:
                 return await self._admitted(request, rules.throttle, patience)
@@ -180,13 +182,13 @@ class Transport:
                 wait_s = self._next_wait_s(failed, rules, patience)
                 if wait_s is None:
                     raise rules.classify(_tried(failed.fault, patience)) from failed.__cause__
-                _tell(rules.on_retry, failed.fault, patience.failures, wait_s)
+                _notify_retry(rules.on_retry, failed.fault, patience.failures, wait_s)
             await patience.wait(wait_s)
 
-    def asked_wait_s(self, reply: HttpReply) -> float | None:
+    def retry_after_s(self, reply: HttpReply) -> float | None:
         """How long a reply asks to wait before the next request (``Retry-After``)."""
         asked = {name: value for name, value in reply.headers.items() if name.startswith("retry-after")}
-        return asked_wait_s(asked, now_s=self._retry.now())
+        return parse_retry_after(asked, now_s=self._retry.now())
 
     async def pause(self, seconds: float) -> None:
         """Wait between two requests: that is the time of whoever is asked."""
@@ -196,15 +198,19 @@ class Transport:
         """Close all connections; may be called twice."""
         await self._connections.aclose()
 
-    def _next_wait_s(self, failed: _FailedAttempt, rules: CallRules, patience: Patience) -> float | None:
+    def _next_wait_s(
+        self, failed: _FailedAttempt, rules: RequestPolicy, patience: RetryBudget
+    ) -> float | None:
         retries = self._retry.retries
         if rules.throttle and rules.throttle.limiter.has_answered:
             retries = self._retry.proven_retries
-        if not rules.may_repeat(failed.fault, failed.asked_s):
+        if not rules.may_repeat(failed.fault, failed.retry_after_s):
             retries = 0
-        return patience.next_wait_s(asked_s=failed.asked_s, retries=retries)
+        return patience.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
 
-    async def _admitted(self, request: _Request, throttle: Throttle | None, patience: Patience) -> HttpReply:
+    async def _admitted(
+        self, request: _HttpRequest, throttle: Throttle | None, patience: RetryBudget
+    ) -> HttpReply:
         """One attempt, once there is room for it."""
         if throttle is None:
             return await self._attempt(request)
@@ -212,13 +218,13 @@ class Transport:
             try:
                 reply = await self._attempt(request)
             except _FailedAttempt as failed:
-                if failed.fault.status in PUSHED_BACK and not is_used_up(failed.fault.detail):
-                    call.pushed_back(failed.asked_s, _reason(failed.fault))
+                if failed.fault.status in THROTTLE_STATUSES and not is_quota_exhausted(failed.fault.detail):
+                    call.record_throttled(failed.retry_after_s, _reason(failed.fault))
                 raise
-            call.answered()
+            call.record_success()
             return reply
 
-    async def _attempt(self, request: _Request) -> HttpReply:
+    async def _attempt(self, request: _HttpRequest) -> HttpReply:
         progress = _Progress()
         client = self._connections.take()
         try:
@@ -235,7 +241,7 @@ class Transport:
             self._connections.give_back(client)
 
     async def _exchange(
-        self, client: httpx2.AsyncClient, request: _Request, progress: _Progress
+        self, client: httpx2.AsyncClient, request: _HttpRequest, progress: _Progress
     ) -> HttpReply:
         started = time.perf_counter()
         async with client.stream(
@@ -259,27 +265,27 @@ class Transport:
             raise refused
         return reply
 
-    def _refused_inside(self, request: _Request, reply: HttpReply) -> _FailedAttempt | None:
+    def _refused_inside(self, request: _HttpRequest, reply: HttpReply) -> _FailedAttempt | None:
         """A reply whose status says success and whose body holds an error that names another."""
         error = request.error_in(reply)
-        status = named_status(error) if error else None
+        status = find_error_status(error) if error else None
         if status is None:
             return None
         detail = as_text(error)
-        asked_s = asked_wait_s(reply.headers, now_s=self._retry.now(), text=detail)
+        asked_s = parse_retry_after(reply.headers, now_s=self._retry.now(), text=detail)
         fault = request.fault(
             FaultKind.STATUS, f"in a reply of status {reply.status}: {detail}", status=status
         )
         return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
-    async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
+    async def _refusal(self, request: _HttpRequest, response: httpx2.Response) -> _FailedAttempt:
         """A status that is not a success; its body, whole or not, is only quoted."""
         encoding = response.headers.get("content-encoding")
-        body = await begin_of_body(response.aiter_raw(), encoding, _ERROR_BODY)
+        body = await read_error_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
         if response.has_redirect_location:
             detail = f"to {response.headers['location'].partition('?')[0]}"
-        asked_s = asked_wait_s(response.headers, now_s=self._retry.now(), text=detail)
+        asked_s = parse_retry_after(response.headers, now_s=self._retry.now(), text=detail)
         fault = request.fault(FaultKind.STATUS, detail, status=response.status_code)
         came = _Body(data=bytearray(body))
         return _FailedAttempt(fault._replace(reply=_reply(response, came)), asked_s)
@@ -297,21 +303,25 @@ def _reply(response: httpx2.Response, body: _Body, latency_ms: float = 0.0) -> H
     )
 
 
-def _reason(fault: Fault) -> str:
+def _reason(fault: HttpFault) -> str:
     return describe(fault).removeprefix(f"{fault.where}: ")
 
 
-def _tried(fault: Fault, patience: Patience, waited_s: float = 0.0) -> Fault:
+def _tried(fault: HttpFault, patience: RetryBudget, waited_s: float = 0.0) -> HttpFault:
     patience.waited_s += waited_s
     return fault._replace(tried=patience.summary)
 
 
-def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, wait_s: float) -> None:
+def _notify_retry(
+    on_retry: Callable[[Retry], None] | None, fault: HttpFault, attempt: int, wait_s: float
+) -> None:
     if on_retry:
         on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
 
 
-async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str | None, body: _Body) -> None:
+async def _read(
+    chunks: AsyncIterator[bytes], request: _HttpRequest, encoding: str | None, body: _Body
+) -> None:
     """The ``body``, up to its end or to the event that ends a stream."""
     parser, unpacked = SseParser(), Body(encoding)
     async for chunk in chunks:
@@ -338,15 +348,15 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 
 
 def _request(
-    url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: CallRules
-) -> _Request:
+    url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: RequestPolicy
+) -> _HttpRequest:
     # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
     content = b"" if body is None else json.dumps(body).encode()
     made = _headers(headers)
     if body is None:
         made.pop("content-type", None)
     method = "GET" if body is None else "POST"
-    return _Request(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
+    return _HttpRequest(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
 
 
 def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:
@@ -373,6 +383,6 @@ def _clients() -> Callable[[], httpx2.AsyncClient]:
                 headers={"user-agent": "agenteval", "accept-encoding": ENCODINGS},
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-            raise not_set_up(exc) from exc
+            raise client_setup_error(exc) from exc
 
     return make

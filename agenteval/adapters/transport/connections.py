@@ -17,7 +17,7 @@ from urllib.request import getproxies
 import httpcore2
 import httpx2
 
-from agenteval.adapters.transport.bodies import begin_of_body, encoding_of, whole_body
+from agenteval.adapters.transport.bodies import encoding_of, read_body, read_error_body
 from agenteval.core.errors import AuthorError, Problem
 
 
@@ -56,7 +56,7 @@ class Connections(Generic[Client]):
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
-class Reply(NamedTuple):
+class RawReply(NamedTuple):
     """A whole reply; ``content`` is decompressed."""
 
     status: int
@@ -99,7 +99,7 @@ class Connection:
         self._is_used = False
         self._connection = self._new()
 
-    async def post(self, body: bytes) -> Reply:
+    async def post(self, body: bytes) -> RawReply:
         """The reply to ``body``. Raises ``TooLargeError`` for one that is too large."""
         request = httpcore2.Request(
             "POST",
@@ -111,13 +111,13 @@ class Connection:
         try:
             reply = await (await self._connected()).handle_async_request(request)
             try:
-                read = whole_body if 200 <= reply.status < 300 else begin_of_body
+                read = read_body if 200 <= reply.status < 300 else read_error_body
                 data = await read(reply.aiter_stream(), encoding_of(reply.headers))
             finally:
                 await reply.aclose()
         except _CORE as exc:
             raise _of_the_client(exc) from exc
-        return Reply(reply.status, reply.headers, data)
+        return RawReply(reply.status, reply.headers, data)
 
     async def aclose(self) -> None:
         """Close the connection; may be called twice."""
@@ -136,18 +136,18 @@ class Connection:
             self._url.origin,
             ssl_context=self._verify,
             keepalive_expiry=self._keepalive_s,
-            network_backend=_Sockets(),
+            network_backend=_SingleWriteBackend(),
         )
 
 
-class _Sockets(httpcore2.AnyIOBackend):
+class _SingleWriteBackend(httpcore2.AnyIOBackend):
     """Streams that send a request in one piece."""
 
     async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-        return _Whole(await super().connect_tcp(*args, **options))
+        return _SingleWriteStream(await super().connect_tcp(*args, **options))
 
 
-class _Whole(httpcore2.AsyncNetworkStream):
+class _SingleWriteStream(httpcore2.AsyncNetworkStream):
     """Sends what is written when it is whole, which an empty text says: the library writes head and
     body apart, and a second packet costs a twelfth of the CPU of a call."""
 
@@ -174,7 +174,7 @@ class _Whole(httpcore2.AsyncNetworkStream):
         await self._stream.aclose()
 
     async def start_tls(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-        return _Whole(await self._stream.start_tls(*args, **options))
+        return _SingleWriteStream(await self._stream.start_tls(*args, **options))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -199,7 +199,7 @@ def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
     return url.scheme in ("http", "https") and not url.userinfo and not is_proxied
 
 
-def no_certificates() -> ssl.SSLContext:
+def empty_ssl_context() -> ssl.SSLContext:
     """For clients that never speak TLS. To load the certificates of authorities takes 30 ms."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -210,7 +210,7 @@ def certificates() -> ssl.SSLContext:
     try:
         return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except (OSError, ValueError) as exc:
-        raise not_set_up(exc) from exc
+        raise client_setup_error(exc) from exc
 
 
 @cache
@@ -219,7 +219,7 @@ def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def not_set_up(exc: Exception) -> AuthorError:
+def client_setup_error(exc: Exception) -> AuthorError:
     """What is said where no client can be made."""
     remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
     return AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy))

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 import httpx2
 
 from agenteval.adapters.transport.bodies import MAX_BODY
-from agenteval.adapters.transport.server_words import is_used_up
+from agenteval.adapters.transport.error_patterns import is_quota_exhausted
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.safe_text import clean, one_line
-from agenteval.files.redact import redactor
-from agenteval.messages.error_status import NO_ACCESS, NOT_THE_AGENTS
+from agenteval.files.redaction import redactor
+from agenteval.messages.error_status import ACCESS_DENIED_STATUSES, INFRASTRUCTURE_STATUSES
 
 
 class FaultKind(StrEnum):
@@ -48,7 +48,7 @@ class FaultKind(StrEnum):
     """The server asked for a longer pause than a call may wait."""
 
 
-class Fault(NamedTuple):
+class HttpFault(NamedTuple):
     """A request without a usable reply. ``where`` is the URL without query and credentials;
     ``detail`` quotes the server or the library, with secrets and control characters removed; ``tried``
     tells how often it was tried and how long was waited; ``reply``: what had come of a reply by then (a
@@ -62,7 +62,7 @@ class Fault(NamedTuple):
     reply: Any = None
 
 
-Classify: TypeAlias = Callable[[Fault], AgentevalError]
+Classify: TypeAlias = Callable[[HttpFault], AgentevalError]
 
 _SENTENCES = {
     FaultKind.REFUSED: ("connection refused", "is the server running, and are host and port right?"),
@@ -89,13 +89,13 @@ _HINTS = {
 }
 
 
-def describe(fault: Fault) -> str:
+def describe(fault: HttpFault) -> str:
     """The fault in a sentence: where, what, the server's words, what to do."""
     if fault.kind is FaultKind.STATUS:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
             hint = "redirects are not followed: write the final URL"
-        if fault.status == 429 and is_used_up(fault.detail):
+        if fault.status == 429 and is_quota_exhausted(fault.detail):
             hint = "the account's quota or credit is used up; waiting does not help"
     else:
         what, hint = _SENTENCES[fault.kind]
@@ -105,7 +105,7 @@ def describe(fault: Fault) -> str:
     return f"{text} — {hint}" if hint else text
 
 
-def classify(fault: Fault) -> AgentevalError:
+def classify(fault: HttpFault) -> AgentevalError:
     """Whose fault it is when the server is the agent under test."""
     text = describe(fault)
     match fault.kind:
@@ -113,7 +113,7 @@ def classify(fault: Fault) -> AgentevalError:
             return AgentError(text, kind="timeout")
         case FaultKind.TOO_LARGE | FaultKind.GARBLED:
             return AgentError(text, kind="protocol")
-        case FaultKind.STATUS if fault.status not in NOT_THE_AGENTS:
+        case FaultKind.STATUS if fault.status not in INFRASTRUCTURE_STATUSES:
             return AgentError(text, kind="http_status")
         case FaultKind.INVALID:
             return AuthorError(text)
@@ -127,11 +127,11 @@ _FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.S
 def is_final(kind: FaultKind, status: int | None) -> bool:
     """Whether a conversation that is lost to such a fault is not played once more: it would be lost again, or
     a request may have been carried out."""
-    return kind in _FINAL or status in NO_ACCESS
+    return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
 # Most of these tell their kind by their class; `fault_kind` looks closer at two of them.
-KINDS: dict[type[Exception], FaultKind] = {
+FAULT_KINDS: dict[type[Exception], FaultKind] = {
     httpx2.ConnectTimeout: FaultKind.CONNECT_TIMEOUT,
     httpx2.PoolTimeout: FaultKind.CONNECT_TIMEOUT,
     httpx2.ReadTimeout: FaultKind.DEADLINE,
@@ -162,7 +162,7 @@ def fault_kind(exc: Exception) -> FaultKind:
     # The library has one class for a lost connection and for a reply that is not HTTP.
     if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
         return FaultKind.DROPPED
-    return next(KINDS[cls] for cls in type(exc).__mro__ if cls in KINDS)
+    return next(FAULT_KINDS[cls] for cls in type(exc).__mro__ if cls in FAULT_KINDS)
 
 
 def _connect_kind(exc: Exception) -> FaultKind:

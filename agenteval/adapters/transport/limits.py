@@ -15,7 +15,7 @@ from typing import Protocol
 
 import anyio
 
-from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.deadlines import pause_deadlines
 
 _MINUTE_S = 60.0
 
@@ -86,28 +86,28 @@ class Limiter:
         """Seconds that it has been paused in all."""
         return self._paused_before + max(0.0, min(self._clock(), self._pause_until) - self._pause_from)
 
-    async def enter(self, left_s: float = math.inf) -> int:
-        """Wait to be let in; gives what ``pushed_back`` wants to know. ``left_s`` bounds the pauses that
+    async def acquire(self, left_s: float = math.inf) -> int:
+        """Wait to be let in; gives what ``record_throttled`` wants to know. ``left_s`` bounds the pauses that
         are waited for: raises ``PauseTooLong``. Whoever was let in must ``leave``."""
         if self._queue or not self._is_free:
-            with waiting():
+            with pause_deadlines():
                 await self._wait_in_queue(left_s)
         else:
             self.in_flight += 1
         return self._era
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self.in_flight -= 1
         self._wake()
 
-    def answered(self) -> None:
+    def record_success(self) -> None:
         """A call was answered well."""
         self.has_answered = True
         if self.allowed < self.most:
             self.allowed = min(self.most, self.allowed + 1 / self.allowed)
             self._wake()
 
-    def pushed_back(self, era: int, asked_s: float | None, reason: str = "") -> None:
+    def record_throttled(self, era: int, asked_s: float | None, reason: str = "") -> None:
         """A call that came in at ``era`` was told that the server has too much to do, and to come again
         in ``asked_s``."""
         if era == self._era:
@@ -178,8 +178,8 @@ class Rate:
         self._clock = clock
         self._sleep = sleep
         self._lock = anyio.Lock()
-        self._sent: deque[Booking] = deque()
-        self._unsent: set[Booking] = set()
+        self._sent: deque[RateReservation] = deque()
+        self._unsent: set[RateReservation] = set()
         self._changed = anyio.Event()
 
     def narrow(self, requests: int | None, tokens: int | None) -> None:
@@ -187,19 +187,19 @@ class Rate:
         self.requests = min(self.requests, math.inf if requests is None else requests)
         self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
 
-    async def book(self, tokens: int = 0) -> Booking:
+    async def reserve(self, tokens: int = 0) -> RateReservation:
         """Wait until a call of ``tokens`` may be sent, and keep its place."""
-        with waiting():
+        with pause_deadlines():
             async with self._lock:
                 return await self._place(tokens)
 
-    async def _place(self, tokens: int) -> Booking:
+    async def _place(self, tokens: int) -> RateReservation:
         while (wait_s := self._wait_s(tokens)) > 0:
             if wait_s < math.inf:
                 await self._sleep(wait_s)
             else:
                 await self._until_changed()
-        booking = Booking(self, tokens)
+        booking = RateReservation(self, tokens)
         self._unsent.add(booking)
         return booking
 
@@ -219,18 +219,18 @@ class Rate:
             return 0.0
         return self._sent[0].at + _MINUTE_S - now if self._sent else math.inf
 
-    def _send(self, booking: Booking) -> None:
+    def _send(self, booking: RateReservation) -> None:
         self._unsent.discard(booking)
         booking.at = self._clock()
         self._sent.append(booking)
         self._changed.set()
 
-    def _give_up(self, booking: Booking) -> None:
+    def _give_up(self, booking: RateReservation) -> None:
         self._unsent.discard(booking)
         self._changed.set()
 
 
-class Booking:
+class RateReservation:
     """A call's place in a rate. ``at``: when it was sent."""
 
     def __init__(self, rate: Rate, tokens: int) -> None:
@@ -252,22 +252,22 @@ class Slots(Protocol):
     def slot(self) -> AbstractAsyncContextManager[None]: ...
 
 
-class Passage:
+class Permit:
     """A call on its way: tell what became of it."""
 
-    def __init__(self, limiter: Limiter, era: int, booking: Booking | None) -> None:
+    def __init__(self, limiter: Limiter, era: int, booking: RateReservation | None) -> None:
         self._limiter = limiter
         self._era = era
         self._booking = booking
 
-    def answered(self, tokens: int | None = None) -> None:
+    def record_success(self, tokens: int | None = None) -> None:
         """``tokens``: what it really cost."""
-        self._limiter.answered()
+        self._limiter.record_success()
         if self._booking and tokens is not None:
             self._booking.tokens = tokens
 
-    def pushed_back(self, asked_s: float | None, reason: str = "") -> None:
-        self._limiter.pushed_back(self._era, asked_s, reason)
+    def record_throttled(self, asked_s: float | None, reason: str = "") -> None:
+        self._limiter.record_throttled(self._era, asked_s, reason)
 
 
 class Throttle:
@@ -280,23 +280,23 @@ class Throttle:
         self._slots = slots
 
     @asynccontextmanager
-    async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Passage]:
-        """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.enter``."""
-        booking = await self._rate.book(tokens) if self._rate else None
+    async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
+        """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.acquire``."""
+        booking = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
             while True:
-                era = await limiter.enter(left_s)
+                era = await limiter.acquire(left_s)
                 try:
                     async with self._slots.slot() if self._slots else nullcontext():
                         # A pause may have begun while this call waited for its slot.
                         if limiter.is_open:
                             if booking:
                                 booking.sent()
-                            yield Passage(limiter, era, booking)
+                            yield Permit(limiter, era, booking)
                             return
                 finally:
-                    limiter.leave()
+                    limiter.release()
         finally:
             if booking:
                 booking.cancelled()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import anyio
 
-from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.deadlines import pause_deadlines
 
 MAX_WAIT_S = 180.0
 """What one call waits for limits and retries in all, unless the author says otherwise."""
@@ -54,7 +54,7 @@ class RetryPolicy:
         attempt: int,
         *,
         waited_s: float,
-        asked_s: float | None,
+        retry_after_s: float | None,
         retries: int | None = None,
         max_wait_s: float | None = None,
     ) -> float | None:
@@ -64,15 +64,15 @@ class RetryPolicy:
             return None
         limit = self.max_wait_s if max_wait_s is None else max_wait_s
         jitter = self.jitter()
-        if asked_s is not None:
+        if retry_after_s is not None:
             # Jitter here too: all callers were told the same moment.
-            return None if waited_s + asked_s > limit else asked_s + self.base_s * jitter
+            return None if waited_s + retry_after_s > limit else retry_after_s + self.base_s * jitter
         wait = min(self.max_backoff_s, self.base_s * 2 ** (attempt - 1)) * (1 + jitter) / 2
         return None if waited_s + wait > limit else wait
 
 
 @dataclass
-class Patience:
+class RetryBudget:
     """What one call has left: how often it failed, and how long it has waited. ``max_wait_s`` stands over
     the policy's."""
 
@@ -87,24 +87,24 @@ class Patience:
         limit = self.policy.max_wait_s if self.max_wait_s is None else self.max_wait_s
         return max(0.0, limit - self.waited_s)
 
-    def next_wait_s(self, *, asked_s: float | None, retries: int) -> float | None:
+    def next_wait_s(self, *, retry_after_s: float | None, retries: int) -> float | None:
         """Seconds to wait after one more failure; ``None``: give up. A second or more that the server
         asks for uses up no retry: the wait itself has an end."""
         self.failures += 1
-        if asked_s is None or asked_s < _ASKED_FREE_S:
+        if retry_after_s is None or retry_after_s < _ASKED_FREE_S:
             self._counted += 1
         if retries <= 0:
             return None
         return self.policy.wait_s(
             self._counted,
             waited_s=self.waited_s,
-            asked_s=asked_s,
+            retry_after_s=retry_after_s,
             retries=retries,
             max_wait_s=self.max_wait_s,
         )
 
     async def wait(self, seconds: float) -> None:
-        with waiting():
+        with pause_deadlines():
             await self.policy.sleep(seconds)
         self.waited_s += seconds
 

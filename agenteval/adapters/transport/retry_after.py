@@ -25,7 +25,7 @@ _RESET = re.compile(r"(x-)?ratelimit-reset(-[a-z-]+)?|[a-z]+-ratelimit-[a-z-]+-r
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 
-def asked_wait_s(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
+def parse_retry_after(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
     """Seconds that a refusal asks to wait, between 0 and ``LONGEST_S``; ``None`` if it does not say.
 
     Looked at in this order: ``retry-after-ms``; ``retry-after`` as seconds, duration, date or moment;

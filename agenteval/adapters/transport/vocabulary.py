@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import httpx2
 
-from agenteval.adapters.transport.bodies import TooLargeError, encoding_of, whole_body
+from agenteval.adapters.transport.bodies import TooLargeError, encoding_of, read_body
 from agenteval.adapters.transport.connections import certificates
 from agenteval.core import tokens
 from agenteval.core.errors import AuthorError, InfrastructureError, Problem
@@ -42,7 +42,7 @@ async def _fetched() -> bytes:
         client.stream("GET", tokens.VOCABULARY) as response,
     ):
         response.raise_for_status()
-        return await whole_body(response.aiter_raw(), encoding_of(response.headers.raw))
+        return await read_body(response.aiter_raw(), encoding_of(response.headers.raw))
 
 
 def _keep(path: Path, data: bytes) -> None:

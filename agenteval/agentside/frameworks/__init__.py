@@ -11,8 +11,8 @@ import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..transcript import ToolCall, Transcript
-from ..world import Answer, World, untracked
-from .call_marks import calls_in, ids_of, marked
+from ..world import ToolAnswer, World, untracked_call_error
+from .call_marks import ids_of, iter_calls, mark_calls
 from .registry import framework_of
 from .seam import (
     LATER,
@@ -29,29 +29,29 @@ from .seam import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .seam import Conversation, Framework
+    from .seam import Framework, FrameworkConversation
 
 __all__ = [
     "LATER",
     "MORE",
-    "Answer",
-    "Opened",
-    "Recognised",
+    "FrameworkObject",
+    "OpenedConversation",
     "Refused",
     "Tool",
+    "ToolAnswer",
     "ToolCall",
     "Transcript",
     "Waits",
     "framework_of",
     "hints_of",
     "kinds",
-    "recognised",
-    "untracked",
+    "recognize_object",
+    "untracked_call_error",
     "with_partial",
 ]
 
 
-class Recognised(NamedTuple):
+class FrameworkObject(NamedTuple):
     """An object of a framework."""
 
     framework: Framework
@@ -82,22 +82,22 @@ class Recognised(NamedTuple):
         world = World()
         try:
             conversation = self.framework.open(self.obj, world, "", LATER if has_deps else None)
-            _finished(conversation.close())
+            _run_to_end(conversation.close())
         finally:
             world.close()
 
-    def opened(self, session: str, make_deps: Callable[[], Any] | None, world: World) -> Opened:
-        return Opened(self, session, make_deps, world)
+    def opened(self, session: str, make_deps: Callable[[], Any] | None, world: World) -> OpenedConversation:
+        return OpenedConversation(self, session, make_deps, world)
 
 
-def recognised(obj: Any) -> Recognised | None:
+def recognize_object(obj: Any) -> FrameworkObject | None:
     """An object of a framework that is known; ``None`` for all else. Asked before whether it can be called:
     calling such an object would run its real tools."""
     framework = framework_of(obj)
-    return Recognised(framework, obj) if framework else None
+    return FrameworkObject(framework, obj) if framework else None
 
 
-def _finished(coroutine: Any) -> None:
+def _run_to_end(coroutine: Any) -> None:
     """Runs what has nothing to wait for."""
     try:
         coroutine.send(None)
@@ -106,11 +106,11 @@ def _finished(coroutine: Any) -> None:
     coroutine.close()
 
 
-class Opened:
+class OpenedConversation:
     """One conversation with an object of a framework. Nothing of it happens before its first turn."""
 
     def __init__(
-        self, known: Recognised, session: str, make_deps: Callable[[], Any] | None, world: World
+        self, known: FrameworkObject, session: str, make_deps: Callable[[], Any] | None, world: World
     ) -> None:
         self._known = known
         self._session = session
@@ -119,7 +119,7 @@ class Opened:
         self._tools: set[str] | None = None
         self._hosted: set[str] = set()
         self._lists_tools = False
-        self._conversation: Conversation | None = None
+        self._conversation: FrameworkConversation | None = None
 
     async def reply(self, text: str) -> dict[str, Any]:
         """The messages and the usage of a turn, and what is known of the calls in them."""
@@ -134,21 +134,23 @@ class Opened:
             raise
 
     def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
-        messages, unplaced = _named(turn), self._world.take_unplaced()
+        messages, unplaced = _with_speaker(turn), self._world.take_unplaced()
         elsewhere = set(turn.get("elsewhere", ()))
-        called = {call["function"]["name"] for call in calls_in(messages) if call.get("id") not in elsewhere}
+        called = {
+            call["function"]["name"] for call in iter_calls(messages) if call.get("id") not in elsewhere
+        }
         unknown = {*turn.get("unknown", ()), *(called - self._tools if self._tools else ())}
-        unknown -= self._world.asked
+        unknown -= self._world.called_tools
         elsewhere.update(ids_of(messages, {*unknown, *self._hosted}))
         return {
-            "messages": marked(messages, list(self._world.asked_now), elsewhere),
+            "messages": mark_calls(messages, list(self._world.calls_so_far), elsewhere),
             "usage": turn.get("usage"),
             "unknown_tools": sorted(unknown),
             "lists_tools": self._lists_tools,
             "unplaced": unplaced,
         }
 
-    async def _open(self) -> Conversation:
+    async def _open(self) -> FrameworkConversation:
         framework = self._known.framework
         deps = self._make_deps() if self._make_deps else None
         deps = await deps if inspect.isawaitable(deps) else deps
@@ -164,7 +166,7 @@ class Opened:
             await self._conversation.close()
 
 
-def _named(turn: dict[str, Any]) -> list[dict[str, Any]]:
+def _with_speaker(turn: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, each of the agent's with who speaks."""
     agent, messages = turn.get("agent"), list(turn.get("messages") or ())
     if not agent:

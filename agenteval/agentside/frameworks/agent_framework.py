@@ -9,10 +9,10 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..hooks.agent_framework import agent_in
-from ..hooks.tool_methods import innermost
+from ..hooks.agent_framework import find_wrapped_agent
+from ..hooks.tool_methods import innermost_call
 from ..transcript import ToolCall, Transcript
-from ..world import Answer, current
+from ..world import ToolAnswer, current_world
 from .seam import (
     LATER,
     MORE,
@@ -20,10 +20,10 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
-    each_below,
-    is_any,
-    may_run,
-    unsupported,
+    is_instance_of,
+    may_reach,
+    unsupported_version_error,
+    walk_tree,
     with_partial,
 )
 
@@ -43,16 +43,16 @@ class AgentFramework:
     supports = "1.23"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, _AGENT, _WORKFLOW)
+        return is_instance_of(obj, _AGENT, _WORKFLOW)
 
     def tools(self, obj: Any) -> list[Tool]:
         _require_agent(obj)
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in _tools_of(agent):
-                told = _told(tool)
+                told = _to_tool(tool)
                 found.setdefault(told.name, told)
-                if may_run(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
+                if may_reach(getattr(tool, "func", None), FRAMEWORK.matches, "agent_framework"):
                     found[""] = MORE  # those of an agent that the function runs
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
@@ -61,7 +61,7 @@ class AgentFramework:
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "agent_framework") for agent in _agents(obj))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> AgentFrameworkConversation:
         _require_agent(obj)
         _watch()
         for agent in _agents(obj):
@@ -69,7 +69,7 @@ class AgentFramework:
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = "deps of an agent of Microsoft's framework are what its tools get as kwargs"
             raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
-        return _Conversation(obj, world, session, deps if isinstance(deps, dict) else {})
+        return AgentFrameworkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
 FRAMEWORK = AgentFramework()
@@ -84,14 +84,14 @@ def _require_agent(obj: Any) -> None:
     if isinstance(obj, type):
         what = f"{obj.__name__} is a class of Microsoft's framework"
         raise Refused(what, "name an agent that is made of it")
-    if is_any(obj, _WORKFLOW):
+    if is_instance_of(obj, _WORKFLOW):
         raise Refused(
             "a Workflow of Microsoft's framework is no agent", f"name one of its agents, or {remedy}"
         )
-    if not is_any(obj, _CHAT_AGENT):
+    if not is_instance_of(obj, _CHAT_AGENT):
         what = f"a {type(obj).__name__} of Microsoft's framework has no conversations of its own"
         raise Refused(f"{what}: what it remembers is that of all", remedy)
-    if _tools_of(obj) and not is_any(obj.client, _CALLER):
+    if _tools_of(obj) and not is_instance_of(obj.client, _CALLER):
         what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
         raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")
 
@@ -103,12 +103,14 @@ def _tools_of(agent: Any) -> list[Any]:
 
 def _agents(agent: Any) -> Iterator[Any]:
     """An agent and those that it has as tools."""
-    return each_below(agent, lambda each: [one for one in map(agent_in, _tools_of(each)) if one is not None])
+    return walk_tree(
+        agent, lambda each: [one for one in map(find_wrapped_agent, _tools_of(each)) if one is not None]
+    )
 
 
-def _told(tool: Any) -> Tool:
-    if is_any(tool, _FUNCTION_TOOL):
-        is_agent = agent_in(tool) is not None
+def _to_tool(tool: Any) -> Tool:
+    if is_instance_of(tool, _FUNCTION_TOOL):
+        is_agent = find_wrapped_agent(tool) is not None
         return Tool(tool.name, tool.description or "", tool.parameters(), is_agent=is_agent)
     said = tool if isinstance(tool, dict) else getattr(tool, "__dict__", {})
     name = next(
@@ -123,18 +125,18 @@ def _watch() -> None:
     try:
         from agent_framework import AgentMiddleware, AgentMiddlewareLayer
     except ImportError as error:
-        raise unsupported(FRAMEWORK, str(error)) from error
+        raise unsupported_version_error(FRAMEWORK, str(error)) from error
     real: Any = AgentMiddlewareLayer.run
     if hasattr(real, "agenteval_watches"):
         return
 
     class Watch(AgentMiddleware):  # type: ignore[misc]
-        def __init__(self, found: list[_Run]) -> None:
+        def __init__(self, found: list[_InnerAgentRun]) -> None:
             self._found = found
 
         async def process(self, context: Any, call_next: Any) -> None:
             def keep(response: Any) -> Any:
-                self._found.append(_Run(context.agent.name, response))
+                self._found.append(_InnerAgentRun(context.agent.name, response))
                 return response
 
             context.stream_result_hooks.append(keep)
@@ -144,7 +146,7 @@ def _watch() -> None:
 
     @functools.wraps(real)
     def run(agent: Any, *args: Any, **kwargs: Any) -> Any:
-        world, call = current(), innermost()
+        world, call = current_world(), innermost_call()
         conversation = _CONVERSATIONS.get(world) if world is not None else None
         if conversation is not None and call is not None:
             found = conversation.inner.setdefault(call.call_id, [])
@@ -158,20 +160,20 @@ def _watch() -> None:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Run(NamedTuple):
+class _InnerAgentRun(NamedTuple):
     """What an agent answered, when it was run once."""
 
     agent: str
     response: Any
 
 
-_CONVERSATIONS: dict[World, _Conversation] = {}
+_CONVERSATIONS: dict[World, AgentFrameworkConversation] = {}
 """By their worlds, those that go on."""
 
 
-class _Conversation:
+class AgentFrameworkConversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
-        self.inner: dict[str, list[_Run]] = {}
+        self.inner: dict[str, list[_InnerAgentRun]] = {}
         """The answers of agents as tools in this turn, by the ids of the calls that started them."""
         self._world, self._agent = world, agent
         self._session = agent.create_session(session_id=session)
@@ -188,13 +190,13 @@ class _Conversation:
             raise
         responses = [response, *(one.response for each in self.inner.values() for one in each)]
         reply: dict[str, Any] = {
-            "messages": _messages(_Run(self._agent.name, response), self.inner),
+            "messages": _messages(_InnerAgentRun(self._agent.name, response), self.inner),
             "usage": _usage(responses),
             "elsewhere": [_id_of(each) for each in _contents(responses) if _is_hosted(each)],
         }
         for content in _contents(responses):
             if not (content.type in _READ or _is_hosted(content) or content.type.endswith("_tool_result")):
-                self._world.leave_unplaced(f"a content '{content.type}' of a reply is not read")
+                self._world.note_unplaced(f"a content '{content.type}' of a reply is not read")
         if waits := _waits_for(response):
             waiting = Waits(waits)
             with_partial(waiting, **reply)
@@ -235,7 +237,7 @@ def _id_of(content: Any) -> str:
     return str(next(filter(None, ids), ""))
 
 
-def _messages(run: _Run, inner: dict[str, list[_Run]]) -> list[dict[str, Any]]:
+def _messages(run: _InnerAgentRun, inner: dict[str, list[_InnerAgentRun]]) -> list[dict[str, Any]]:
     """A turn as messages in OpenAI's format. ``inner``: the runs of agents as tools, by the call that started
     them."""
     transcript = Transcript()
@@ -244,7 +246,11 @@ def _messages(run: _Run, inner: dict[str, list[_Run]]) -> list[dict[str, Any]]:
 
 
 def _write(
-    transcript: Transcript, run: _Run, inner: dict[str, list[_Run]], *, is_inner: bool = False
+    transcript: Transcript,
+    run: _InnerAgentRun,
+    inner: dict[str, list[_InnerAgentRun]],
+    *,
+    is_inner: bool = False,
 ) -> None:
     for message in run.response.messages:
         if message.role == "assistant":
@@ -269,7 +275,7 @@ def _call(content: Any) -> ToolCall:
     return ToolCall(content.call_id, content.name, content.arguments or {})
 
 
-def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_Run]]) -> None:
+def _write_result(transcript: Transcript, content: Any, inner: dict[str, list[_InnerAgentRun]]) -> None:
     """What a call gave, after what the agents did that it ran."""
     call_id = getattr(content, "call_id", None) or ""
     rest = {key: runs for key, runs in inner.items() if key != call_id}
@@ -290,14 +296,14 @@ def _hosted_call(content: Any) -> ToolCall:
 
 
 def _content(content: Any) -> str:
-    return Answer(content.result).text if content.result is not None else _text_of(content.items)
+    return ToolAnswer(content.result).text if content.result is not None else _text_of(content.items)
 
 
 def _text_of(result: Any) -> str:
     """What a tool's result is as text: the framework has it as a list of contents."""
     if isinstance(result, (list, tuple)):
         return "".join(getattr(each, "text", None) or "" for each in result)
-    return Answer(result).text
+    return ToolAnswer(result).text
 
 
 def _usage(responses: list[Any]) -> dict[str, int] | None:

@@ -18,11 +18,11 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
-    each_below,
-    is_any,
+    is_instance_of,
     kinds,
-    may_run,
-    unsupported,
+    may_reach,
+    unsupported_version_error,
+    walk_tree,
     with_partial,
 )
 
@@ -49,33 +49,33 @@ class AutoGen:
     supports = "0.7"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, *_ANY)
+        return is_instance_of(obj, *_ANY)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
-            for told in _told(agent):
+            for told in _to_tools(agent):
                 found.setdefault(told.name, told)
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(each, "autogen_agentchat") for each in _all(obj))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> AutoGenConversation:
         for each in _all(obj):
             is_team = _TEAM in kinds(each)
             held = _HELD_BY_TEAM if is_team else _HELD
             lacks = next((name for name in held if not hasattr(each, name)), None)
             if lacks:
-                raise unsupported(self, f"{type(each).__name__}.{lacks}")
+                raise unsupported_version_error(self, f"{type(each).__name__}.{lacks}")
             if is_team and not getattr(each, "_embedded_runtime", True):
                 what = f"the {type(each).__name__} has a runtime, which all conversations would share"
                 raise Refused(what, "name a team without runtime, or a function that makes one")
             if not is_team and not hasattr(each._model_context, "_messages"):
-                raise unsupported(self, f"{type(each._model_context).__name__}._messages")
+                raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
             raise Refused("an agent of AutoGen takes no deps", "remove deps")
-        return _Conversation(obj, world)
+        return AutoGenConversation(obj, world)
 
 
 FRAMEWORK = AutoGen()
@@ -87,11 +87,11 @@ FRAMEWORK = AutoGen()
 def _all(obj: Any) -> list[Any]:
     """An agent or a team, and those that it has as tools or members. Raises ``Refused`` for what this does
     not play."""
-    return list(each_below(obj, _parts_of))
+    return list(walk_tree(obj, _parts_of))
 
 
 def _parts_of(obj: Any) -> list[Any]:
-    if inspect.isclass(obj) or not is_any(obj, _AGENT, _TEAM):
+    if inspect.isclass(obj) or not is_instance_of(obj, _AGENT, _TEAM):
         kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
         what = f"{kind} of AutoGen is not played: only objects of AssistantAgent and teams of them are"
         raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
@@ -120,14 +120,14 @@ def _held_tools(agent: Any) -> Iterator[Any]:
             yield from bench._tools
 
 
-def _told(agent: Any) -> Iterator[Tool]:
+def _to_tools(agent: Any) -> Iterator[Tool]:
     for bench in _benches(agent):
         if _WORKBENCH not in kinds(bench):
             yield MORE
             continue
         for tool in bench._tools:
             yield Tool(_name_in(bench, tool), tool.description or "", _parameters(tool))
-            if may_run(getattr(tool, "_func", None), FRAMEWORK.matches, "autogen_agentchat"):
+            if may_reach(getattr(tool, "_func", None), FRAMEWORK.matches, "autogen_agentchat"):
                 yield MORE
 
 
@@ -147,7 +147,7 @@ def _name_in(bench: Any, tool: Any) -> str:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Conversation:
+class AutoGenConversation:
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = _copied(obj, {})
         self._world = world
@@ -170,7 +170,7 @@ class _Conversation:
     def _messages(self, heard: list[Any]) -> list[dict[str, Any]]:
         events = {type(each).__name__ for each in heard if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
-            self._world.leave_unplaced(f"a {kind} of the agent is not read")
+            self._world.note_unplaced(f"a {kind} of the agent is not read")
         transcript = Transcript()
         for event in heard:
             _write(transcript, event, self._speakers, self._own)

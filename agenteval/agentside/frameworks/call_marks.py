@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from ..world import AskedCall
+    from ..world import RequestedCall
 
     Message = dict[str, Any]
 
 
-def calls_in(messages: list[Message]) -> Iterator[Message]:
+def iter_calls(messages: list[Message]) -> Iterator[Message]:
     """Yield the calls in messages in OpenAI's format."""
     for message in messages:
         for call in message.get("tool_calls") or ():
@@ -24,16 +24,18 @@ def calls_in(messages: list[Message]) -> Iterator[Message]:
 
 def ids_of(messages: list[Message], names: Collection[str]) -> set[Any]:
     """Return the ids of the calls of certain tools."""
-    return {call.get("id") for call in calls_in(messages) if call["function"].get("name") in names}
+    return {call.get("id") for call in iter_calls(messages) if call["function"].get("name") in names}
 
 
-def marked(messages: list[Message], asked: list[AskedCall], elsewhere: Collection[Any]) -> list[Message]:
+def mark_calls(
+    messages: list[Message], asked: list[RequestedCall], elsewhere: Collection[Any]
+) -> list[Message]:
     """Return the messages with what is known of their calls. One that the scenario was asked for has the
     arguments with which it was asked: whatever the framework made of them in between, it is found by them.
     One that was not asked for, and has no result or an error, was ``attempted``: no tool ran, unless its id
     is among those that were carried out ``elsewhere``.
     """
-    found = _paired(list(calls_in(messages)), asked)
+    found = _paired(list(iter_calls(messages)), asked)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
 
@@ -48,17 +50,17 @@ def marked(messages: list[Message], asked: list[AskedCall], elsewhere: Collectio
     return _rewritten(messages, read)
 
 
-def _paired(calls: list[Message], asked: list[AskedCall]) -> dict[int, AskedCall]:
+def _paired(calls: list[Message], asked: list[RequestedCall]) -> dict[int, RequestedCall]:
     """Find for each call, by its identity, what was asked: what has an id by that, since two calls may have
     the same arguments; all else by name and arguments, since some frameworks give their tools no ids."""
-    by_id: dict[Any, list[AskedCall]] = {}
-    by_arguments: dict[Any, list[AskedCall]] = {}
+    by_id: dict[Any, list[RequestedCall]] = {}
+    by_arguments: dict[Any, list[RequestedCall]] = {}
     for each in asked:
         if each.call_id:
             by_id.setdefault((each.name, each.call_id), []).append(each)
         else:
             by_arguments.setdefault(_key(each.name, each.arguments), []).append(each)
-    found: dict[int, AskedCall] = {}
+    found: dict[int, RequestedCall] = {}
     for call in calls:
         function = call["function"]
         name = function.get("name")
@@ -90,10 +92,10 @@ def pair_by_name(asked: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]
     return found
 
 
-def with_asked_arguments(messages: list[Message], asked: list[AskedCall]) -> tuple[list[Message], set[Any]]:
+def restore_arguments(messages: list[Message], asked: list[RequestedCall]) -> tuple[list[Message], set[Any]]:
     """Return the messages, with the arguments with which the scenario was asked for their calls: by their
     names, in their order. And the ids of these calls."""
-    calls = list(calls_in(messages))
+    calls = list(iter_calls(messages))
     wanted = [(call["function"].get("name"), _value(call["function"].get("arguments"))) for call in calls]
     made = pair_by_name(wanted, [(each.name, _value(each.arguments), each) for each in asked])
     given = {id(calls[at]): each.arguments for at, each in enumerate(made) if each is not None}

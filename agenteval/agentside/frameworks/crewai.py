@@ -15,9 +15,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..hooks.crewai import name_of
-from ..transcript import Transcript, as_error
-from .call_marks import with_asked_arguments
-from .seam import LATER, MORE, Refused, Tool, adds_code, kinds, may_run, unsupported, with_partial
+from ..transcript import Transcript, mark_as_error
+from .call_marks import restore_arguments
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    adds_code,
+    kinds,
+    may_reach,
+    unsupported_version_error,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from ..world import World
@@ -46,14 +56,14 @@ class CrewAI:
         held = list(obj.tools or ())
         found = [Tool(name_of(tool), tool.description or "", _parameters(tool)) for tool in held]
         codes = [getattr(tool, "func", None) or getattr(tool, "_run", None) for tool in held]
-        if obj.apps or obj.mcps or any(may_run(code, self.matches, "crewai") for code in codes):
+        if obj.apps or obj.mcps or any(may_reach(code, self.matches, "crewai") for code in codes):
             found.append(MORE)
         return found
 
     def runs_own_code(self, obj: Any) -> bool:
         return adds_code(obj, "crewai")
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
             raise Refused("an agent of CrewAI takes no deps", "remove deps")
@@ -61,10 +71,10 @@ class CrewAI:
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
             raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
         if not all(callable(getattr(obj, name, None)) for name in ("copy", "kickoff")):
-            raise unsupported(self, "Agent.kickoff")
+            raise unsupported_version_error(self, "Agent.kickoff")
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        return _Conversation(_copied(obj), world)
+        return CrewAIConversation(_copied(obj), world)
 
 
 FRAMEWORK = CrewAI()
@@ -91,7 +101,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Conversation:
+class CrewAIConversation:
     def __init__(self, agent: Any, world: World) -> None:
         self._agent = agent
         self._world = world
@@ -122,9 +132,9 @@ class _Conversation:
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
         texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        asked = [each for each in self._world.asked_now if each.name in self._names]  # not of agents below
+        asked = [each for each in self._world.calls_so_far if each.name in self._names]  # not of agents below
         if len([text for text in texts if text != answer]) > len(asked):
-            self._world.leave_unplaced("the framework answered a call that the model wrote as text by itself")
+            self._world.note_unplaced("the framework answered a call that the model wrote as text by itself")
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
@@ -141,9 +151,9 @@ class _Conversation:
 def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
     """The native calls of a turn with their results. One that reached no tool was refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
-    messages, made = with_asked_arguments(of_calls, list(world.asked_now))
+    messages, made = restore_arguments(of_calls, list(world.calls_so_far))
     return [
-        as_error(each) if each.get("role") == "tool" and each.get("tool_call_id") not in made else each
+        mark_as_error(each) if each.get("role") == "tool" and each.get("tool_call_id") not in made else each
         for each in messages
     ]
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..hooks.google_adk import is_own
+from ..hooks.google_adk import is_adk_builtin
 from ..transcript import ToolCall, Transcript
 from .seam import (
     LATER,
@@ -19,12 +19,12 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
-    each_below,
     hints_of,
-    is_any,
+    is_instance_of,
     kinds,
-    may_run,
-    unsupported,
+    may_reach,
+    unsupported_version_error,
+    walk_tree,
     with_partial,
 )
 
@@ -64,33 +64,33 @@ class GoogleAdk:
     supports = "1.18 to 2.13"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, _AGENT, _NODE, _APP, _RUNNER)
+        return is_instance_of(obj, _AGENT, _NODE, _APP, _RUNNER)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
         for agent in _agents(_root(obj)):
-            is_own = not is_any(agent, _LLM_AGENT) and adds_code(agent, "google")
+            is_own = not is_instance_of(agent, _LLM_AGENT) and adds_code(agent, "google")
             if is_own or type(agent).__name__ == "LangGraphAgent":
                 found.setdefault(MORE.name, MORE)  # those that its own code, or its graph, calls
             for tool in getattr(agent, "tools", None) or ():
-                told = _told(tool)
+                told = _to_tool(tool)
                 if told:
                     found.setdefault(told.name, told)
-                if may_run(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
+                if may_reach(getattr(tool, "func", tool), FRAMEWORK.matches, "google"):
                     found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "google") for agent in _agents(_root(obj)))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> AdkConversation:
         root = _root(obj)
         for agent in _agents(root):
             _require_ours(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = "deps of an agent of Google ADK are the session's first state"
             raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
-        return _Conversation(obj, world, session, deps if isinstance(deps, dict) else {})
+        return AdkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
 FRAMEWORK = GoogleAdk()
@@ -103,10 +103,10 @@ def _root(obj: Any) -> Any:
     """The agent at the top. Raises ``Refused`` for what is none."""
     if isinstance(obj, type):
         raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
-    if is_any(obj, _RUNNER):
+    if is_instance_of(obj, _RUNNER):
         raise Refused("a Runner of Google ADK keeps the sessions of all", "name its agent, or its App")
-    root = getattr(obj, "root_agent", None) if is_any(obj, _APP) else obj
-    if not is_any(root, _AGENT):
+    root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
+    if not is_instance_of(root, _AGENT):
         what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
         raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
     return root
@@ -114,11 +114,11 @@ def _root(obj: Any) -> Any:
 
 def _agents(root: Any) -> Iterator[Any]:
     """An agent, those below it, and those that it has as tools."""
-    return each_below(root, _parts_of)
+    return walk_tree(root, _parts_of)
 
 
 def _parts_of(agent: Any) -> list[Any]:
-    tools = [tool for tool in getattr(agent, "tools", None) or () if is_any(tool, _AGENT_TOOL)]
+    tools = [tool for tool in getattr(agent, "tools", None) or () if is_instance_of(tool, _AGENT_TOOL)]
     return [*(getattr(agent, "sub_agents", None) or ()), *(tool.agent for tool in tools)]
 
 
@@ -130,29 +130,29 @@ def _require_ours(agent: Any) -> None:
         raise Refused(f"{what}: no scenario can answer for them", "name an agent without it")
 
 
-def _told(tool: Any) -> Tool | None:
+def _to_tool(tool: Any) -> Tool | None:
     """What is known of an agent's tool before the run; ``None`` for what is none of its own."""
-    if not is_any(tool, _TOOL, _TOOLSET):
+    if not is_instance_of(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
         from google.adk.tools import FunctionTool
 
         tool = FunctionTool(tool)
-    if is_any(tool, _TOOLSET):
+    if is_instance_of(tool, _TOOLSET):
         return MORE
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
     if _is_own(tool):
         return None
-    if is_any(tool, _AGENT_TOOL):
+    if is_instance_of(tool, _AGENT_TOOL):
         return Tool(name, tool.description or "", _parameters(tool), is_agent=True)
     return Tool(name, tool.description or "", _parameters(tool), hints=hints_of(tool))
 
 
 def _is_own(tool: Any) -> bool:
     """Whether a tool is the framework's way to itself, or adds to the prompt and is never called."""
-    return is_own(tool) or type(tool).__name__ in _OWN_CLASSES
+    return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
@@ -191,7 +191,7 @@ class _Heard(NamedTuple):
     is_inner: bool = False
 
 
-class _Turn:
+class _AdkTurn:
     """What is known of a turn."""
 
     def __init__(self) -> None:
@@ -207,11 +207,11 @@ class _Turn:
         self.heard, self.own, self.missing, self.tasks = [], set(), set(), set()
 
 
-class _Conversation:
+class AdkConversation:
     def __init__(self, obj: Any, world: World, session: str, state: dict[str, Any]) -> None:
         self._session = session
         self._state = copy.deepcopy(state)
-        self._turn = _Turn()
+        self._turn = _AdkTurn()
         self._world = world
         self._at_provider = _AtProvider(_agents(_root(obj)))
         self._own_code = frozenset(each.name for each in _agents(_root(obj)) if adds_code(each, "google"))
@@ -245,7 +245,7 @@ class _Conversation:
     def _reply(self) -> dict[str, Any]:
         turn, heard = self._turn, self._turn.heard
         for what in self._at_provider.unplaced(heard):
-            self._world.leave_unplaced(what)
+            self._world.note_unplaced(what)
         elsewhere = [
             call.id
             for event in (each.event for each in heard)
@@ -270,7 +270,7 @@ def _runner(obj: Any, plugin: Any) -> Any:
         "artifact_service": InMemoryArtifactService(),
         "memory_service": InMemoryMemoryService(),
     }
-    if is_any(obj, _APP):
+    if is_instance_of(obj, _APP):
         played = obj.model_copy(update={"plugins": [plugin, *obj.plugins]})
         return Runner(app=played, **services)
     return Runner(app_name=obj.name, agent=obj, plugins=[plugin], **services)
@@ -294,10 +294,10 @@ def _require_seam() -> None:
         )
         missing = next((what for what, is_there in known if not is_there), "")
     if missing:
-        raise unsupported(FRAMEWORK, missing)
+        raise unsupported_version_error(FRAMEWORK, missing)
 
 
-def _plugin(session: str, turn: _Turn) -> Any:
+def _plugin(session: str, turn: _AdkTurn) -> Any:
     _require_seam()
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools import BaseTool
@@ -371,7 +371,7 @@ def _parts(event: Any) -> list[Any]:
     return (event.content.parts if event.content else None) or []
 
 
-def _messages(turn: _Turn, at_provider: _AtProvider) -> list[dict[str, Any]]:
+def _messages(turn: _AdkTurn, at_provider: _AtProvider) -> list[dict[str, Any]]:
     """The turn as messages in OpenAI's format, without the framework's calls to itself."""
     transcript = Transcript()
     for place, heard in enumerate(turn.heard):
@@ -386,7 +386,7 @@ def _messages(turn: _Turn, at_provider: _AtProvider) -> list[dict[str, Any]]:
     return transcript.to_openai()
 
 
-def _write_answer(transcript: Transcript, heard: _Heard, turn: _Turn) -> None:
+def _write_answer(transcript: Transcript, heard: _Heard, turn: _AdkTurn) -> None:
     """A hand-off is an answer without a word. The words of an agent as a tool are its caller's to pass on."""
     event, is_inner = heard
     text = "" if is_inner else _words(event)
@@ -402,7 +402,7 @@ def _words(event: Any) -> str:
     return "".join(part.text for part in _parts(event) if part.text and not getattr(part, "thought", None))
 
 
-def _calls_in(event: Any, turn: _Turn) -> list[ToolCall]:
+def _calls_in(event: Any, turn: _AdkTurn) -> list[ToolCall]:
     found = (part.function_call for part in _parts(event) if part.function_call)
     return [ToolCall(each.id, each.name, each.args or {}) for each in found if not _is_hidden(each, turn)]
 
@@ -412,12 +412,12 @@ def _end_of(event: Any) -> str | None:
     return None if end is None else getattr(end, "name", str(end))
 
 
-def _is_hidden(call: Any, turn: _Turn) -> bool:
+def _is_hidden(call: Any, turn: _AdkTurn) -> bool:
     """Whether a call, or a result, is the framework's own."""
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
-def _write_result(transcript: Transcript, result: Any, turn: _Turn) -> None:
+def _write_result(transcript: Transcript, result: Any, turn: _AdkTurn) -> None:
     """A result that is no mapping stands in one, which the framework adds; an error stands in ``error``."""
     response = result.response
     failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))

@@ -13,10 +13,10 @@ from .seam import (
     Tool,
     Waits,
     adds_code,
-    is_any,
+    is_instance_of,
     kinds,
-    may_run,
-    unsupported,
+    may_reach,
+    unsupported_version_error,
     with_partial,
 )
 
@@ -38,7 +38,7 @@ class LlamaIndex:
     supports = "0.14"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, _AGENT, _TEAM)
+        return is_instance_of(obj, _AGENT, _TEAM)
 
     def _is_one(self, value: Any) -> bool:
         return self.matches(value) or _WORKFLOW in kinds(value)
@@ -47,9 +47,9 @@ class LlamaIndex:
         found: dict[str, Tool] = {}
         for agent in _agents(obj):
             for tool in agent.tools or ():
-                told = _told(tool)
+                told = _to_tool(tool)
                 found.setdefault(told.name, told)
-                if may_run(getattr(tool, "real_fn", None), self._is_one, "llama_index"):
+                if may_reach(getattr(tool, "real_fn", None), self._is_one, "llama_index"):
                     found[""] = MORE
             if agent.tool_retriever is not None:
                 found[""] = MORE
@@ -58,7 +58,7 @@ class LlamaIndex:
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(each, "llama_index") for each in (obj, *_agents(obj)))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> LlamaIndexConversation:
         for agent in _agents(obj):
             if _CODE_ACT in kinds(agent):
                 what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
@@ -66,8 +66,8 @@ class LlamaIndex:
         if deps is not None and deps is not LATER:
             raise Refused("an agent of LlamaIndex takes no deps", "remove deps; give it initial_state")
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
-            raise unsupported(self, f"{type(obj).__name__}.get_tools")
-        return _Conversation(obj, world)
+            raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
+        return LlamaIndexConversation(obj, world)
 
 
 FRAMEWORK = LlamaIndex()
@@ -79,7 +79,7 @@ def _agents(obj: Any) -> list[Any]:
     return list(obj.agents.values()) if _TEAM in kinds(obj) else [obj]
 
 
-def _told(tool: Any) -> Tool:
+def _to_tool(tool: Any) -> Tool:
     metadata = tool.metadata
     try:
         schema = metadata.get_parameters_dict()
@@ -91,7 +91,7 @@ def _told(tool: Any) -> Tool:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Conversation:
+class LlamaIndexConversation:
     """The history is a memory of its own; the framework keeps none that could be given to the next run."""
 
     def __init__(self, obj: Any, world: World) -> None:
@@ -116,7 +116,7 @@ class _Conversation:
                 if waits := _waits_for(event):
                     raise Waits(waits)
                 for name in _at_provider(event):
-                    self._world.leave_unplaced(f"'{name}' ran at the provider: its calls are not read")
+                    self._world.note_unplaced(f"'{name}' ran at the provider: its calls are not read")
                 _write(transcript, event, is_thinking_aloud=_is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler

@@ -13,54 +13,54 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..closures import cells
+from ..closures import closure_variables
 from ..targets.module_files import is_installed
 from .seam import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Named = Iterable[tuple[str, Any]]
+    NamedValues = Iterable[tuple[str, Any]]
 
 
-class Keeper(NamedTuple):
+class StatefulClass(NamedTuple):
     """A class whose objects remember. ``package`` and ``name``: where it is, whatever the modules between.
     ``by``: the attribute that has what they remember with, for those that need one. ``by_id``: they keep
     conversations apart by an id that each call gives."""
 
     package: str
     name: str
-    by: str = ""
-    by_id: bool = False
+    memory_attribute: str = ""
+    is_keyed_by_id: bool = False
     is_agent: bool = False
 
-    def is_of(self, obj: Any) -> bool:
+    def is_class_of(self, obj: Any) -> bool:
         for kind in kinds(obj):
             module, _, name = kind.rpartition(".")
             if name == self.name and (module == self.package or module.startswith(self.package + ".")):
-                return not self.by or bool(getattr(obj, self.by, None))
+                return not self.memory_attribute or bool(getattr(obj, self.memory_attribute, None))
         return False
 
 
-KEEPERS = (
-    Keeper("strands.agent", "Agent", is_agent=True),
-    Keeper("strands.multiagent", "MultiAgentBase"),
-    Keeper("autogen_agentchat.agents", "BaseChatAgent", is_agent=True),
-    Keeper("autogen_agentchat.teams", "BaseGroupChat"),
-    Keeper("autogen_core.model_context", "ChatCompletionContext"),
-    Keeper("langgraph.pregel", "Pregel", by="checkpointer", by_id=True),
-    Keeper("langchain_core.runnables.history", "RunnableWithMessageHistory", by_id=True),
-    Keeper("langchain_core.chat_history", "BaseChatMessageHistory"),
-    Keeper("agents.memory", "SessionABC"),
-    Keeper("google.adk.runners", "Runner", by_id=True),
-    Keeper("smolagents.agents", "MultiStepAgent", is_agent=True),
-    Keeper("workflows.context", "Context"),
-    Keeper("llama_index.core.memory", "BaseMemory"),
-    Keeper("llama_index.core.chat_engine", "BaseChatEngine"),
-    Keeper("agent_framework", "AgentSession"),
-    Keeper("agent_framework", "AgentThread"),
-    Keeper("crewai", "Crew", by="memory", is_agent=True),
-    Keeper("crewai", "Agent", by="memory", is_agent=True),
+STATEFUL_CLASSES = (
+    StatefulClass("strands.agent", "Agent", is_agent=True),
+    StatefulClass("strands.multiagent", "MultiAgentBase"),
+    StatefulClass("autogen_agentchat.agents", "BaseChatAgent", is_agent=True),
+    StatefulClass("autogen_agentchat.teams", "BaseGroupChat"),
+    StatefulClass("autogen_core.model_context", "ChatCompletionContext"),
+    StatefulClass("langgraph.pregel", "Pregel", memory_attribute="checkpointer", is_keyed_by_id=True),
+    StatefulClass("langchain_core.runnables.history", "RunnableWithMessageHistory", is_keyed_by_id=True),
+    StatefulClass("langchain_core.chat_history", "BaseChatMessageHistory"),
+    StatefulClass("agents.memory", "SessionABC"),
+    StatefulClass("google.adk.runners", "Runner", is_keyed_by_id=True),
+    StatefulClass("smolagents.agents", "MultiStepAgent", is_agent=True),
+    StatefulClass("workflows.context", "Context"),
+    StatefulClass("llama_index.core.memory", "BaseMemory"),
+    StatefulClass("llama_index.core.chat_engine", "BaseChatEngine"),
+    StatefulClass("agent_framework", "AgentSession"),
+    StatefulClass("agent_framework", "AgentThread"),
+    StatefulClass("crewai", "Crew", memory_attribute="memory", is_agent=True),
+    StatefulClass("crewai", "Agent", memory_attribute="memory", is_agent=True),
 )
 """Pydantic AI's agents, those of the OpenAI Agents SDK and of ADK, and LlamaIndex's workflows remember
 nothing by themselves."""
@@ -72,7 +72,7 @@ _NEW_IDS = ("uuid", "secrets")
 """Code that takes its ids from these modules has a new one for each call."""
 
 
-class Shared(NamedTuple):
+class SharedMemory(NamedTuple):
     """``name``: by what the code knows it; ``kind``: its class; ``remedy``: what would keep conversations
     apart."""
 
@@ -81,13 +81,13 @@ class Shared(NamedTuple):
     remedy: str
 
 
-def shared_memory(code: Any, *, has_ids: bool = False) -> Shared | None:
+def find_shared_memory(code: Any, *, has_ids: bool = False) -> SharedMemory | None:
     """Return what keeps a memory for all that call ``code``, a function, a class or an object of the
     author's; ``None`` where nothing is found. ``has_ids``: it gets or makes an id for each conversation."""
     walk = _Walk()
     found = [(keeper, shared) for shared, keeper in walk.keepers("", code, 0)]
     has_ids = has_ids or walk.makes_ids
-    return next((shared for keeper, shared in found if not (keeper.by_id and has_ids)), None)
+    return next((shared for keeper, shared in found if not (keeper.is_keyed_by_id and has_ids)), None)
 
 
 class _Walk:
@@ -95,7 +95,7 @@ class _Walk:
         self.makes_ids = False
         self._seen: dict[int, Any] = {}
 
-    def keepers(self, name: str, value: Any, depth: int) -> Iterator[tuple[Shared, Keeper]]:
+    def keepers(self, name: str, value: Any, depth: int) -> Iterator[tuple[SharedMemory, StatefulClass]]:
         if depth > _DEEPEST or len(self._seen) > _MOST or id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -104,14 +104,14 @@ class _Walk:
             self.makes_ids |= module in _NEW_IDS
         if not inspect.isclass(value) and (keeper := _keeper(value)):
             kind = type(value).__name__
-            yield Shared(name, kind, _remedy(keeper, kind)), keeper
+            yield SharedMemory(name, kind, _remedy(keeper, kind)), keeper
             return
         for inner, each in _named_in(value):
             yield from self.keepers(inner or name, each, depth + 1)
 
 
-def _remedy(keeper: Keeper, kind: str) -> str:
-    if keeper.by_id:
+def _remedy(keeper: StatefulClass, kind: str) -> str:
+    if keeper.is_keyed_by_id:
         return "let the target take `session_id`, and use it as the id of the conversation there"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
@@ -119,19 +119,19 @@ def _remedy(keeper: Keeper, kind: str) -> str:
     return "make it anew for each: name a class as the target, which makes it in __init__"
 
 
-def _keeper(value: Any) -> Keeper | None:
+def _keeper(value: Any) -> StatefulClass | None:
     if type(value).__module__ == "builtins":
         return None
-    return next((each for each in KEEPERS if each.is_of(value)), None)
+    return next((each for each in STATEFUL_CLASSES if each.is_class_of(value)), None)
 
 
-def _named_in(value: Any) -> Named:
+def _named_in(value: Any) -> NamedValues:
     """What a value leads to, by its names; nothing of a library's."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
 
-def _of_function(function: Any) -> Named:
+def _of_function(function: Any) -> NamedValues:
     if is_installed(function) and not hasattr(function, "__wrapped__"):
         return
     yield "", getattr(function, "__wrapped__", None)
@@ -139,27 +139,27 @@ def _of_function(function: Any) -> Named:
     defaults = function.__defaults__ or ()
     yield from ((names[at - len(defaults)], each) for at, each in enumerate(defaults))
     yield from (function.__kwdefaults__ or {}).items()
-    yield from cells(function).items()
+    yield from closure_variables(function).items()
     yield from _of_code(function.__code__, function.__globals__)
 
 
-def _of_class(cls: Any) -> Named:
+def _of_class(cls: Any) -> NamedValues:
     if not is_installed(cls) and cls.__module__ != "builtins":
         for each in cls.__mro__[:-1]:
             yield from vars(each).items()
 
 
-def _of_object(obj: Any) -> Named:
+def _of_object(obj: Any) -> NamedValues:
     if not is_installed(type(obj)):
         yield from getattr(obj, "__dict__", {}).items()
         yield "", type(obj)
 
 
-def _unnamed(values: Iterable[Any]) -> Named:
+def _unnamed(values: Iterable[Any]) -> NamedValues:
     return [("", each) for each in values]
 
 
-_READERS: tuple[tuple[Any, Callable[[Any], Named]], ...] = (
+_READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
     (FunctionType, _of_function),
     (MethodType, lambda method: _unnamed([method.__func__, method.__self__])),
     (partial, lambda made: [*_unnamed([made.func, *made.args]), *made.keywords.items()]),

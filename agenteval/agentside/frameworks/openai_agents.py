@@ -13,12 +13,23 @@ import uuid
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..closures import within
-from ..hooks.openai_agents import is_of_agent
-from ..hooks.openai_agents_local import commands, operation
+from ..closures import find_in_closures
+from ..hooks.openai_agents import is_agent_tool
+from ..hooks.openai_agents_local import file_patch_arguments, shell_arguments
 from ..transcript import ToolCall, Transcript
-from ..world import current
-from .seam import MORE, Refused, Tool, Waits, adds_code, each_below, kinds, may_run, unsupported, with_partial
+from ..world import current_world
+from .seam import (
+    MORE,
+    Refused,
+    Tool,
+    Waits,
+    adds_code,
+    kinds,
+    may_reach,
+    unsupported_version_error,
+    walk_tree,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +55,7 @@ _TRIPPED = {
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
 """What ``Runner.run`` is given by an application, beside the agent and what the user said."""
-_CONVERSATIONS: dict[World, _Conversation] = {}
+_CONVERSATIONS: dict[World, OpenAIAgentsConversation] = {}
 """By their worlds, those that go on."""
 
 
@@ -60,7 +71,7 @@ class _OpenAIAgents:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
             for tool in getattr(agent, "tools", ()):
-                told = _told_of(tool)
+                told = _to_tool(tool)
                 found.setdefault(told.name, told)
             if agent.mcp_servers or any(_runs_others(each) or _is_of_server(each) for each in agent.tools):
                 found.setdefault(MORE.name, MORE)
@@ -69,13 +80,13 @@ class _OpenAIAgents:
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "agents") for agent in _all_agents(obj))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> OpenAIAgentsConversation:
         self._require(obj, deps)
         _seam(self)
         from agents import set_tracing_disabled
 
         set_tracing_disabled(True)  # its traces go to OpenAI
-        return _Conversation(obj, world, deps)
+        return OpenAIAgentsConversation(obj, world, deps)
 
     def _require(self, obj: Any, deps: Any) -> None:
         known = kinds(obj)
@@ -86,7 +97,7 @@ class _OpenAIAgents:
             what = f"'{obj.name}' is a {type(obj).__name__}: what it does in its sandbox cannot be answered"
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
-            raise unsupported(self, "Agent.get_all_tools")
+            raise unsupported_version_error(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):
             for tool in agent.tools:
                 _is_hosted(tool)
@@ -111,7 +122,7 @@ def _context_of(agent: Any) -> str | None:
 
 def _all_agents(agent: Any) -> list[Any]:
     """An agent and all that it can reach."""
-    return list(each_below(agent, _reached_from)) if _is_agent(agent) else []
+    return list(walk_tree(agent, _reached_from)) if _is_agent(agent) else []
 
 
 def _reached_from(agent: Any) -> list[Any]:
@@ -124,24 +135,27 @@ def _handed_to(handoff: Any) -> Any:
         return handoff
     reference = getattr(handoff, "_agent_ref", None)
     agent = reference() if callable(reference) else None
-    return agent or within(getattr(handoff, "on_invoke_handoff", None), _is_agent)
+    return agent or find_in_closures(getattr(handoff, "on_invoke_handoff", None), _is_agent)
 
 
 def _agent_of(tool: Any) -> Any:
     """The agent that is a tool by its ``as_tool``; ``None`` for all other tools."""
     known = getattr(tool, "_agent_instance", None)
-    if known is not None or not hasattr(tool, "on_invoke_tool") or not is_of_agent(tool):
+    if known is not None or not hasattr(tool, "on_invoke_tool") or not is_agent_tool(tool):
         return known
-    return within(tool.on_invoke_tool, _is_agent)
+    return find_in_closures(tool.on_invoke_tool, _is_agent)
 
 
 def _runs_others(tool: Any) -> bool:
     """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
 
     def names_one(value: Any) -> bool:
-        return _is_agent(value) or may_run(value, _is_agent, "agents")
+        return _is_agent(value) or may_reach(value, _is_agent, "agents")
 
-    return _agent_of(tool) is None and within(getattr(tool, "on_invoke_tool", None), names_one) is not None
+    return (
+        _agent_of(tool) is None
+        and find_in_closures(getattr(tool, "on_invoke_tool", None), names_one) is not None
+    )
 
 
 def _is_of_server(tool: Any) -> bool:
@@ -153,7 +167,7 @@ def _is_agent(value: Any) -> bool:
     return _AGENT in kinds(value) and not isinstance(value, type)
 
 
-def _told_of(tool: Any) -> Tool:
+def _to_tool(tool: Any) -> Tool:
     description = getattr(tool, "description", None)
     return Tool(
         tool.name,
@@ -181,7 +195,7 @@ def _is_hosted(tool: Any) -> bool:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class _Conversation:
+class OpenAIAgentsConversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._world = world
         self._options = _options(deps)
@@ -233,7 +247,7 @@ class _Conversation:
     def _transcript(self, items: Any) -> Transcript:
         """The items of a turn as messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
-            self._world.leave_unplaced(f"an item '{kind}' of a run is not read")
+            self._world.note_unplaced(f"an item '{kind}' of a run is not read")
         transcript, refused = Transcript(), self._refused(items)
         for item in items:
             if item.type in _WRITERS:
@@ -251,8 +265,10 @@ class _Conversation:
 
     def _was_asked(self, call_id: str, name: str) -> bool:
         """Whether a call reached the scenario: by its id, where the SDK gave its tool one."""
-        asked = self._world.asked_now
-        return self._world.was_asked(call_id) or any(each[0] == name and not each.call_id for each in asked)
+        asked = self._world.calls_so_far
+        return self._world.has_received_call(call_id) or any(
+            each[0] == name and not each.call_id for each in asked
+        )
 
     # ── connections of its own
 
@@ -269,7 +285,7 @@ class _Conversation:
         self._copies[id(agent)] = (agent, new)  # first: agents hand over to each other
         self._copies[id(new)] = (new, new)
         new.handoffs = [self._handoff(each) for each in agent.handoffs]
-        new.mcp_servers = [self._servers.of(each) for each in agent.mcp_servers]
+        new.mcp_servers = [self._servers.connected_copy(each) for each in agent.mcp_servers]
         return new
 
     def _handoff(self, handoff: Any) -> Any:
@@ -301,14 +317,14 @@ class _Conversation:
         self._count(result)
         called = [_called(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
-            self._world.leave_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
+            self._world.note_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
         return result
 
     def streamed(self, agent: Any, result: Any) -> Any:
         """The same for a run whose items are not there yet."""
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
-            self._world.leave_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
+            self._world.note_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
         return result
 
     def _count(self, result: Any) -> None:
@@ -430,9 +446,9 @@ def _called(item: Any) -> tuple[ToolCall, str | None]:
 _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "function_call": lambda raw: _field(raw, "arguments"),
     "custom_tool_call": lambda raw: {"input": _field(raw, "input")},
-    "local_shell_call": lambda raw: commands(_object(_field(raw, "action"))),
-    "shell_call": lambda raw: commands(_object(_field(raw, "action"))),
-    "apply_patch_call": lambda raw: operation(_object(_field(raw, "operation"))),
+    "local_shell_call": lambda raw: shell_arguments(_object(_field(raw, "action"))),
+    "shell_call": lambda raw: shell_arguments(_object(_field(raw, "action"))),
+    "apply_patch_call": lambda raw: file_patch_arguments(_object(_field(raw, "operation"))),
 }
 """By the type of a call that runs here, where its arguments are."""
 
@@ -506,7 +522,7 @@ class _Servers:
         self._task: asyncio.Task[None] | None = None
         self._over: asyncio.Event | None = None
 
-    def of(self, server: Any) -> Any:
+    def connected_copy(self, server: Any) -> Any:
         if getattr(server, "session", self) is not None:
             return server
         for known, new in self._own:
@@ -563,7 +579,7 @@ def _seam(framework: Any) -> _Runner:
         if not hasattr(agents.run, name)
     ]
     if missing:
-        raise unsupported(framework, f"agents.run.{missing[0]}")
+        raise unsupported_version_error(framework, f"agents.run.{missing[0]}")
     current = agents.run.get_default_agent_runner()
     if isinstance(current, _Runner):
         return current
@@ -600,6 +616,6 @@ class _Runner:
         return getattr(self.own, name)
 
 
-def _here() -> _Conversation | None:
-    world = current()
+def _here() -> OpenAIAgentsConversation | None:
+    world = current_world()
     return _CONVERSATIONS.get(world) if world is not None else None

@@ -12,10 +12,10 @@ from .seam import (
     Waits,
     adds_code,
     hints_of,
-    is_any,
+    is_instance_of,
     kinds,
-    may_run,
-    unsupported,
+    may_reach,
+    unsupported_version_error,
     with_partial,
 )
 
@@ -48,7 +48,7 @@ class PydanticAI:
     supports = "1.40 to 2.68"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, *_AGENTS)
+        return is_instance_of(obj, *_AGENTS)
 
     def tools(self, obj: Any) -> list[Tool]:
         found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]
@@ -62,7 +62,7 @@ class PydanticAI:
     def runs_own_code(self, obj: Any) -> bool:
         return adds_code(obj, "pydantic_ai")
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> PydanticAIConversation:
         wanted = getattr(obj, "deps_type", None)
         if deps is None and isinstance(wanted, type) and wanted not in (type(None), object):
             what = f"the agent needs deps of type {wanted.__name__}"
@@ -70,8 +70,8 @@ class PydanticAI:
         try:
             from pydantic_ai import capture_run_messages  # noqa: F401
         except ImportError as error:
-            raise unsupported(self, "pydantic_ai.capture_run_messages") from error
-        return _Conversation(obj, world, deps)
+            raise unsupported_version_error(self, "pydantic_ai.capture_run_messages") from error
+        return PydanticAIConversation(obj, world, deps)
 
 
 FRAMEWORK = PydanticAI()
@@ -85,7 +85,7 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
         for name, tool in held.items():
             schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
             yield Tool(name, getattr(tool, "description", None) or "", schema, hints=hints_of(tool))
-            if may_run(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
+            if may_reach(getattr(tool, "function", None), FRAMEWORK.matches, "pydantic_ai"):
                 yield MORE  # those of an agent that the function runs
     elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
         for each in toolset.toolsets:
@@ -96,7 +96,7 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
         yield MORE
 
 
-class _Conversation:
+class PydanticAIConversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._agent, self._world, self._deps = agent, world, deps
         self._history: list[Any] = []
@@ -134,10 +134,10 @@ class _Conversation:
         outputs = _output_tools(self._agent)
         for part in _replied(new):
             if part.part_kind not in _READ:
-                self._world.leave_unplaced(f"a part '{part.part_kind}' of a reply is not read")
+                self._world.note_unplaced(f"a part '{part.part_kind}' of a reply is not read")
             if _is_output(part, outputs) and _is_function(self._agent, part.tool_name):
                 what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
-                self._world.leave_unplaced(what)
+                self._world.note_unplaced(what)
         transcript = Transcript()
         elsewhere = _at_provider(new)
         for message in new:
@@ -151,7 +151,7 @@ class _Conversation:
 
     def _is_refused(self, result: Any) -> bool:
         """Where only the world answers for tools: what it was not asked for did not run."""
-        return not self._may_answer and not self._world.was_asked(result.tool_call_id)
+        return not self._may_answer and not self._world.has_received_call(result.tool_call_id)
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from ..world import World
-    from .seam import Conversation, Framework, Tool
+    from .seam import Framework, FrameworkConversation, Tool
 
 GROUP = "agenteval.frameworks"
 _HERE = __name__.rpartition(".")[0]
@@ -109,10 +109,10 @@ def _adapter(entry: EntryPoint, obj: Any) -> Framework | None:
             raise TypeError(f"it has no {missing}")
         return framework if framework.matches(obj) else None
     except Exception as error:  # of a package that is not ours
-        return _Broken(entry, error)
+        return _BrokenAdapter(entry, error)
 
 
-class _Broken:
+class _BrokenAdapter:
     """An adapter of another package that does not work: it refuses every object of its framework."""
 
     supports = ""
@@ -131,7 +131,7 @@ class _Broken:
     def runs_own_code(self, obj: Any) -> bool:
         raise self._refused()
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
         raise self._refused()
 
     def _refused(self) -> Refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..world import Answer, as_json_text
+from ..world import ToolAnswer, as_json_text
 from .seam import kinds
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
 """By the class of the result, where the answer is in it."""
 
 
-def answer_in(value: Any) -> Any:
+def extract_answer(value: Any) -> Any:
     """Return the answer in a framework's result: a text as it is, an object as JSON. Any other value stays as
     it is."""
     if isinstance(value, (str, dict, list, tuple, type)) or value is None:
@@ -47,4 +47,6 @@ def answer_in(value: Any) -> Any:
     found = read(value)
     if isinstance(found, str):
         return found.rstrip("\n")
-    return Answer(as_json_text(found.model_dump(mode="json") if hasattr(found, "model_dump") else found)).text
+    return ToolAnswer(
+        as_json_text(found.model_dump(mode="json") if hasattr(found, "model_dump") else found)
+    ).text

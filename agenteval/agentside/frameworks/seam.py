@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..closures import cells
+from ..closures import closure_variables
 from ..world import World
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
             how the agent answers: a node of a graph, a method of a class of its own. The code of tools does
             not count: the scenario answers in its place."""
 
-        def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+        def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
             """A conversation of its own: of a copy, with the world for its tools. Raises ``Refused``.
 
             It starts nothing yet. Before a run it is tried once, with ``deps`` as ``LATER`` if there will be
             any, and closed again.
             """
 
-    class Conversation(Protocol):
+    class FrameworkConversation(Protocol):
         async def reply(self, text: str) -> dict[str, Any]:
             """What one turn gave: ``messages``, in OpenAI's format, of this turn alone (calls, results, the
             answer; a result that is an error has ``status: error``); ``usage`` of this turn, or ``None``;
@@ -82,11 +82,11 @@ class Waits(Exception):  # noqa: N818
     agenteval_kind = "infrastructure"
 
 
-class Later:
+class PendingDeps:
     """Stands for the dependencies of a conversation that has not begun."""
 
 
-LATER = Later()
+LATER = PendingDeps()
 
 
 class Tool(NamedTuple):
@@ -135,7 +135,7 @@ _MOST = 200
 """So many functions are looked at."""
 
 
-def may_run(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
+def may_reach(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
     """Return whether a function, or one that it names, names something that fits, such as an agent or the
     class of one, which it may run. Nothing is called; functions of the framework's ``package`` are not read.
     """
@@ -149,7 +149,7 @@ def may_run(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
             continue
         seen.add(id(each))
         named = [each.__globals__[name] for name in _names_in(code) if name in each.__globals__]
-        held = [*named, *cells(each).values()]
+        held = [*named, *closure_variables(each).values()]
         if any(map(fits, held)):
             return True
         waiting += [value for value in held if inspect.isroutine(value)]
@@ -185,7 +185,7 @@ def kinds(obj: Any) -> list[str]:
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
 
 
-def each_below(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
+def walk_tree(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
     """Yield an object and what is ``below`` it, however deep: the nearest first, and each once."""
     found = [obj]
     for each in found:
@@ -195,7 +195,7 @@ def each_below(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]
                 found.append(one)
 
 
-def is_any(obj: Any, *names: str) -> bool:
+def is_instance_of(obj: Any, *names: str) -> bool:
     """Return whether an object is of one of these classes, by ``kinds``."""
     return any(kind in names for kind in kinds(obj))
 
@@ -220,7 +220,7 @@ def version_of(package: str) -> str:
         return ""
 
 
-def unsupported(framework: Framework, lacks: str) -> Refused:
+def unsupported_version_error(framework: Framework, lacks: str) -> Refused:
     """For a version that lacks what the adapter stands on."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
     what = f"{installed}: {lacks} not found; agenteval supports {framework.supports}"

@@ -14,10 +14,21 @@ import threading
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..hooks.smolagents import FINAL
+from ..hooks.smolagents import FINAL_ANSWER_TOOL
 from ..transcript import ToolCall, Transcript
 from .call_marks import pair_by_name
-from .seam import LATER, MORE, Refused, Tool, adds_code, each_below, kinds, may_run, unsupported, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    adds_code,
+    kinds,
+    may_reach,
+    unsupported_version_error,
+    walk_tree,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,18 +56,18 @@ class _Smolagents:
         found: dict[str, Tool] = {}
         for agent in _all_agents(obj):
             for name, tool in {**agent.tools, **getattr(agent, "managed_agents", {})}.items():
-                if name != FINAL:
+                if name != FINAL_ANSWER_TOOL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
-                if may_run(getattr(tool, "forward", None), FRAMEWORK.matches, "smolagents"):
+                if may_reach(getattr(tool, "forward", None), FRAMEWORK.matches, "smolagents"):
                     found.setdefault(MORE.name, MORE)  # those of an agent that the function runs
         return list(found.values())
 
     def runs_own_code(self, obj: Any) -> bool:
         agents = _all_agents(obj)
-        final = [agent.tools[FINAL] for agent in agents if FINAL in agent.tools]
+        final = [agent.tools[FINAL_ANSWER_TOOL] for agent in agents if FINAL_ANSWER_TOOL in agent.tools]
         return any(adds_code(each, "smolagents") for each in (*agents, *final))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> SmolagentsConversation:
         for agent in _all_agents(obj):
             self._require(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
@@ -64,12 +75,12 @@ class _Smolagents:
                 f"the deps of a smolagents agent are its additional_args, a dict, not {type(deps).__name__}"
             )
             raise Refused(what, 'return {"name": value}')
-        return _Conversation(obj, world, deps)
+        return SmolagentsConversation(obj, world, deps)
 
     def _require(self, agent: Any) -> None:
         for name in ("tools", "managed_agents", "memory", "monitor", "step_callbacks", "state"):
             if not hasattr(agent, name):
-                raise unsupported(self, f"MultiStepAgent.{name}")
+                raise unsupported_version_error(self, f"MultiStepAgent.{name}")
         executor = getattr(agent, "python_executor", None)
         if executor is not None and _LOCAL not in kinds(executor):
             what = f"the agent's code runs in a {type(executor).__name__}, and its tools with it"
@@ -80,7 +91,7 @@ FRAMEWORK = _Smolagents()
 
 
 def _all_agents(agent: Any) -> list[Any]:
-    return list(each_below(agent, lambda each: getattr(each, "managed_agents", {}).values()))
+    return list(walk_tree(agent, lambda each: getattr(each, "managed_agents", {}).values()))
 
 
 def _schema(tool: Any) -> Message:
@@ -94,7 +105,7 @@ def _schema(tool: Any) -> Message:
     }
 
 
-class _Call(NamedTuple):
+class _AnsweredCall(NamedTuple):
     """A call that was answered, and in which step."""
 
     step: int
@@ -103,7 +114,7 @@ class _Call(NamedTuple):
     result: str
 
 
-class _Made(NamedTuple):
+class _TranscriptCall(NamedTuple):
     """A call as it stands in the messages, with what it gave. ``is_refused``: no tool was called for it."""
 
     call: ToolCall
@@ -111,12 +122,12 @@ class _Made(NamedTuple):
     is_refused: bool = False
 
 
-class _Conversation:
+class SmolagentsConversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._world = world
         self._deps = deps
         self._copies: dict[int, Any] = {}
-        self._calls: list[_Call] = []
+        self._calls: list[_AnsweredCall] = []
         self._usages: list[Any] = []
         self._imported: dict[str, None] = {}
         self._is_first = True
@@ -192,8 +203,8 @@ class _Conversation:
     def _take(self) -> None:
         """Keep the calls of the step that goes on: those of agents below it are within another call."""
         step = self._agent.step_number
-        done = [each for each in self._world.take_done() if not each.is_inner]
-        self._calls += [_Call(step, each.name, each.args, str(each.result)) for each in done]
+        done = [each for each in self._world.take_answered_calls() if not each.is_inner]
+        self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
     def _look_at(self, code: str) -> None:
         """Code may call what it imports, and keeps it for later steps. The modules that the framework always
@@ -204,7 +215,7 @@ class _Conversation:
         self._imported.update(dict.fromkeys(new))
         for name in self._imported:
             what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
-            self._world.leave_unplaced(what)
+            self._world.note_unplaced(what)
 
     # ── what a turn gave
 
@@ -236,31 +247,31 @@ class _Conversation:
             transcript.result(each.call.id, each.result, error=each.is_refused)
 
 
-def _made_by_code(calls: list[_Call]) -> list[_Made]:
+def _made_by_code(calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
     """What a ``CodeAgent`` calls is not in its step, but the world knows."""
     return [
-        _Made(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
+        _TranscriptCall(ToolCall(f"call_{each.step}_{at}", each.name, each.args), each.result)
         for at, each in enumerate(calls)
     ]
 
 
-def _made_by_model(step: Any, calls: list[_Call]) -> list[_Made]:
+def _made_by_model(step: Any, calls: list[_AnsweredCall]) -> list[_TranscriptCall]:
     """The calls that the model asked for, with the arguments that reached their tools."""
     listed = getattr(step.model_output_message, "tool_calls", None) or ()
     asked = [
         ToolCall(str(each.id), each.function.name, each.function.arguments)
         for each in listed
-        if each.function.name != FINAL
+        if each.function.name != FINAL_ANSWER_TOOL
     ]
     wanted = [(each.name, each.arguments) for each in asked]
     done = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
     return [_made(call, done[at], step) for at, call in enumerate(asked)]
 
 
-def _made(call: ToolCall, answered: _Call | None, step: Any) -> _Made:
+def _made(call: ToolCall, answered: _AnsweredCall | None, step: Any) -> _TranscriptCall:
     if answered is None:
-        return _Made(call, _result_in(step), is_refused=True)
-    return _Made(call._replace(arguments=answered.args), answered.result)
+        return _TranscriptCall(call, _result_in(step), is_refused=True)
+    return _TranscriptCall(call._replace(arguments=answered.args), answered.result)
 
 
 def _result_in(step: Any) -> str:
@@ -297,7 +308,7 @@ async def _in_thread(run: Callable[[], Any]) -> Any:
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
 
-    def told(error: BaseException | None, value: Any) -> None:
+    def set_outcome(error: BaseException | None, value: Any) -> None:
         if done.cancelled():
             return
         if error is None:
@@ -311,7 +322,7 @@ async def _in_thread(run: Callable[[], Any]) -> Any:
         except BaseException as error:
             outcome = (error, None)  # type: ignore[assignment]
         try:
-            loop.call_soon_threadsafe(told, *outcome)
+            loop.call_soon_threadsafe(set_outcome, *outcome)
         except RuntimeError:  # the loop is closed: the run is over
             return
 

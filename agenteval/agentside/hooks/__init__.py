@@ -60,7 +60,7 @@ def install() -> None:
             _hook(sys.modules[name])
 
 
-def failed() -> list[str]:
+def list_failures() -> list[str]:
     """Say what could not be hooked, a sentence each: calls of that framework's tools are not met."""
     return list(_failed.values())
 
@@ -70,7 +70,7 @@ def is_hooked(module: str) -> bool:
     return any(name == module or name.startswith(module + ".") for name in _installed)
 
 
-def packages() -> tuple[str, ...]:
+def hooked_packages() -> tuple[str, ...]:
     """Return the packages of the frameworks that were hooked, by the names of their imports."""
     hooked = [name for name in list(_installed) if HOOKS[name] not in _NOT_OF_AGENTS]
     return tuple(dict.fromkeys(each for name in hooked for each in _packages(name)))

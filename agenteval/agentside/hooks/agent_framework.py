@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from .. import closures
-from ..world import as_json_text, current
-from .tool_methods import Call, change_below, hook
+from ..world import as_json_text, current_world
+from .tool_methods import HookedCall, hook, patch_subclasses
 
 _AS_TOOL = "BaseAgent.as_tool.<locals>._agent_wrapper"
 
@@ -15,7 +15,7 @@ _AS_TOOL = "BaseAgent.as_tool.<locals>._agent_wrapper"
 def install(module: Any) -> None:
     """``module``: ``agent_framework._tools``."""
     tool_class = module.FunctionTool
-    change_below(tool_class, ("invoke",), functools.partial(_change, tool_class, tool_class.invoke))
+    patch_subclasses(tool_class, ("invoke",), functools.partial(_change, tool_class, tool_class.invoke))
 
 
 def _change(tool_class: Any, check: Any, real: Any) -> Any:
@@ -24,7 +24,7 @@ def _change(tool_class: Any, check: Any, real: Any) -> Any:
 
     @functools.wraps(real)
     async def invoke(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        if current() is not None and not _fits(tool, given := _given(tool, kwargs)):
+        if current_world() is not None and not _fits(tool, given := _given(tool, kwargs)):
             schema = tool.input_model or tool.parameters()
             stand_in = tool_class(name=tool.name, func=lambda **_: None, input_model=schema)
             await check(stand_in, arguments=given)  # raises
@@ -51,18 +51,18 @@ def _given(tool: Any, kwargs: Any) -> Any:
     return given.model_dump(exclude_unset=True) if hasattr(given, "model_dump") else given
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     given = _given(tool, kwargs)
-    call_id, is_agent = kwargs.get("tool_call_id") or "", agent_in(tool) is not None
-    call = Call(tool.name, given, call_id, (tool.name, as_json_text(given)), is_agent)
+    call_id, is_agent = kwargs.get("tool_call_id") or "", find_wrapped_agent(tool) is not None
+    call = HookedCall(tool.name, given, call_id, (tool.name, as_json_text(given)), is_agent)
     return None if tool.declaration_only else call
 
 
-def agent_in(tool: Any) -> Any:
+def find_wrapped_agent(tool: Any) -> Any:
     """Return the agent that a tool is made of (``as_tool``); ``None`` if of none."""
     function = getattr(tool, "func", None)
     is_agent = getattr(function, "__qualname__", "") == _AS_TOOL
-    return closures.cells(function).get("self") if is_agent else None
+    return closures.closure_variables(function).get("self") if is_agent else None
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:

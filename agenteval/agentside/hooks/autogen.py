@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from .tool_methods import Call, awaited, change_below, hook, iterated, named
+from .tool_methods import HookedCall, as_async_patch, as_stream_patch, bind_arguments, hook, patch_subclasses
 
 PACKAGES = ("autogen_core", "autogen_agentchat", "autogen_ext")
 _BENCH = ("name", "arguments", "cancellation_token", "call_id")
@@ -16,51 +16,55 @@ _IN_BENCH: ContextVar[tuple[str, Any, str]] = ContextVar("agenteval_autogen_call
 """The call as a workbench has it, which may know the tool by another name: name, arguments, id."""
 
 
-class _Text(str):
+class _AnswerText(str):
     """What the scenario answered, as the model reads it."""
 
 
-class ToolError(Exception):
+class AutoGenToolError(Exception):
     """A tool failed: the framework gives its words to the model, marked as an error."""
 
 
 def install(module: Any) -> None:
     """``module``: ``autogen_core.tools``."""
-    bench, tool = hook("AutoGen", _read_bench, _result), hook("AutoGen", _read, _value, recorded=_recorded)
-    change_below(module.Workbench, ("call_tool",), awaited(bench))
-    change_below(module.Workbench, ("call_tool_stream",), iterated(bench))
-    change_below(module.BaseTool, ("run_json",), awaited(tool))
-    change_below(module.BaseTool, ("run_json_stream",), iterated(tool))
-    change_below(module.BaseTool, ("return_value_as_string",), _texts_kept)
+    bench, tool = hook("AutoGen", _read_bench, _result), hook("AutoGen", _read, _value, to_record=_recorded)
+    patch_subclasses(module.Workbench, ("call_tool",), as_async_patch(bench))
+    patch_subclasses(module.Workbench, ("call_tool_stream",), as_stream_patch(bench))
+    patch_subclasses(module.BaseTool, ("run_json",), as_async_patch(tool))
+    patch_subclasses(module.BaseTool, ("run_json_stream",), as_stream_patch(tool))
+    patch_subclasses(module.BaseTool, ("return_value_as_string",), _texts_kept)
 
 
 def _is_theirs(thing: Any) -> bool:
     return str(getattr(thing, "__module__", "")).startswith(("autogen_core.", "autogen_agentchat."))
 
 
-def _read_bench(bench: Any, args: Any, kwargs: Any) -> Call | None:
-    given = named(_BENCH, args, kwargs)
+def _read_bench(bench: Any, args: Any, kwargs: Any) -> HookedCall | None:
+    given = bind_arguments(_BENCH, args, kwargs)
     name, arguments, call_id = given["name"], given.get("arguments"), given.get("call_id") or ""
     _IN_BENCH.set((name, arguments, call_id))
     if _is_theirs(type(bench)) and hasattr(bench, "_tools"):
         return None  # it runs one of these, and does nothing else
-    return Call(name, dict(arguments or {}), call_id, (name, call_id))
+    return HookedCall(name, dict(arguments or {}), call_id, (name, call_id))
 
 
 def _result(_bench: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     from autogen_core.tools import TextResultContent, ToolResult
 
     content = TextResultContent(content=answer.failure if answer.is_error else answer.text)
-    return ToolResult(name=named(_BENCH, args, kwargs)["name"], result=[content], is_error=answer.is_error)
+    return ToolResult(
+        name=bind_arguments(_BENCH, args, kwargs)["name"], result=[content], is_error=answer.is_error
+    )
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if _is_theirs(getattr(tool, "_func", None)):
         return None  # a hand-off
-    given = named(_TOOL, args, kwargs)
+    given = bind_arguments(_TOOL, args, kwargs)
     name, call_id = _name_in_bench(given) or tool.name, given.get("call_id") or ""
     is_agent = any(cls.__name__ == "TaskRunnerTool" and _is_theirs(cls) for cls in type(tool).__mro__)
-    return Call(name, dict(given["args"]), call_id, (name, call_id), is_agent, _misfit(tool, given["args"]))
+    return HookedCall(
+        name, dict(given["args"]), call_id, (name, call_id), is_agent, _misfit(tool, given["args"])
+    )
 
 
 def _misfit(tool: Any, args: Any) -> str:
@@ -80,8 +84,8 @@ def _name_in_bench(given: Any) -> str:
 
 def _value(_tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     if answer.is_error:
-        raise ToolError(answer.failure)
-    return _Text(answer.text) if _name_in_bench(named(_TOOL, args, kwargs)) else answer.value
+        raise AutoGenToolError(answer.failure)
+    return _AnswerText(answer.text) if _name_in_bench(bind_arguments(_TOOL, args, kwargs)) else answer.value
 
 
 def _recorded(value: Any) -> Any:
@@ -98,6 +102,6 @@ def _recorded(value: Any) -> Any:
 def _texts_kept(real: Any) -> Any:
     @wraps(real)
     def return_value_as_string(tool: Any, value: Any) -> Any:
-        return str(value) if isinstance(value, _Text) else real(tool, value)
+        return str(value) if isinstance(value, _AnswerText) else real(tool, value)
 
     return return_value_as_string

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .tool_methods import Call, awaited, change_below, hook, named
+from .tool_methods import HookedCall, as_async_patch, bind_arguments, hook, patch_subclasses
 
 _OWN = (
     "crewai.tools.agent_tools.",
@@ -22,28 +22,30 @@ def install(module: Any) -> None:
     """``module``: ``crewai.tools.base_tool`` or ``crewai.tools.structured_tool``."""
     if hasattr(module, "BaseTool"):
         change = hook("CrewAI", _read_run, _give_run)
-        change_below(module.BaseTool, ("run",), change)
-        change_below(module.BaseTool, ("arun",), awaited(change))
+        patch_subclasses(module.BaseTool, ("run",), change)
+        patch_subclasses(module.BaseTool, ("arun",), as_async_patch(change))
     else:
         change = hook("CrewAI", _read_invoke, _give_invoke)
-        change_below(module.CrewStructuredTool, ("invoke",), change)
-        change_below(module.CrewStructuredTool, ("ainvoke",), awaited(change))
+        patch_subclasses(module.CrewStructuredTool, ("invoke",), change)
+        patch_subclasses(module.CrewStructuredTool, ("ainvoke",), as_async_patch(change))
 
 
-def _read_run(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read_run(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     return _read(tool, tool, _given_to_run(tool, args, kwargs))
 
 
-def _read_invoke(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read_invoke(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     return _read(tool, getattr(tool, "_original_tool", None) or tool, _given_to_invoke(args, kwargs))
 
 
-def _read(tool: Any, original: Any, given: Any) -> Call | None:
+def _read(tool: Any, original: Any, given: Any) -> HookedCall | None:
     known = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(original).__mro__]
     is_agent = _TO_AGENT in known
     if known[0].startswith(_OWN) and not is_agent:
         return None
-    return Call(name_of(tool), given, key=id(original), is_agent=is_agent, misfit=_misfit(tool, given))
+    return HookedCall(
+        name_of(tool), given, key=id(original), is_agent=is_agent, argument_error=_misfit(tool, given)
+    )
 
 
 def name_of(tool: Any) -> str:
@@ -54,11 +56,11 @@ def name_of(tool: Any) -> str:
 
 
 def _given_to_run(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    return named(getattr(tool.args_schema, "model_fields", ()), args, kwargs)
+    return bind_arguments(getattr(tool.args_schema, "model_fields", ()), args, kwargs)
 
 
 def _given_to_invoke(args: Any, kwargs: Any) -> Any:
-    given = named(("input",), args, kwargs)["input"]
+    given = bind_arguments(("input",), args, kwargs)["input"]
     try:
         return json.loads(given) if isinstance(given, str) else dict(given)
     except ValueError:

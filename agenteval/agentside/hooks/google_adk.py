@@ -6,7 +6,7 @@ import copy
 import inspect
 from typing import Any
 
-from .tool_methods import Call, change_below, hook
+from .tool_methods import HookedCall, hook, patch_subclasses
 
 _PACKAGE = "google.adk."
 _OWN_TOOLS = (
@@ -19,10 +19,10 @@ _AGENT_TOOLS = ("AgentTool", "_TaskAgentTool")
 
 def install(module: Any) -> None:
     """``module``: ``google.adk.tools.base_tool``."""
-    change_below(module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, through=_through))
+    patch_subclasses(module.BaseTool, ("run_async",), hook("Google ADK", _read, _give, make_proxy=_through))
 
 
-def is_own(tool: Any) -> bool:
+def is_adk_builtin(tool: Any) -> bool:
     """Return whether a tool is the framework's way to itself: its calls are no calls of the agent."""
     function = getattr(tool, "func", None)
     is_theirs = type(tool).__module__.startswith(_PACKAGE) and (
@@ -31,13 +31,15 @@ def is_own(tool: Any) -> bool:
     return is_theirs and tool.name in _OWN_TOOLS
 
 
-def _read(tool: Any, _args: Any, kwargs: Any) -> Call | None:
-    if is_own(tool) or type(tool).__name__ == "BaseTool":  # the second stands for one that there is none of
+def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
+    if (
+        is_adk_builtin(tool) or type(tool).__name__ == "BaseTool"
+    ):  # the second stands for one that there is none of
         return None
     is_agent = any(cls.__name__ in _AGENT_TOOLS for cls in type(tool).__mro__)
     context = kwargs["tool_context"]
     call_id, agent = getattr(context, "function_call_id", None) or "", getattr(context, "agent_name", "")
-    return Call(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent, agent=agent)
+    return HookedCall(tool.name, copy.deepcopy(kwargs["args"]), call_id, is_agent=is_agent, agent=agent)
 
 
 def _through(tool: Any, ask: Any) -> Any:

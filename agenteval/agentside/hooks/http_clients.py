@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model_requests import listen
+from ..model_requests import patch_clients
 
 
 def install(module: Any) -> None:
     """``module``: ``httpx``, ``httpx2``."""
-    listen(module.Client, module.AsyncClient)
+    patch_clients(module.Client, module.AsyncClient)

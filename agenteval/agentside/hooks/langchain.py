@@ -7,9 +7,9 @@ import inspect
 from typing import Any
 
 from .. import world as worlds
-from .langchain_answers import stand_in
-from .langchain_tools import arguments, is_agent, is_handoff, misfit, recorded
-from .tool_methods import Call, change_below, hook
+from .langchain_proxy import proxy_tool
+from .langchain_tools import find_argument_error, is_agent, is_handoff, model_arguments, to_recorded_value
+from .tool_methods import HookedCall, hook, patch_subclasses
 
 PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
 """Whose loops ask models. A loop of the author's own over a chat model of LangChain is none of these."""
@@ -20,22 +20,24 @@ def install(module: Any) -> None:
     base = module.BaseTool
     for name in ("run", "arun"):
         give = functools.partial(_give, getattr(base, name))
-        change_below(base, (name,), hook("LangChain", _read, give, recorded=recorded))
+        patch_subclasses(base, (name,), hook("LangChain", _read, give, to_record=to_recorded_value))
     for name in ("invoke", "ainvoke"):
-        change_below(base, (name,), functools.partial(_at_once, getattr(base, name)))
+        patch_subclasses(base, (name,), functools.partial(_at_once, getattr(base, name)))
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
-    world, call_id = worlds.current(), str(kwargs.get("tool_call_id") or "")
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
+    world, call_id = worlds.current_world(), str(kwargs.get("tool_call_id") or "")
     if is_handoff(tool) and not (world and world.mocks(tool.name)):
         return None
     given = args[0] if args else kwargs.get("tool_input")
-    unfit = misfit(tool, given)
-    return Call(tool.name, arguments(tool, given), call_id, (id(tool), call_id), is_agent(tool), unfit)
+    unfit = find_argument_error(tool, given)
+    return HookedCall(
+        tool.name, model_arguments(tool, given), call_id, (id(tool), call_id), is_agent(tool), unfit
+    )
 
 
 def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    return real(stand_in(tool, answer, kwargs.get("tool_call_id")), *args, **kwargs)
+    return real(proxy_tool(tool, answer, kwargs.get("tool_call_id")), *args, **kwargs)
 
 
 def _at_once(base: Any, real: Any) -> Any:
@@ -43,7 +45,7 @@ def _at_once(base: Any, real: Any) -> Any:
     same time nobody could say which is the first."""
 
     def chosen(tool: Any) -> Any:
-        world = worlds.current()
+        world = worlds.current_world()
         return base if world and world.mocks(tool.name) else real
 
     @functools.wraps(real)

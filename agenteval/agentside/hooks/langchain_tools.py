@@ -9,7 +9,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from ..closures import cells
+from ..closures import closure_variables
 from .tool_methods import ToolFailedError
 
 if TYPE_CHECKING:
@@ -29,21 +29,21 @@ _AS_TOOL = "langchain_core.tools.convert"
 """Where ``Runnable.as_tool()`` makes its function."""
 
 
-def function_of(tool: Any) -> Any:
+def wrapped_function(tool: Any) -> Any:
     """What a call of the tool runs."""
     return getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
 
 
 def returns_text(tool: Any) -> bool:
-    return getattr(function_of(tool), "__annotations__", {}).get("return") in (str, "str")
+    return getattr(wrapped_function(tool), "__annotations__", {}).get("return") in (str, "str")
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
 
 
-def arguments(tool: Any, given: Any) -> dict[str, Any]:
+def model_arguments(tool: Any, given: Any) -> dict[str, Any]:
     """What a tool was called with, without what the graph puts in."""
-    injected = injected_in(tool)
+    injected = injected_arguments(tool)
     if not isinstance(given, dict):
         fields = getattr(getattr(tool, "args_schema", None), "model_fields", ())
         name = next((name for name in fields if name not in injected), "input")
@@ -51,7 +51,7 @@ def arguments(tool: Any, given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)}
 
 
-def injected_in(tool: Any) -> set[str]:
+def injected_arguments(tool: Any) -> set[str]:
     """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
     functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
     notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
@@ -69,7 +69,7 @@ def _is_of_graph(value: Any) -> bool:
     return type(value).__module__.startswith("langgraph.")
 
 
-def misfit(tool: Any, given: Any) -> str:
+def find_argument_error(tool: Any, given: Any) -> str:
     """Why LangChain refuses the arguments before the tool runs; empty where it does not."""
     validate = getattr(getattr(tool, "args_schema", None), "model_validate", None)
     if validate is None or not isinstance(given, dict):
@@ -78,7 +78,7 @@ def misfit(tool: Any, given: Any) -> str:
         validate(dict(given))
     except Exception as error:  # of a validator of the author's, too
         wrong = error.errors() if hasattr(error, "errors") else []
-        injected = injected_in(tool)  # some are put in later
+        injected = injected_arguments(tool)  # some are put in later
         return str(error) if any(str((*each["loc"], "")[0]) not in injected for each in wrong) else ""
     return ""
 
@@ -86,7 +86,7 @@ def misfit(tool: Any, given: Any) -> str:
 # ── results ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def recorded(result: Any) -> Any:
+def to_recorded_value(result: Any) -> Any:
     """What a model reads of what a tool returned. Raises ``ToolFailedError`` for an error."""
     if hasattr(result, "tool_call_id") and hasattr(result, "content"):
         text = _text(result.content)
@@ -95,7 +95,7 @@ def recorded(result: Any) -> Any:
         return text
     if type(result).__module__.startswith("langgraph.") and hasattr(result, "goto"):
         update = result.update if isinstance(result.update, dict) else {}
-        said = [recorded(each) for each in update.get("messages") or ()]
+        said = [to_recorded_value(each) for each in update.get("messages") or ()]
         return said[-1] if said else ""
     return _text(result.content) if hasattr(result, "response_metadata") else result
 
@@ -112,9 +112,11 @@ def _text(content: Any) -> Any:
 
 def is_agent(tool: Any) -> bool:
     """Return whether another agent is called as a tool, by the framework's own means."""
-    function = function_of(tool)
+    function = wrapped_function(tool)
     module = str(getattr(function, "__module__", ""))
-    return module in _SUBAGENTS or (module == _AS_TOOL and any(map(_is_graph, cells(function).values())))
+    return module in _SUBAGENTS or (
+        module == _AS_TOOL and any(map(_is_graph, closure_variables(function).values()))
+    )
 
 
 def _is_graph(value: Any) -> bool:
@@ -124,7 +126,7 @@ def _is_graph(value: Any) -> bool:
 def is_handoff(tool: Any) -> bool:
     """Return whether a tool is a graph's own business: it hands over to another agent, or keeps a list of
     what is to be done. One that is written by hand is named after the agent that it goes to."""
-    function = function_of(tool)
+    function = wrapped_function(tool)
     if str(getattr(function, "__module__", "")) in _OF_STATE or _DESTINATION in (tool.metadata or {}):
         return True
     name = plain_name(tool.name)
@@ -139,7 +141,7 @@ def plain_name(name: str) -> str:
 
 def _destinations(function: Any) -> list[str]:
     """Where the ``Command`` that a function returns goes."""
-    known = {**getattr(function, "__globals__", {}), **cells(function)}
+    known = {**getattr(function, "__globals__", {}), **closure_variables(function)}
     return [
         found
         for each in _goes_to(function)

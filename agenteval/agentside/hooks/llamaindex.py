@@ -5,25 +5,28 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from .tool_methods import Call, awaited, change_below, hook, named
+from .tool_methods import HookedCall, as_async_patch, bind_arguments, hook, patch_subclasses
 
 _FRAMEWORK = "llama_index.core.agent."
 
 
 def install(module: Any) -> None:
     """``module``: ``llama_index.core.tools.types``."""
-    change = hook("LlamaIndex", _read, _give, recorded=_recorded)
-    change_below(module.BaseTool, ("__call__", "call"), change)
-    change_below(module.BaseTool, ("acall",), awaited(change))
+    change = hook("LlamaIndex", _read, _give, to_record=_recorded)
+    patch_subclasses(module.BaseTool, ("__call__", "call"), change)
+    patch_subclasses(module.BaseTool, ("acall",), as_async_patch(change))
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     function = getattr(tool, "real_fn", None)
     if (getattr(function, "__module__", None) or "").startswith(_FRAMEWORK):
         return None  # the hand-off of a workflow
     key = id(getattr(tool, "base_tool", tool))  # an adapter, or what it adapts
-    return Call(
-        tool.metadata.get_name(), _args(tool, args, kwargs), key=key, misfit=_misfit(tool, args, kwargs)
+    return HookedCall(
+        tool.metadata.get_name(),
+        _args(tool, args, kwargs),
+        key=key,
+        argument_error=_misfit(tool, args, kwargs),
     )
 
 
@@ -41,7 +44,7 @@ def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """Without what the framework, and not the model, gives."""
     hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
     properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
-    given = named(properties, args, kwargs)
+    given = bind_arguments(properties, args, kwargs)
     return {name: value for name, value in given.items() if name not in hidden}
 
 

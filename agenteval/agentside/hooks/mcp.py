@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .tool_methods import MCP, Call, ToolFailedError, change_below, hook, named
+from .tool_methods import MCP_LAYER, HookedCall, ToolFailedError, bind_arguments, hook, patch_subclasses
 
 _OWN = "agenteval"
 """The name of agenteval's own server, which records its calls itself."""
@@ -14,9 +14,9 @@ _OWN = "agenteval"
 def install(module: Any) -> None:
     """``module``: ``mcp.client.session``."""
     session = module.ClientSession
-    change_below(session, ("call_tool",), hook(MCP, _read, _give, recorded=_recorded))
+    patch_subclasses(session, ("call_tool",), hook(MCP_LAYER, _read, _give, to_record=_recorded))
     if not hasattr(session, "server_info"):  # before 2.0 a session does not keep whose it is
-        change_below(session, ("initialize",), _noting_server)
+        patch_subclasses(session, ("initialize",), _noting_server)
 
 
 def _noting_server(real: Any) -> Any:
@@ -29,12 +29,12 @@ def _noting_server(real: Any) -> Any:
     return initialize
 
 
-def _read(session: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(session: Any, args: Any, kwargs: Any) -> HookedCall | None:
     is_continued = kwargs.get("input_responses") is not None or kwargs.get("request_state") is not None
     if is_continued or getattr(getattr(session, "server_info", None), "name", "") == _OWN:
         return None
-    given = named(("name", "arguments"), args, kwargs)
-    return Call(given["name"], given.get("arguments") or {}, key=given["name"])
+    given = bind_arguments(("name", "arguments"), args, kwargs)
+    return HookedCall(given["name"], given.get("arguments") or {}, key=given["name"])
 
 
 def _give(session: Any, answer: Any, args: Any, kwargs: Any) -> Any:

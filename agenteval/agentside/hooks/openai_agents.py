@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from .. import closures
-from ..world import current
+from ..world import current_world
 from . import openai_agents_local
-from .tool_fields import change_field
-from .tool_methods import Call, hook
+from .tool_fields import patch_field
+from .tool_methods import HookedCall, hook
 
 LAYER = "the OpenAI Agents SDK"
 _ANSWER = "json_tool_call"
@@ -18,7 +18,7 @@ _ANSWER = "json_tool_call"
 
 def install(module: Any) -> None:
     """``module``: ``agents.tool``."""
-    change_field(module.FunctionTool, "on_invoke_tool", _change)
+    patch_field(module.FunctionTool, "on_invoke_tool", _change)
     openai_agents_local.install(module, LAYER)
 
 
@@ -27,16 +27,16 @@ def _change(real: Any) -> Any:
     ask = hook(LAYER, _read, _give)(real)
 
     def invoke(tool: Any, context: Any, written: Any) -> Any:
-        misfit = current() and _misfit(tool, _arguments(written))
+        misfit = current_world() and _misfit(tool, _arguments(written))
         return _failed(tool, context, misfit) if misfit else ask(tool, context, written)
 
     return invoke
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     context, written = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    call = Call(tool.name, _arguments(written), call_id, (tool.name, id(context)), is_of_agent(tool))
+    call = HookedCall(tool.name, _arguments(written), call_id, (tool.name, id(context)), is_agent_tool(tool))
     return None if tool.name == _ANSWER else call
 
 
@@ -49,9 +49,9 @@ def _arguments(written: Any) -> Any:
     return given if isinstance(given, dict) else written
 
 
-def is_of_agent(tool: Any) -> bool:
+def is_agent_tool(tool: Any) -> bool:
     """Return whether an agent's ``as_tool`` made it."""
-    run = closures.within(tool.on_invoke_tool, _is_run_of_agent)
+    run = closures.find_in_closures(tool.on_invoke_tool, _is_run_of_agent)
     return getattr(tool, "_agent_instance", None) is not None or run is not None
 
 
@@ -91,7 +91,7 @@ async def _failed(tool: Any, context: Any, error: Any, words: str = "") -> Any:
     usual = tools.default_tool_error_function
     formatted = getattr(tools, "maybe_invoke_function_tool_failure_error_function", None)
     if formatted is None:  # before 0.8 it is in a closure
-        function = closures.cells(tool.on_invoke_tool).get("failure_error_function", usual)
+        function = closures.closure_variables(tool.on_invoke_tool).get("failure_error_function", usual)
         heard = function and function(context, error)
     else:
         heard = formatted(function_tool=tool, context=context, error=error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from .tool_methods import Call, change_below, hook, named
+from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
 _NAME = "computer_use_preview"
 _ACTIONS: dict[str, tuple[str, ...]] = {
@@ -26,12 +26,12 @@ def install(module: Any) -> None:
     for base in (module.Computer, module.AsyncComputer):
         for action in _ACTIONS:
             change = hook("the OpenAI Agents SDK", partial(_read, action), partial(_give, action))
-            change_below(base, (action,), change)
+            patch_subclasses(base, (action,), change)
 
 
-def _read(action: str, computer: Any, args: Any, kwargs: Any) -> Call:
-    given = {"type": action, **named(_ACTIONS[action], args, kwargs)}
-    return Call(_NAME, given, key=(id(computer), action))
+def _read(action: str, computer: Any, args: Any, kwargs: Any) -> HookedCall:
+    given = {"type": action, **bind_arguments(_ACTIONS[action], args, kwargs)}
+    return HookedCall(_NAME, given, key=(id(computer), action))
 
 
 def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:

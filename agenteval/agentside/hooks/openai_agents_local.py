@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tool_fields import change_field
-from .tool_methods import Call, hook
+from .tool_fields import patch_field
+from .tool_methods import HookedCall, hook
 
 _EDITS = ("create_file", "update_file", "delete_file")
 
@@ -19,33 +19,35 @@ def install(module: Any, layer: str) -> None:
     )
     for name, field, read, give in changed:
         if hasattr(module, name):
-            change_field(getattr(module, name), field, hook(layer, read, give))
+            patch_field(getattr(module, name), field, hook(layer, read, give))
     if hasattr(module, "ApplyPatchTool"):
-        change_field(module.ApplyPatchTool, "editor", hook(layer, _read_patch, _give_patch), _EDITS)
+        patch_field(module.ApplyPatchTool, "editor", hook(layer, _read_patch, _give_patch), _EDITS)
 
 
-def _read_custom(tool: Any, args: Any, kwargs: Any) -> Call:
+def _read_custom(tool: Any, args: Any, kwargs: Any) -> HookedCall:
     context, written = args
     call_id = str(getattr(context, "tool_call_id", None) or "")
-    return Call(tool.name, {"input": written}, call_id, (tool.name, id(context)))
+    return HookedCall(tool.name, {"input": written}, call_id, (tool.name, id(context)))
 
 
-def _read_shell(tool: Any, args: Any, kwargs: Any) -> Call:
+def _read_shell(tool: Any, args: Any, kwargs: Any) -> HookedCall:
     data = args[0].data
-    return Call(tool.name, commands(data.action), str(data.call_id or ""), (tool.name, id(args[0])))
+    return HookedCall(
+        tool.name, shell_arguments(data.action), str(data.call_id or ""), (tool.name, id(args[0]))
+    )
 
 
-def commands(action: Any) -> dict[str, Any]:
+def shell_arguments(action: Any) -> dict[str, Any]:
     """Return what a shell is to do, as its arguments."""
     many = getattr(action, "commands", None)
     return {"commands": list(many)} if many is not None else {"command": list(getattr(action, "command", ()))}
 
 
-def _read_patch(tool: Any, args: Any, kwargs: Any) -> Call:
-    return Call(tool.name, operation(args[0]), key=(tool.name, id(args[0])))
+def _read_patch(tool: Any, args: Any, kwargs: Any) -> HookedCall:
+    return HookedCall(tool.name, file_patch_arguments(args[0]), key=(tool.name, id(args[0])))
 
 
-def operation(asked: Any) -> dict[str, Any]:
+def file_patch_arguments(asked: Any) -> dict[str, Any]:
     """Return what is to become of a file, as the arguments of a patch."""
     values = {name: getattr(asked, name, None) for name in ("type", "path", "diff", "move_to")}
     return {name: value for name, value in values.items() if value is not None}

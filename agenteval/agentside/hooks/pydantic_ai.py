@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tool_methods import Call, change_below, hook, named
+from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
 _FAILED = "ToolFailed"
 _PARAMETERS = ("name", "tool_args", "ctx", "tool")
@@ -12,18 +12,18 @@ _PARAMETERS = ("name", "tool_args", "ctx", "tool")
 
 def install(module: Any) -> None:
     """``module``: ``pydantic_ai.toolsets.abstract``."""
-    change_below(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
+    patch_subclasses(module.AbstractToolset, ("call_tool",), hook("Pydantic AI", _read, _give))
 
 
-def _read(_toolset: Any, args: Any, kwargs: Any) -> Call | None:
-    given = named(_PARAMETERS, args, kwargs)
+def _read(_toolset: Any, args: Any, kwargs: Any) -> HookedCall | None:
+    given = bind_arguments(_PARAMETERS, args, kwargs)
     definition = getattr(given["tool"], "tool_def", None)
     if getattr(definition, "kind", "") == "output":  # the answer is made of it, and no tool runs
         return None
     context = given["ctx"]
     call_id = context.tool_call_id or ""
     agent = getattr(getattr(context, "agent", None), "name", None) or ""
-    return Call(given["name"], _as_written(context, call_id, given["tool_args"]), call_id, agent=agent)
+    return HookedCall(given["name"], _as_written(context, call_id, given["tool_args"]), call_id, agent=agent)
 
 
 def _as_written(context: Any, call_id: str, given: Any) -> Any:

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tool_methods import Call, change_below, hook, named
+from .tool_methods import HookedCall, bind_arguments, hook, patch_subclasses
 
-FINAL = "final_answer"
+FINAL_ANSWER_TOOL = "final_answer"
 """The framework's own tool: what it is called with is the answer."""
 
 
 def install(module: Any) -> None:
     """``module``: ``smolagents.tools`` or ``smolagents.agents``."""
     if module.__name__.endswith(".tools"):
-        change_below(module.Tool, ("__call__",), hook("smolagents", _read, _give))
+        patch_subclasses(module.Tool, ("__call__",), hook("smolagents", _read, _give))
     else:
-        change_below(module.MultiStepAgent, ("__call__",), hook("smolagents", _read_agent, _give))
+        patch_subclasses(module.MultiStepAgent, ("__call__",), hook("smolagents", _read_agent, _give))
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
-    if tool.name == FINAL:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
+    if tool.name == FINAL_ANSWER_TOOL:
         return None
     given = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
     only = args[0] if len(args) == 1 and not given else None
     if isinstance(only, dict) and set(only) <= set(tool.inputs):
         args, given = (), only
-    by_name = named(tool.inputs, args, given)
-    return Call(tool.name, by_name, misfit="" if _is_own(tool) else _misfit(tool.inputs, by_name))
+    by_name = bind_arguments(tool.inputs, args, given)
+    return HookedCall(
+        tool.name, by_name, argument_error="" if _is_own(tool) else _misfit(tool.inputs, by_name)
+    )
 
 
 def _is_own(tool: Any) -> bool:
@@ -45,10 +47,10 @@ def _misfit(inputs: Any, given: Any) -> str:
     return next((f"Argument {name} is required" for name in missing), "")
 
 
-def _read_agent(agent: Any, args: Any, kwargs: Any) -> Call | None:
+def _read_agent(agent: Any, args: Any, kwargs: Any) -> HookedCall | None:
     if not agent.name:
         return None  # one that nobody manages
-    return Call(agent.name, named(("task",), args, kwargs), is_agent=True)
+    return HookedCall(agent.name, bind_arguments(("task",), args, kwargs), is_agent=True)
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:

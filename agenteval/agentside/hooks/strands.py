@@ -6,7 +6,7 @@ import inspect
 import json
 from typing import Any
 
-from .tool_methods import Call, ToolFailedError, change_below, hook, iterated, named
+from .tool_methods import HookedCall, ToolFailedError, as_stream_patch, bind_arguments, hook, patch_subclasses
 
 _FRAMEWORKS = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
@@ -17,11 +17,11 @@ _FRAMEWORKS = (
 
 def install(module: Any) -> None:
     """``module``: ``strands.types.tools``."""
-    change = hook("Strands", _read, _result, recorded=_recorded)
-    change_below(module.AgentTool, ("stream",), iterated(change))
+    change = hook("Strands", _read, _result, to_record=_recorded)
+    patch_subclasses(module.AgentTool, ("stream",), as_stream_patch(change))
 
 
-def is_of_framework(tool: Any) -> bool:
+def is_strands_builtin(tool: Any) -> bool:
     """Return whether a tool is the framework's own. Those that it ships for agents are not."""
     function = getattr(tool, "_tool_func", tool)  # where it is kept in another way, the tool is asked for
     return str(getattr(function, "__module__", "")).startswith(_FRAMEWORKS)
@@ -36,13 +36,13 @@ def text_of(result: Any) -> str:
     )
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
-    if is_of_framework(tool):
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
+    if is_strands_builtin(tool):
         return None
-    use = named(("tool_use",), args, kwargs)["tool_use"]
+    use = bind_arguments(("tool_use",), args, kwargs)["tool_use"]
     call_id, given, is_agent = str(use.get("toolUseId") or ""), use.get("input"), tool.tool_type == "agent"
     key = use["name"], call_id or id(tool)
-    return Call(use["name"], given, call_id, key, is_agent, _misfit(tool, given))
+    return HookedCall(use["name"], given, call_id, key, is_agent, _misfit(tool, given))
 
 
 def _misfit(tool: Any, given: Any) -> str:
@@ -71,7 +71,7 @@ def properties_of(tool: Any) -> Any:
 
 
 def _result(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    use, failed = named(("tool_use",), args, kwargs)["tool_use"], answer.is_error
+    use, failed = bind_arguments(("tool_use",), args, kwargs)["tool_use"], answer.is_error
     content = [{"text": answer.failure if failed else answer.text}]
     return {"toolUseId": use.get("toolUseId"), "status": "error" if failed else "success", "content": content}
 

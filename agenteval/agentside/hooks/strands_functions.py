@@ -7,18 +7,18 @@ import inspect
 from typing import Any
 
 from .. import world as worlds
-from .strands import is_of_framework, properties_of
-from .tool_methods import Call, awaited, change_below, hook, named
+from .strands import is_strands_builtin, properties_of
+from .tool_methods import HookedCall, as_async_patch, bind_arguments, hook, patch_subclasses
 
 
 def install(module: Any) -> None:
     """``module``: ``strands.tools.decorator``."""
-    change_below(module.DecoratedFunctionTool, ("__call__",), _called)
+    patch_subclasses(module.DecoratedFunctionTool, ("__call__",), _called)
 
 
 def _called(real: Any) -> Any:
     change = hook("Strands", _read, _value)
-    at_once, later = change(real), awaited(change)(real)
+    at_once, later = change(real), as_async_patch(change)(real)
 
     @functools.wraps(real)
     def call(tool: Any, *args: Any, **kwargs: Any) -> Any:
@@ -28,13 +28,15 @@ def _called(real: Any) -> Any:
     return call
 
 
-def _read(tool: Any, args: Any, kwargs: Any) -> Call | None:
+def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
     """As any function it runs, unless the scenario mocks it."""
-    world = worlds.current()
-    if is_of_framework(tool) or (world is not None and world.target is tool):
+    world = worlds.current_world()
+    if is_strands_builtin(tool) or (world is not None and world.target is tool):
         return None
-    given = named(inspect.signature(tool).parameters, args, kwargs)
-    return Call(tool.tool_name, {n: v for n, v in given.items() if n in properties_of(tool)}, is_agent=True)
+    given = bind_arguments(inspect.signature(tool).parameters, args, kwargs)
+    return HookedCall(
+        tool.tool_name, {n: v for n, v in given.items() if n in properties_of(tool)}, is_agent=True
+    )
 
 
 def _value(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:

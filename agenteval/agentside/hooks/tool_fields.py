@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _CALL = "__call__"
 
 
-def change_field(
+def patch_field(
     cls: Any, field: str, change: Callable[[Any], Any], methods: tuple[str, ...] = (_CALL,)
 ) -> None:
     """Change what the objects of a class, and of all below it, hold in a field, however it came there and
@@ -23,17 +23,21 @@ def change_field(
         value = before(tool, name)
         if name != field or value is None:
             return value
-        value = value._agenteval_held if type(value) is Held else value
+        value = value._agenteval_held if type(value) is PatchedField else value
         fields = before(tool, "__dict__")
         known = fields.get(kept)
-        if type(known) is not Held or known._agenteval_tool is not tool or known._agenteval_held != value:
-            known = fields[kept] = Held(tool, value, change, methods)
+        if (
+            type(known) is not PatchedField
+            or known._agenteval_tool is not tool
+            or known._agenteval_held != value
+        ):
+            known = fields[kept] = PatchedField(tool, value, change, methods)
         return known
 
     cls.__getattribute__ = __getattribute__
 
 
-class Held:
+class PatchedField:
     """What a tool holds: for all who look at it the same as before, but for what it does."""
 
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
@@ -55,7 +59,7 @@ class Held:
         return call
 
     def __eq__(self, other: Any) -> bool:
-        value = other._agenteval_held if type(other) is Held else other
+        value = other._agenteval_held if type(other) is PatchedField else other
         return bool(self._agenteval_held == value)
 
     def __hash__(self) -> int:

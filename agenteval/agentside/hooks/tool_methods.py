@@ -10,16 +10,16 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import world as worlds
-from ..world import Answer, DoneCall
+from ..world import AnsweredCall, ToolAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    Read = Callable[[Any, "tuple[Any, ...]", "Mapping[str, Any]"], "Call | None"]
-    Give = Callable[[Any, Answer, "tuple[Any, ...]", "Mapping[str, Any]"], Any]
+    ReadCall = Callable[[Any, "tuple[Any, ...]", "Mapping[str, Any]"], "HookedCall | None"]
+    ReturnAnswer = Callable[[Any, ToolAnswer, "tuple[Any, ...]", "Mapping[str, Any]"], Any]
 
 
-class Call(NamedTuple):
+class HookedCall(NamedTuple):
     """A call of a tool as its framework makes it."""
 
     name: str
@@ -33,47 +33,47 @@ class Call(NamedTuple):
     is_agent: bool = False
     """Another agent is called as a tool, or code calls a tool as a function: it runs unless the scenario
     mocks it."""
-    misfit: str = ""
+    argument_error: str = ""
     """Why the framework refuses the arguments before any tool runs; ``give`` has it say so in its words."""
     agent: str = ""
     """The name of the agent that makes it; empty where it is not known."""
 
 
-class _Inside(NamedTuple):
+class _ActiveCall(NamedTuple):
     """A call that is left to the agent, while it runs."""
 
     layer: str
     key: Any
-    call: Call
+    call: HookedCall
 
 
-MCP = "mcp"
+MCP_LAYER = "mcp"
 """The layer below all others: tools of a framework may be those of a server."""
 
-_INSIDE: ContextVar[tuple[_Inside, ...]] = ContextVar("agenteval_inside", default=())
+_ACTIVE_CALLS: ContextVar[tuple[_ActiveCall, ...]] = ContextVar("agenteval_inside", default=())
 
-worlds.carry(_INSIDE)
+worlds.propagate_variable(_ACTIVE_CALLS)
 
 
-def is_inside(name: str) -> bool:
+def is_inside_call(name: str) -> bool:
     """Return whether what runs is a part of a call of this tool, which is known."""
-    return any(each.call.name == name for each in _INSIDE.get())
+    return any(each.call.name == name for each in _ACTIVE_CALLS.get())
 
 
-def innermost() -> Call | None:
+def innermost_call() -> HookedCall | None:
     """Return the call that what runs is a part of, if one is known."""
-    calls = _INSIDE.get()
+    calls = _ACTIVE_CALLS.get()
     return calls[-1].call if calls else None
 
 
 @contextmanager
-def running_inside(name: str, args: Any) -> Iterator[None]:
+def enter_direct_call(name: str, args: Any) -> Iterator[None]:
     """The agent's own tool runs in here, by a call that no framework made."""
-    token = _INSIDE.set((*_INSIDE.get(), _Inside("", None, Call(name, args))))
+    token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), _ActiveCall("", None, HookedCall(name, args))))
     try:
         yield
     finally:
-        _INSIDE.reset(token)
+        _ACTIVE_CALLS.reset(token)
 
 
 class ToolFailedError(Exception):
@@ -82,12 +82,12 @@ class ToolFailedError(Exception):
 
 def hook(
     layer: str,
-    read: Read,
-    give: Give,
+    read: ReadCall,
+    give: ReturnAnswer,
     *,
-    through: Callable[[Any, Callable[..., Any]], Any] = lambda tool, ask: None,
-    recorded: Callable[[Any], Any] = lambda value: value,
-    last: Callable[[list[Any]], Any] = lambda values: values[-1] if values else None,
+    make_proxy: Callable[[Any, Callable[..., Any]], Any] = lambda tool, ask: None,
+    to_record: Callable[[Any], Any] = lambda value: value,
+    pick_event: Callable[[list[Any]], Any] = lambda values: values[-1] if values else None,
 ) -> Callable[[Any], Any]:
     """Return what changes a method: a plain one, a coroutine function or an async generator function.
 
@@ -96,7 +96,7 @@ def hook(
     the method returns, or raises, for the scenario's answer, errors in the framework's own form, awaited
     where that is needed; of a generator, the one event.
 
-    ``through(tool, ask)``, for a coroutine function: a copy of the tool in which the coroutine function
+    ``make_proxy(tool, ask)``, for a coroutine function: a copy of the tool in which the coroutine function
     ``ask`` stands for the author's own, so that what the framework does before it (the check of arguments, a
     confirmation) happens as ever; ``None`` where there is no such place. ``recorded(value)``: what the record
     has of what the agent's own tool returned; it raises ``ToolFailedError`` for an error. ``last``: of the
@@ -106,58 +106,60 @@ def hook(
     the turn proves nothing.
     """
 
-    return functools.partial(_change, _Hook(layer, read, give, through, recorded, last))
+    return functools.partial(_change, _ToolHook(layer, read, give, make_proxy, to_record, pick_event))
 
 
-class _Hook(NamedTuple):
+class _ToolHook(NamedTuple):
     """What a framework's module here has to say of its tools: the parameters of ``hook``."""
 
     layer: str
-    read: Read
-    give: Give
-    through: Callable[[Any, Callable[..., Any]], Any]
-    recorded: Callable[[Any], Any]
-    last: Callable[[list[Any]], Any]
+    read: ReadCall
+    give: ReturnAnswer
+    make_proxy: Callable[[Any, Callable[..., Any]], Any]
+    to_record: Callable[[Any], Any]
+    pick_event: Callable[[list[Any]], Any]
 
-    def meet(self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Met | Answer | None:
+    def intercept_call(
+        self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> _InterceptedCall | ToolAnswer | None:
         """Return the call to ask for; the answer, for one that is refused; ``None`` for what runs as ever."""
-        world = worlds.current()
-        if world is None and not worlds.may_be_of_agent():
+        world = worlds.current_world()
+        if world is None and not worlds.may_be_agent_code():
             return None
         try:
             call = self.read(tool, args, kwargs)
         except Exception as error:
             what = f"a call of a tool of {self.layer} could not be read ({type(error).__name__}: {error})"
-            return _given_up(f"{what}; it was not run", world)
+            return _unanswerable(f"{what}; it was not run", world)
         if call is None:
             return None
         if world is not None:
-            world.is_met = True
+            world.has_hooked_calls = True
         key = call.call_id or id(tool) if call.key is None else call.key
-        met = _Inside(self.layer, key, call)
+        met = _ActiveCall(self.layer, key, call)
         if _is_part_of_known(met, is_mocked=world is not None and world.mocks(call.name)):
             return None
         if world is None:
-            return _given_up(str(worlds.untracked(call.name)), None)
-        return _error(call.misfit) if call.misfit else _Met(met, world)
+            return _unanswerable(str(worlds.untracked_call_error(call.name)), None)
+        return _error(call.argument_error) if call.argument_error else _InterceptedCall(met, world)
 
 
-def _given_up(why: str, world: worlds.World | None) -> Answer:
+def _unanswerable(why: str, world: worlds.World | None) -> ToolAnswer:
     """What a model hears of a call that nobody answers: an exception of ours would hang some frameworks, and
     end others."""
     if world is not None:
-        world.give_up(why)
+        world.record_fault(why)
     return _error(why)
 
 
-def _error(why: str) -> Answer:
-    return Answer({"error": why}, is_error=True)
+def _error(why: str) -> ToolAnswer:
+    return ToolAnswer({"error": why}, is_error=True)
 
 
 # ── a method, by the way in which it is called ───────────────────────────────────────────────────
 
 
-def _change(hooked: _Hook, real: Any) -> Any:
+def _change(hooked: _ToolHook, real: Any) -> Any:
     if inspect.isasyncgenfunction(real):
         return _change_stream(hooked, real)
     if inspect.iscoroutinefunction(real):
@@ -165,21 +167,21 @@ def _change(hooked: _Hook, real: Any) -> Any:
     return _change_function(hooked, real)
 
 
-def _change_function(hooked: _Hook, real: Any) -> Any:
+def _change_function(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.meet(tool, args, kwargs)
+        met = hooked.intercept_call(tool, args, kwargs)
         if met is None:
             return real(tool, *args, **kwargs)
-        if isinstance(met, Answer):
+        if isinstance(met, ToolAnswer):
             return hooked.give(tool, met, args, kwargs)
         value: Any = None
 
         def own() -> Any:
             nonlocal value
-            with met.inside():
+            with met.enter_call():
                 value = real(tool, *args, **kwargs)
-            return hooked.recorded(value)
+            return hooked.to_record(value)
 
         answer = met.ask_sync(own)
         return value if answer is None else hooked.give(tool, answer, args, kwargs)
@@ -187,52 +189,52 @@ def _change_function(hooked: _Hook, real: Any) -> Any:
     return run
 
 
-def _change_coroutine(hooked: _Hook, real: Any) -> Any:
+def _change_coroutine(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def run(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.meet(tool, args, kwargs)
+        met = hooked.intercept_call(tool, args, kwargs)
         if met is None:
             return await real(tool, *args, **kwargs)
-        if isinstance(met, Answer):
+        if isinstance(met, ToolAnswer):
             return await _in_full(hooked.give(tool, met, args, kwargs))
         value: Any = None
 
         async def own() -> Any:
             nonlocal value
-            with met.inside():
+            with met.enter_call():
                 value = await real(tool, *args, **kwargs)
-            return hooked.recorded(value)
+            return hooked.to_record(value)
 
         async def ask(*_: Any, **__: Any) -> Any:
             answer = await met.ask(own)
             return value if answer is None else await _in_full(hooked.give(tool, answer, args, kwargs))
 
-        proxy = None if met.is_left else hooked.through(tool, ask)
+        proxy = None if met.is_passthrough else hooked.make_proxy(tool, ask)
         if proxy is None:
             return await ask()
-        with met.inside():
+        with met.enter_call():
             return await real(proxy, *args, **kwargs)
 
     return run
 
 
-def _change_stream(hooked: _Hook, real: Any) -> Any:
+def _change_stream(hooked: _ToolHook, real: Any) -> Any:
     @functools.wraps(real)
     async def stream(tool: Any, *args: Any, **kwargs: Any) -> Any:
-        met = hooked.meet(tool, args, kwargs)
+        met = hooked.intercept_call(tool, args, kwargs)
         if met is None:
             async for event in real(tool, *args, **kwargs):
                 yield event
             return
-        if isinstance(met, Answer):
+        if isinstance(met, ToolAnswer):
             yield hooked.give(tool, met, args, kwargs)
             return
         events: list[Any] = []
 
         async def own() -> Any:
-            with met.inside():
+            with met.enter_call():
                 events.extend([event async for event in real(tool, *args, **kwargs)])
-            return hooked.recorded(hooked.last(events))
+            return hooked.to_record(hooked.pick_event(events))
 
         answer = await met.ask(own)
         if answer is not None:
@@ -247,7 +249,7 @@ async def _in_full(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-def awaited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return ``change`` for a method that callers await, also where a class has a plain function for it: a
     decorated one, or one that hands on to another object."""
 
@@ -261,7 +263,7 @@ def awaited(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return change_any
 
 
-def iterated(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The same for a method whose events callers iterate over."""
 
     def change_any(real: Any) -> Any:
@@ -278,12 +280,16 @@ def iterated(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 # ── a call ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_part_of_known(met: _Inside, *, is_mocked: bool) -> bool:
-    outer = _INSIDE.get() if met.layer != MCP or is_mocked else (*_INSIDE.get(), *_left_now())
+def _is_part_of_known(met: _ActiveCall, *, is_mocked: bool) -> bool:
+    outer = (
+        _ACTIVE_CALLS.get()
+        if met.layer != MCP_LAYER or is_mocked
+        else (*_ACTIVE_CALLS.get(), *_passthrough_calls())
+    )
     return any(_is_same(each, met, is_mocked) for each in outer)
 
 
-def _is_same(outer: _Inside, met: _Inside, is_mocked: bool) -> bool:
+def _is_same(outer: _ActiveCall, met: _ActiveCall, is_mocked: bool) -> bool:
     """Whether a call is a part of one that is known: the method of a base class, what a tool that wraps
     another under its name hands on, or what a tool of one framework hands on to the layer below. One of
     another name that the scenario mocks is none: ids may be those of another agent's model."""
@@ -292,7 +298,9 @@ def _is_same(outer: _Inside, met: _Inside, is_mocked: bool) -> bool:
         return False
     if (outer.layer, outer.key) == (met.layer, met.key):
         return True
-    is_of_server = met.layer == MCP and outer.layer != MCP and _ends_with(outer.call.name, met.call.name)
+    is_of_server = (
+        met.layer == MCP_LAYER and outer.layer != MCP_LAYER and _ends_with(outer.call.name, met.call.name)
+    )
     return (has_name or is_of_server) and (
         worlds.as_json_text(outer.call.args) == worlds.as_json_text(met.call.args)
     )
@@ -305,30 +313,30 @@ def _ends_with(name: str, mcp_name: str) -> bool:
 
 
 _LOCK = threading.Lock()
-_LEFT_NOW: dict[int, _Inside] = {}
+_PASSTHROUGH_CALLS: dict[int, _ActiveCall] = {}
 
 
-def _left_now() -> list[_Inside]:
+def _passthrough_calls() -> list[_ActiveCall]:
     """The calls that are left to an agent and under way: a client of a server may send them from a task of
     its own, which serves many conversations and knows of none."""
     with _LOCK:
-        return [each for each in _LEFT_NOW.values() if each.layer != MCP]
+        return [each for each in _PASSTHROUGH_CALLS.values() if each.layer != MCP_LAYER]
 
 
-class _Met:
+class _InterceptedCall:
     """A call that the scenario is asked for; one that is left to the agent is noted."""
 
-    def __init__(self, met: _Inside, world: worlds.World) -> None:
+    def __init__(self, met: _ActiveCall, world: worlds.World) -> None:
         self._met = met
         self._call = met.call
         self._world = world
         self._ran = False
 
     @property
-    def is_left(self) -> bool:
+    def is_passthrough(self) -> bool:
         return self._call.is_agent and not self._world.mocks(self._call.name)
 
-    async def ask(self, own: Callable[[], Any]) -> Answer | None:
+    async def ask(self, own: Callable[[], Any]) -> ToolAnswer | None:
         """The scenario's answer; ``None`` where the agent's own tool ran."""
 
         async def run() -> Any:
@@ -336,15 +344,15 @@ class _Met:
             return await own()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
-        ask = self._world.record if self.is_left else self._world.call
+        ask = self._world.record if self.is_passthrough else self._world.call
         try:
-            return self._noted(await ask(name, args, run, call_id, agent))
+            return self._record_outcome(await ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
             return _error(str(error))
         except ToolFailedError:
             return None
 
-    def ask_sync(self, own: Callable[[], Any]) -> Answer | None:
+    def ask_sync(self, own: Callable[[], Any]) -> ToolAnswer | None:
         """The same for code that cannot await."""
 
         def run() -> Any:
@@ -352,37 +360,39 @@ class _Met:
             return own()
 
         name, args, call_id, agent = self._call.name, self._call.args, self._call.call_id, self._call.agent
-        ask = self._world.record_sync if self.is_left else self._world.call_sync
+        ask = self._world.record_sync if self.is_passthrough else self._world.call_sync
         try:
-            return self._noted(ask(name, args, run, call_id, agent))
+            return self._record_outcome(ask(name, args, run, call_id, agent))
         except worlds.UntrackedCallError as error:
             return _error(str(error))
         except ToolFailedError:
             return None
 
-    def _noted(self, given: Any) -> Answer | None:
+    def _record_outcome(self, given: Any) -> ToolAnswer | None:
         """Note what a call gave: an answer, or the value of one that is left to the agent."""
-        is_own = self._ran or self.is_left
-        value = given if self.is_left else given.value
+        is_own = self._ran or self.is_passthrough
+        value = given if self.is_passthrough else given.value
         result = value if is_own else given.text
-        self._world.done.append(DoneCall(self._call.name, self._call.args, result, bool(_INSIDE.get())))
+        self._world.answered_calls.append(
+            AnsweredCall(self._call.name, self._call.args, result, bool(_ACTIVE_CALLS.get()))
+        )
         return None if is_own else given
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def enter_call(self) -> Iterator[None]:
         """The agent's own tool runs in here."""
-        token = _INSIDE.set((*_INSIDE.get(), self._met))
+        token = _ACTIVE_CALLS.set((*_ACTIVE_CALLS.get(), self._met))
         with _LOCK:
-            _LEFT_NOW[id(token)] = self._met
+            _PASSTHROUGH_CALLS[id(token)] = self._met
         try:
             yield
         finally:
             with _LOCK:
-                del _LEFT_NOW[id(token)]
-            _INSIDE.reset(token)
+                del _PASSTHROUGH_CALLS[id(token)]
+            _ACTIVE_CALLS.reset(token)
 
 
-def change_below(base: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> None:
+def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], Any]) -> None:
     """Change methods wherever a class has one of its own, ``base`` and all below it; in classes to come,
     too."""
 
@@ -412,7 +422,7 @@ def change_below(base: Any, names: tuple[str, ...], change: Callable[[Any], Any]
     base.__init_subclass__ = classmethod(__init_subclass__)
 
 
-def named(parameters: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def bind_arguments(parameters: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a tool was called with, by the names of its parameters in their order."""
     names = list(parameters)
     return {**{names[at]: value for at, value in enumerate(args) if at < len(names)}, **kwargs}

@@ -59,7 +59,7 @@ _TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 def is_infrastructure(error: BaseException) -> bool:
     """Whether it tells of a network, of access, or of a server that is down or busy: what would hit any
     agent. No connection in time is such a thing; no answer in time is none."""
-    told = list(_told(error))
+    told = list(_wrapped_errors(error))
     if any(map(_is_refused, told)) or any(map(_is_no_network, told)):
         return True
     return not any(map(_is_late, told)) and any(map(_is_no_connection, told))
@@ -68,7 +68,7 @@ def is_infrastructure(error: BaseException) -> bool:
 def is_final(error: BaseException) -> bool:
     """Whether another try would meet the same (no access, a host or a certificate that is not known), or
     might carry out again what was sent before the connection broke."""
-    return any(map(_is_final, _told(error)))
+    return any(map(_is_final, _wrapped_errors(error)))
 
 
 def _is_final(error: BaseException) -> bool:
@@ -87,10 +87,10 @@ def _is_final(error: BaseException) -> bool:
 
 def is_timeout(error: BaseException) -> bool:
     """Whether it tells of an answer that did not come in time."""
-    return any(map(_is_late, _told(error)))
+    return any(map(_is_late, _wrapped_errors(error)))
 
 
-def _told(error: BaseException) -> Iterator[BaseException]:
+def _wrapped_errors(error: BaseException) -> Iterator[BaseException]:
     """The exception, and those that it was made of: many libraries raise theirs around another, and say so
     in ``reason`` or in their first arguments, not by ``from``."""
     pending = [error]

@@ -10,8 +10,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .bounded import LARGER, is_too_large
 from .client_errors import is_final, is_infrastructure, is_timeout
+from .reply_limit import TOO_LARGE_TEXT, is_too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class CancelledUserCodeError(RuntimeError):
 
 
 @contextlib.contextmanager
-def contained() -> Iterator[None]:
+def contain_exits() -> Iterator[None]:
     """For code of the author's that runs among ours: what would end the run comes out as ``QuitError``.
     The user's Ctrl-C passes, and our own cancelling."""
     try:
@@ -41,31 +41,31 @@ def contained() -> Iterator[None]:
         raise QuitError(type(error).__name__) from error
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
     if isinstance(error, QuitError) and error.__cause__:
-        return describe(error.__cause__)
+        return describe_error(error.__cause__)
     try:
         text = str(error).strip() or "no message"
     except Exception:
         text = "a message that cannot be read"
     if is_too_large(text):
-        text = f"a message that is {LARGER}"
+        text = f"a message that is {TOO_LARGE_TEXT}"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not is_ours(f.filename)]
+    own = [f for f in frames if "site-packages" not in f.filename and not is_internal_file(f.filename)]
     own = [f for f in own if not f.filename.startswith("<")] or own
     where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
     return f"{type(error).__name__}: {text}{where}"
 
 
-def is_ours(filename: str) -> bool:
+def is_internal_file(filename: str) -> bool:
     """Whether a file is agenteval's or of the standard library."""
     return filename.startswith((_OURS, _STDLIB))
 
 
-class Fault(NamedTuple):
+class ErrorClassification(NamedTuple):
     """``kind``: ``exception`` or ``timeout`` (the agent's), ``infrastructure`` (not the agent's), or
     ``author``. ``is_final``: of infrastructure, as ``core.errors.InfrastructureError`` has it."""
 
@@ -74,25 +74,25 @@ class Fault(NamedTuple):
     is_final: bool = False
 
 
-def fault_of(error: BaseException) -> Fault:
+def classify_error(error: BaseException) -> ErrorClassification:
     """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
     or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
     tells of it, too; one that merely came up while it was handled does not."""
     causes = list(_leaf_errors(error))
     if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
         # What was not seen is not known, and stays so: to play it once more would forget it.
-        return Fault(str(causes[0]), kind, is_final=kind == "infrastructure")
-    if causes and all(map(_tells_of_infrastructure, causes)):
-        return Fault(describe(causes[0]), "infrastructure", any(map(_is_final, causes)))
+        return ErrorClassification(str(causes[0]), kind, is_final=kind == "infrastructure")
+    if causes and all(map(_is_infrastructure_fault, causes)):
+        return ErrorClassification(describe_error(causes[0]), "infrastructure", any(map(_is_final, causes)))
     timed_out = all(map(is_timeout, causes))
-    return Fault(describe(causes[0]), "timeout" if timed_out else "exception")
+    return ErrorClassification(describe_error(causes[0]), "timeout" if timed_out else "exception")
 
 
 _PARTIAL = "agenteval_partial"
 """The attribute of an exception with what came before it. Adapters of frameworks set it."""
 
 
-def partial_of(error: BaseException) -> Any:
+def get_partial_reply(error: BaseException) -> Any:
     """What the agent had said and done of its turn before the exception, in any form of an answer, as who
     raised it says: it, or one that it was raised for. ``None``: nothing."""
     found: BaseException | None = error
@@ -106,7 +106,7 @@ def partial_of(error: BaseException) -> Any:
     return None
 
 
-def _tells_of_infrastructure(error: BaseException) -> bool:
+def _is_infrastructure_fault(error: BaseException) -> bool:
     return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
 
 

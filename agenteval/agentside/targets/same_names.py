@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .faults import is_ours
+from .faults import is_internal_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -90,7 +90,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _is_installed(file: str) -> bool:
-    return is_ours(file) or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
+    return is_internal_file(file) or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
 
 
 def _shown(file: str) -> str:

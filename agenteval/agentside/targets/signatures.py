@@ -48,36 +48,36 @@ def is_context(parameter: inspect.Parameter) -> bool:
     return parameter.name.strip("_") in ("ctx", "context") or bool(_CONTEXT.search(str(parameter.annotation)))
 
 
-def misfit(function: Callable[..., Any], arguments: int, by_name: Iterable[str] = ()) -> str:
+def find_signature_mismatch(function: Callable[..., Any], arguments: int, by_name: Iterable[str] = ()) -> str:
     """The signature of ``function`` if it cannot be called with so many arguments by position and these by
     name; empty if it can, or if it does not say."""
     if signature := _signature_of(function, is_outermost=True):
         try:
             signature.bind(*range(arguments), **dict.fromkeys(by_name))
         except TypeError:
-            return shape_of(function)
+            return format_signature(function)
     return ""
 
 
-def shape_of(function: Callable[..., Any]) -> str:
+def format_signature(function: Callable[..., Any]) -> str:
     """``answer(message, user)``: the signature of what can be called."""
     signature = _signature_of(function, is_outermost=True) or _signature_of(function)
     return f"{getattr(function, '__name__', type(function).__name__)}{signature or '(…)'}"
 
 
-def code_of(function: Any) -> Any:
+def underlying_function(function: Any) -> Any:
     """The function that is called in the end, inside decorators that say what they wrap, a partial, a bound
     method or an object that can be called; what is none of these as it is."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
-        return code_of(inner.func)
+        return underlying_function(inner.func)
     of_objects = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
     return inner if isinstance(inner, FunctionType) else inspect.unwrap(of_objects)
 
 
-def place_of(function: Callable[..., Any]) -> str:
+def source_location(function: Callable[..., Any]) -> str:
     """`` (agent.py:12)``: where a function is written; empty if that is not known."""
-    code = getattr(code_of(function), "__code__", None)
+    code = getattr(underlying_function(function), "__code__", None)
     return f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
 
 

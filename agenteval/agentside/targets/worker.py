@@ -39,83 +39,88 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from .. import hooks, model_requests
-from ..importing import Importing
-from ..world import Answer, World
-from .bounded import LARGER, is_too_large
-from .calling import Played
+from ..import_watch import ImportWatch
+from ..world import ToolAnswer, World
 from .context import Context
-from .deciding import Agent, Refusal, decide, no_maker
-from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
-from .finding import TargetError, find, find_agent
-from .intercepting import CannotInterceptError, Intercepts
-from .plain import plain, returned
+from .faults import CancelledUserCodeError, QuitError, classify_error, get_partial_reply
+from .interception import CannotInterceptError, FunctionInterceptor
+from .loading import TargetError, load_agent, load_object
+from .reply_limit import TOO_LARGE_TEXT, is_too_large
+from .serialization import to_plain_json, to_reply_line
+from .target_resolution import ResolvedTarget, TargetRefusal, check_deps_factory, resolve_target
+from .target_session import TargetSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from .deciding import Recognise
-    from .own_calls import Own
+    from .target_resolution import Recognizer
+    from .tool_proxy import PassthroughCall
 
 _CLOSING_S = 1.0
 """So long a conversation may take to let go of what it holds."""
 
 
 def work(
-    target: str, base: str, deps: str, recognise: Recognise, settings: Mapping[str, Any] | None = None
+    target: str, base: str, deps: str, recognise: Recognizer, settings: Mapping[str, Any] | None = None
 ) -> None:
     """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none.
     ``settings``: ``intercept``, the agent's functions that the scenario answers for, by tool; ``declared``
-    and ``runs_others``, see ``Importing``."""
-    lines, out = _taken_over()
+    and ``runs_others``, see ``ImportWatch``."""
+    lines, out = _take_over_pipes()
     wire = _Wire(out)
     hooks.install()
     settings = settings or {}
     others = bool(settings.get("runs_others"))
-    importing = Importing(target, base, settings.get("declared") or (), runs_others=others)
-    with importing.watched():
-        loaded = _loaded(target, base, deps, recognise, settings.get("intercept") or {})
-    if not isinstance(loaded, _Loaded):
-        wire.send({"refused": {**loaded, "imported": importing.remark}})
+    importing = ImportWatch(target, base, settings.get("declared") or (), runs_others=others)
+    with importing.watch_imports():
+        loaded = _load_target(target, base, deps, recognise, settings.get("intercept") or {})
+    if not isinstance(loaded, _LoadedTarget):
+        wire.send({"refused": {**loaded, "imported": importing.import_warning}})
         return
     agent, make_deps, intercepts = loaded
     intercepts.install()
-    ready = {"python": platform.python_version(), "agent": agent.described(target)}
-    wire.send({"ready": {**ready, "imported": importing.remark}})
+    ready = {"python": platform.python_version(), "agent": agent.to_summary(target)}
+    wire.send({"ready": {**ready, "imported": importing.import_warning}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
 
-    def played_anew() -> Played:
-        return Played(agent, recognise, make_deps, World(intercepted=intercepts.tools))
+    def played_anew() -> TargetSession:
+        return TargetSession(agent, recognise, make_deps, World(intercepted=intercepts.tools))
 
-    _play(played_anew, intercepts.second_copy, wire, requests)
+    _play(played_anew, intercepts.check_second_copy, wire, requests)
 
 
-class _Loaded(NamedTuple):
-    agent: Agent
+class _LoadedTarget(NamedTuple):
+    agent: ResolvedTarget
     make_deps: Any
-    intercepts: Intercepts
+    intercepts: FunctionInterceptor
 
 
-def _loaded(
-    target: str, base: str, deps: str, recognise: Recognise, intercept: Mapping[str, str]
-) -> _Loaded | dict[str, Any]:
+def _load_target(
+    target: str, base: str, deps: str, recognise: Recognizer, intercept: Mapping[str, str]
+) -> _LoadedTarget | dict[str, Any]:
     """What is imported; or why the target cannot be played."""
     try:
-        make_deps = find(deps, base) if deps else None
-        agent = decide(find_agent(target, base), target, recognise, has_deps=bool(deps))
+        make_deps = load_object(deps, base) if deps else None
+        agent = resolve_target(load_agent(target, base), target, recognise, has_deps=bool(deps))
     except TargetError as error:
-        return {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
-    if make_deps is not None and (no := no_maker(make_deps, deps)):
+        return {
+            "what": error.what,
+            "remedy": error.remedy,
+            "asked": error.missing_name,
+            "known": error.attribute_names,
+        }
+    if make_deps is not None and (no := check_deps_factory(make_deps, deps)):
         agent = no
-    if isinstance(agent, Refusal):
+    if isinstance(agent, TargetRefusal):
         return {"of": "agent", "what": agent.what, "remedy": agent.remedy}
     try:
-        return _Loaded(agent, make_deps, Intercepts(intercept, base))
+        return _LoadedTarget(agent, make_deps, FunctionInterceptor(intercept, base))
     except CannotInterceptError as error:
         return {"of": "intercept", "tool": error.tool, "what": error.what, "remedy": error.remedy}
 
 
-def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
+def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """The pipes to agenteval; from now on the agent reads nothing, and what it prints is its log."""
     lines, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -136,7 +141,7 @@ class _Wire:
         self._lock = threading.Lock()
         self._ids = count(1)
         self._waiting: dict[int, Future[Any]] = {}
-        self._own: dict[int, Own] = {}
+        self._own: dict[int, PassthroughCall] = {}
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -150,21 +155,28 @@ class _Wire:
             self._out.flush()
 
     def call(
-        self, session: str, name: Any, args: Any, batch: int, *, known: bool = False, own: Own | None = None
+        self,
+        session: str,
+        name: Any,
+        args: Any,
+        batch: int,
+        *,
+        known: bool = False,
+        own: PassthroughCall | None = None,
     ) -> Future[Any]:
         """A call of a tool; its future is cancelled where the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
         self._waiting[number] = future
         if own:
             self._own[number] = own
-            own.done.add_done_callback(partial(self._tell_done, number))
+            own.done.add_done_callback(partial(self._send_done, number))
         called = name if isinstance(name, str) else repr(name)[:200]
         told = {"id": number, "name": called, "arguments": _arguments(args)}
         marks = {"known": True} if known else {"own": True} if own else {}
         self.send({"tool_call": {**told, "batch": batch, "session": session, **marks}})
         return future
 
-    def _tell_done(self, number: int, done: Future[Answer]) -> None:
+    def _send_done(self, number: int, done: Future[ToolAnswer]) -> None:
         value, is_error = done.result()
         self.send({"tool_done": {"id": number, "result": value, "is_error": is_error}})
 
@@ -172,7 +184,7 @@ class _Wire:
         for line in lines:
             told = json.loads(line)
             if "tool_result" in told:
-                self._answer(told["tool_result"])
+                self._resolve_call(told["tool_result"])
             else:
                 self.is_busy = True
                 requests.put(told)
@@ -180,9 +192,9 @@ class _Wire:
             os._exit(0)
         requests.put(None)
 
-    def _answer(self, told: Mapping[str, Any]) -> None:
+    def _resolve_call(self, told: Mapping[str, Any]) -> None:
         if told.get("go"):
-            self._own.pop(told["id"]).go.set_result(None)
+            self._own.pop(told["id"]).go_ahead.set_result(None)
             return
         future = self._waiting.pop(told["id"], None)
         self._own.pop(told["id"], None)
@@ -193,10 +205,10 @@ class _Wire:
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(Answer(told.get("result"), bool(told.get("is_error"))))
+            future.set_result(ToolAnswer(told.get("result"), bool(told.get("is_error"))))
 
 
-class _Context(Context):
+class _WorkerContext(Context):
     answered: list[str] | None = None
     mocked: Sequence[str] = ()
 
@@ -206,16 +218,18 @@ class _Context(Context):
         super().__init__(partial(wire.call, session), batches, tools)
         self._wire, self._session = wire, session
 
-    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answer]:
+    def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
         return self._wire.call(self._session, name, args, batch, known=True)
 
     def mocks(self, name: str) -> bool:
         return name in self.mocked
 
-    def leaves(self, name: str) -> bool:
+    def passes_through(self, name: str) -> bool:
         return self.answered is not None and name not in self.answered
 
-    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answer]:
+    def request_passthrough(
+        self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall
+    ) -> Future[ToolAnswer]:
         return self._wire.call(self._session, name, args, batch, own=own)
 
 
@@ -229,7 +243,7 @@ def _arguments(args: Any) -> Any:
 
 
 def _play(
-    played_anew: Callable[[], Played],
+    played_anew: Callable[[], TargetSession],
     second_copy: Callable[[], str],
     wire: _Wire,
     requests: Queue[dict[str, Any] | None],
@@ -249,14 +263,14 @@ def _play(
             continue
         if request["session"] != session:
             session, played, batches = request["session"], played_anew(), count(1)
-        told = _told(played, request, wire, loop, batches)
+        told = _build_reply_line(played, request, wire, loop, batches)
         if copied := second_copy():
             told["missed"] = copied
         wire.is_busy = False
         wire.send(told)
 
 
-def _close(played: Played, loop: asyncio.AbstractEventLoop) -> None:
+def _close(played: TargetSession, loop: asyncio.AbstractEventLoop) -> None:
     """The conversation is over; what it does about that must not hold up the next, nor break it."""
     with contextlib.suppress(BaseException):
         asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
@@ -270,57 +284,62 @@ def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
             loop.run_forever()
 
 
-def _told(
-    played: Played,
+def _build_reply_line(
+    played: TargetSession,
     request: Mapping[str, Any],
     wire: _Wire,
     loop: asyncio.AbstractEventLoop,
     batches: Iterator[int],
 ) -> dict[str, Any]:
     """The agent's answer to a request, or what it raised, as a line."""
-    context = _Context(wire, request["session"], batches, request["tools"])
+    context = _WorkerContext(wire, request["session"], batches, request["tools"])
     context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
     with played.turn(context):
-        told = _answered(played, request, context, loop)
+        told = _run_turn(played, request, context, loop)
     if fault := played.world.take_fault():
         told["missed"] = fault
-    told.update(_heard(played))
-    return {**told, "list_asked": True} if context.list_asked else told
+    told.update(_observations(played))
+    return {**told, "list_asked": True} if context.has_listed_tools else told
 
 
-def _heard(played: Played) -> dict[str, Any]:
+def _observations(played: TargetSession) -> dict[str, Any]:
     """What the models were asked for, and what is known of the calls, as parts of an answer."""
     world = played.world
     parts = {
-        "exchanges": model_requests.as_json(world.take_exchanges(), model_requests.MOST // 2),
-        "asked": [list(each) for each in world.take_asked()],
-        "met": sorted(world.met),
-        "made": [list(each) for each in world.take_made()],
-        "is_met": world.is_met,
+        "exchanges": model_requests.exchanges_to_json(
+            world.take_exchanges(), model_requests.MAX_MODEL_REPLY_BYTES // 2
+        ),
+        "asked": [list(each) for each in world.take_calls()],
+        "met": sorted(world.hooked_tools),
+        "made": [list(each) for each in world.take_all_calls()],
+        "is_met": world.has_hooked_calls,
         "is_of_framework": played.is_of_framework,
     }
     return {name: part for name, part in parts.items() if part}
 
 
-def _answered(
-    played: Played, request: Mapping[str, Any], context: _Context, loop: asyncio.AbstractEventLoop
+def _run_turn(
+    played: TargetSession,
+    request: Mapping[str, Any],
+    context: _WorkerContext,
+    loop: asyncio.AbstractEventLoop,
 ) -> dict[str, Any]:
     try:
-        told = returned(_answer(played.entry(), request["messages"], context, loop))
-        return {"too_large": LARGER} if is_too_large(told) else told
+        told = to_reply_line(_call_entry(played.entry(), request["messages"], context, loop))
+        return {"too_large": TOO_LARGE_TEXT} if is_too_large(told) else told
     except BaseException as error:
-        fault = fault_of(_as_exception(error))
-        told = {"error": {"message": plain(fault.text), "kind": fault.kind, "final": fault.is_final}}
+        fault = classify_error(_as_exception(error))
+        told = {"error": {"message": to_plain_json(fault.text), "kind": fault.kind, "final": fault.is_final}}
         with contextlib.suppress(Exception):
-            seen = partial_of(error)
-            so_far = returned(played.so_far if seen is None else seen)
+            seen = get_partial_reply(error)
+            so_far = to_reply_line(played.partial_answer if seen is None else seen)
             told.update({} if is_too_large(so_far) else so_far)
         return told
 
 
-def _answer(
+def _call_entry(
     entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
 ) -> Any:
     """Async code runs on the one loop that the process has; all other in the main thread, and may block."""

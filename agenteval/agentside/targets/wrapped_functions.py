@@ -6,7 +6,7 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from ..closures import cells
+from ..closures import closure_variables
 from .module_files import is_installed
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _held(holder: Any) -> Iterator[tuple[str, Any]]:
             continue
         if value is not None:
             yield name, value
-    held = cells(holder) if isinstance(holder, FunctionType) else {}
+    held = closure_variables(holder) if isinstance(holder, FunctionType) else {}
     yield from ((name, value) for name, value in held.items() if name in (*_NAMES, *_PASSAGES))
 
 

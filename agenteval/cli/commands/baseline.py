@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from agenteval.cli.commands.kept_baselines import find_merge_base, is_merge_base
+from agenteval.cli.commands.baseline_store import find_merge_base_run, is_merge_base
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
@@ -15,29 +15,29 @@ from agenteval.core.sample_report import SampleReport
 from agenteval.files.runs import find_run, load_run
 from agenteval.scoring.goals import GOAL, has_reached
 from agenteval.verdict import gates, report
-from agenteval.verdict.accepted import as_accepted_by
-from agenteval.verdict.comparability import matched, why_not_comparable
+from agenteval.verdict.accepted_failures import apply_accept_list
+from agenteval.verdict.comparability import match_agents, why_not_comparable
 from agenteval.verdict.digest import summary_of
-from agenteval.verdict.epochs import epochs_of
+from agenteval.verdict.epochs import epoch_outcomes
 from agenteval.verdict.reliability import outcomes_of
 from agenteval.verdict.report import Report
 
 
-def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
+def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
     """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
     scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
     is no such run, or if nothing in it can be compared; ``NoBaselineError`` if the commit has no run."""
     if is_merge_base(name):
-        found = find_merge_base(name, root, started.plan.suite.profile)
+        found = find_merge_base_run(name, root, started.plan.suite.profile)
     else:
         found = find_run(name, root)
-    before = report.fold(load_run(found))
-    decision = gates.decide(as_accepted_by(before, started))
+    before = report.build_report(load_run(found))
+    decision = gates.decide(apply_accept_list(before, started))
     old = summary_of(before, decision)
-    new = summary_of(report.fold([started]), None)
+    new = summary_of(report.build_report([started]), None)
     if problems := why_not_comparable(old, new):
         raise AuthorError(*(problem._replace(what=f"--baseline: {problem.what}") for problem in problems))
-    agents, _ = matched(old, new)
+    agents, _ = match_agents(old, new)
     known = _outcomes(before, decision)
     baseline = Baseline(
         run_id=before.run.run_id,
@@ -45,7 +45,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
             both.after: {now.id: known[both.before][then.id] for then, now in both.pairs} for both in agents
         },
         changed={
-            both.after: {each.scenario: each.differing for each in both.apart if each.parts}
+            both.after: {each.scenario: each.differing for each in both.unmatched_scenarios if each.parts}
             for both in agents
         },
         gone=() if selected else _gone(old, new),
@@ -62,7 +62,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
     return started.model_copy(update={"baseline": baseline})
 
 
-def reached_before(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
+def find_baseline_successes(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
     """By scenario that is the same in both runs, a conversation of the baseline that reached the goal. The
     baseline is read when it is first asked for; of one that is gone nothing is known."""
     known = frozenset(baseline.reached if baseline else ())
@@ -70,7 +70,7 @@ def reached_before(baseline: Baseline | None, root: str) -> Callable[[str], Samp
     @cache
     def samples() -> dict[str, SampleReport]:
         try:
-            before = report.fold(load_run(find_run(baseline.run_id if baseline else "", Path(root))))
+            before = report.build_report(load_run(find_run(baseline.run_id if baseline else "", Path(root))))
         except AuthorError:
             return {}
         return {sample.key.scenario: sample for sample in reversed(before.samples) if has_reached(sample)}
@@ -86,6 +86,6 @@ def _gone(old: RunSummary, new: RunSummary) -> tuple[str, ...]:
 def _outcomes(before: Report, decision: Decision) -> Mapping[str, dict[str, tuple[bool | None, ...]]]:
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]] = {}
     for scenario in before.scenarios:
-        epochs = epochs_of(scenario, outcomes_of(scenario, decision))
+        epochs = epoch_outcomes(scenario, outcomes_of(scenario, decision))
         outcomes.setdefault(scenario.agent, {})[scenario.scenario.id] = epochs.fixed
     return outcomes

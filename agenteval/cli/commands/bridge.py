@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from agenteval.adapters.bridge import addresses
-from agenteval.adapters.bridge.serving import serve
+from agenteval.adapters.bridge.bridge_server import serve
 from agenteval.core.errors import AuthorError, Problem
 
 _NAME = "agenteval tools serve --stdio-bridge"
@@ -55,13 +55,15 @@ def _names(only: str | None) -> tuple[str, ...]:
 
 def _url() -> str:
     """The address of the conversation that this process is part of. Raises ``AuthorError``."""
-    if url := os.environ.get(addresses.VARIABLE):
+    if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":
-        what = f"{_NAME} cannot look for its run on Windows, and {addresses.VARIABLE} is not set"
-        remedy = f"hand {addresses.VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
+        what = f"{_NAME} cannot look for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
+        remedy = (
+            f"hand {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
+        )
         raise AuthorError(Problem(what, remedy))
-    found = addresses.find()
+    found = addresses.find_address()
     if found and found.url:
         return found.url
     if found:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.cli.way_out import say
+from agenteval.cli.safe_output import print_err
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.reporters.markdown.pull_request import MARKER
 
@@ -27,7 +27,7 @@ LONGEST = 65_000
 """Characters; GitHub takes 65,536."""
 
 
-class Place(NamedTuple):
+class CommentTarget(NamedTuple):
     """``comments``: where they are listed and made; ``one``: where that with an ``id`` is replaced; ``me``:
     who owns the token, or by ``graphql`` if it is an app's. ``app``: the author where neither says it."""
 
@@ -53,14 +53,14 @@ def comment(file: str) -> int:
         raise AuthorError(Problem(what, f"make it with agenteval run --report comment={file}"))
     place = place_in(os.environ)
     if place is None:
-        say("no pull request: nothing is posted")
+        print_err("no pull request: nothing is posted")
         return 0
     try:
         told = post(place, shortened(text))
     except (urllib.error.URLError, OSError, ValueError) as error:
-        say(f"the comment was not posted: {_why(error)}")
+        print_err(f"the comment was not posted: {_why(error)}")
         return 3
-    say(f"the comment was {told}")
+    print_err(f"the comment was {told}")
     return 0
 
 
@@ -72,7 +72,7 @@ def shortened(text: str) -> str:
     return f"{kept}\n\n… cut: the whole report is with the job.\n"
 
 
-def place_in(environ: Mapping[str, str]) -> Place | None:
+def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
     """Of the pull request that this job runs for; ``None`` where there is none. Raises ``AuthorError`` where
     there is no token for it."""
     if environ.get("GITHUB_ACTIONS"):
@@ -85,18 +85,18 @@ def place_in(environ: Mapping[str, str]) -> Place | None:
         notes = f"{base}/{number}/notes"
         token = _token(environ, "GITLAB_TOKEN", "a project access token with the scope api")
         me = f"{environ.get('CI_API_V4_URL', '')}/user"
-        return Place(notes, f"{notes}/{{id}}", {"PRIVATE-TOKEN": token}, "PUT", me)
+        return CommentTarget(notes, f"{notes}/{{id}}", {"PRIVATE-TOKEN": token}, "PUT", me)
     return None
 
 
-def _github(environ: Mapping[str, str], number: str) -> Place:
+def _github(environ: Mapping[str, str], number: str) -> CommentTarget:
     server = environ.get("GITHUB_API_URL", "https://api.github.com")
     base = f"{server}/repos/{environ.get('GITHUB_REPOSITORY', '')}"
     token = _token(
         environ, "GITHUB_TOKEN", "env: {GITHUB_TOKEN: ${{ github.token }}}, with pull-requests: write"
     )
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
-    return Place(
+    return CommentTarget(
         f"{base}/issues/{number}/comments",
         f"{base}/issues/comments/{{id}}",
         headers,
@@ -125,7 +125,7 @@ def _github_number(environ: Mapping[str, str]) -> str:
     return str(pull.get("number") or "") if isinstance(pull, dict) else ""
 
 
-def post(place: Place, text: str) -> str:
+def post(place: CommentTarget, text: str) -> str:
     """What was done. One of somebody else's with our mark is not taken, though a token may be allowed to: its
     author could go on to write into it. Raises ``URLError``, ``OSError`` and ``ValueError``."""
     known = _ours(place)
@@ -140,7 +140,7 @@ def post(place: Place, text: str) -> str:
     return "posted"
 
 
-def _ours(place: Place) -> str:
+def _ours(place: CommentTarget) -> str:
     """The id of the comment that this token has posted before; empty if there is none."""
     me = _author(place)
     for page in range(1, _MOST_PAGES + 1):
@@ -156,7 +156,7 @@ def _ours(place: Place) -> str:
     return ""
 
 
-def _author(place: Place) -> str:
+def _author(place: CommentTarget) -> str:
     """The name under which this token posts; empty if it cannot be found out: then nothing is replaced."""
     query = json.dumps({"query": "{viewer {login}}"}).encode()
     for url, method, body in ((place.me, "GET", None), (place.graphql, "POST", query)):
@@ -176,11 +176,11 @@ def _name_of(user: Any) -> str:
     return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
 
 
-def _ask(url: str, place: Place, method: str, text: str | None = None) -> Any:
+def _ask(url: str, place: CommentTarget, method: str, text: str | None = None) -> Any:
     return _send(url, place, method, None if text is None else json.dumps({"body": text}).encode())
 
 
-def _send(url: str, place: Place, method: str, body: bytes | None) -> Any:
+def _send(url: str, place: CommentTarget, method: str, body: bytes | None) -> Any:
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"not an address: {url}")
     headers = {**place.headers, "Content-Type": "application/json", "User-Agent": "agenteval"}

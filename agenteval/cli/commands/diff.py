@@ -6,17 +6,23 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from agenteval.cli.commands.output import Target, deliver, options_of, require_apart, targets_of
-from agenteval.cli.commands.report import KeptRun, kept_run, read_by, runs_root
-from agenteval.cli.way_out import say
+from agenteval.cli.commands.output import (
+    ReportTarget,
+    make_report_options,
+    refuse_overwriting_inputs,
+    resolve_targets,
+    write_report_text,
+)
+from agenteval.cli.commands.report import LoadedRun, list_run_inputs, load_decided_run, runs_root
+from agenteval.cli.safe_output import print_err
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.registry import loaded
+from agenteval.core.registry import load_target
 from agenteval.files import runs
 from agenteval.reporters import REPORTERS
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
-from agenteval.verdict.accepted import as_accepted_by
+from agenteval.verdict.accepted_failures import apply_accept_list
 from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, compare_runs
 from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
@@ -35,9 +41,9 @@ def diff(
 ) -> int:
     """Returns 0 if nothing regressed, 1 if something did, 3 if that is not decided. Raises ``AuthorError``
     where the two cannot be compared."""
-    targets = targets_of(Config(reporters=()), _chosen(reports))
-    runs_compared = kept_run(before), kept_run(after)
-    require_apart(targets, chain.from_iterable(map(read_by, runs_compared)))
+    targets = resolve_targets(Config(reporters=()), _chosen(reports))
+    runs_compared = load_decided_run(before), load_decided_run(after)
+    refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
     compared = compare(*runs_compared, margin=margin)
     written = [_write(target, compared, verbose=verbose) for target in sorted(targets, key=_is_terminal)]
     return compared.exit_code if all(written) or compared.exit_code else 3
@@ -53,25 +59,25 @@ def _chosen(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     return choices
 
 
-def _is_terminal(target: Target) -> bool:
+def _is_terminal(target: ReportTarget) -> bool:
     return target[0].name == "terminal"
 
 
-def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
+def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> bool:
     choice, path = target
-    render: Callable[..., str] = loaded(REPORTERS.get(choice.name).comparison)
-    options = options_of(choice, folder=Path(), detail="verbose" if verbose else "usual")
+    render: Callable[..., str] = load_target(REPORTERS.get(choice.name).comparison)
+    options = make_report_options(choice, folder=Path(), detail="verbose" if verbose else "usual")
     try:
-        deliver(choice.name, render(compared, options), path)
+        write_report_text(choice.name, render(compared, options), path)
     except OSError as error:
-        say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
+        print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
         return False
     return True
 
 
-def compare(before: KeptRun, after: KeptRun, *, margin: float) -> RunComparison:
+def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunComparison:
     """The comparison; where a failure is new, earlier runs are asked whether they had it."""
-    baseline = as_accepted_by(before.report, after.report.run)
+    baseline = apply_accept_list(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline))
     second = summary_of(after.report, after.decision)
     compared = compare_runs(first, second, margin=margin)
@@ -90,10 +96,10 @@ def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:
     version, half deleted) tell nothing."""
     found: dict[str, str] = {}
     began = baseline.run.started_at
-    older = [folder for folder in runs.runs_under(runs_root()) if runs.started_at(folder) < began]
+    older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]
     for folder in reversed(older[-MOST_EARLIER:]):
         try:
-            report = reporting.fold(runs.load_run(folder))
+            report = reporting.build_report(runs.load_run(folder))
         except AuthorError:
             continue
         for scenario in report.scenarios:

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from agenteval import __version__
 from agenteval.adapters.agents.http import HttpOptions
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import print_out
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_out
 from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
@@ -31,11 +31,11 @@ from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.selection import Filters
 from agenteval.core.trajectory import ToolResult, Turn
 from agenteval.files import config_file, prompts
-from agenteval.files.redact import know
+from agenteval.files.redaction import register_secrets
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage, usage_in
-from agenteval.planning import judging, wiring
+from agenteval.planning import judge_setup, wiring
 
 _WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
 _GREETING = "Hello"
@@ -59,7 +59,7 @@ class _Answer(BaseModel):
     answer: int
 
 
-class State(StrEnum):
+class DoctorState(StrEnum):
     OK = "ok"
     NOTE = "note"
     FAULT = "FAIL"
@@ -68,11 +68,11 @@ class State(StrEnum):
     """The author's: it would not even be asked."""
 
 
-class Row(NamedTuple):
+class DoctorRow(NamedTuple):
     """One line of the table. ``remedy`` is what to do; empty if that is nothing, or plain."""
 
     what: str
-    state: State
+    state: DoctorState
     found: str
     remedy: str = ""
 
@@ -90,24 +90,24 @@ def doctor(request: DoctorRequest) -> int:
     """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
-        loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.flags or {})
+        loaded = config_file.load_config(path, REGISTRIES, environ=os.environ, flags=request.flags or {})
         rows = [
             *_surroundings(loaded.config),
             _tokens(request),
             *anyio.run(_calls, loaded.config, loaded.secrets, request),
         ]
-    know(wiring.all_secrets(loaded.config, loaded.secrets))
+    register_secrets(wiring.all_secrets(loaded.config, loaded.secrets))
     print_out("\n".join(_table(rows)))
     states = {row.state for row in rows}
-    return 2 if State.MISTAKE in states else 3 if State.FAULT in states else 0
+    return 2 if DoctorState.MISTAKE in states else 3 if DoctorState.FAULT in states else 0
 
 
-def _table(rows: Iterable[Row]) -> Iterator[str]:
+def _table(rows: Iterable[DoctorRow]) -> Iterator[str]:
     rows = list(rows)
     width = max(len(row.what) for row in rows)
     yield f"agenteval {__version__}, Python {platform.python_version()}, {platform.system()}"
     for row in rows:
-        state = "FAIL" if row.state is State.MISTAKE else str(row.state)
+        state = "FAIL" if row.state is DoctorState.MISTAKE else str(row.state)
         yield f"  {state:4}  {row.what:{width}}  {brief(row.found, 600)}"
         if row.remedy:
             yield f"  {'':4}  {'':{width}}  → {one_line(row.remedy, len(row.remedy))}"
@@ -116,15 +116,17 @@ def _table(rows: Iterable[Row]) -> Iterator[str]:
 # ── what needs no call ───────────────────────────────────────────────────────────────────────────
 
 
-def _surroundings(config: Config) -> Iterator[Row]:
+def _surroundings(config: Config) -> Iterator[DoctorRow]:
     if config.source:
-        yield Row("configuration", State.OK, config.source)
+        yield DoctorRow("configuration", DoctorState.OK, config.source)
     else:
-        yield Row("configuration", State.NOTE, "no file found; defaults are used", "write agenteval.yaml")
+        yield DoctorRow(
+            "configuration", DoctorState.NOTE, "no file found; defaults are used", "write agenteval.yaml"
+        )
     yield _prompts(config)
 
 
-def _tokens(request: DoctorRequest) -> Row:
+def _tokens(request: DoctorRequest) -> DoctorRow:
     what = "tokens"
     if request.fetches_vocabulary and not tokens.vocabulary_is_here():
         from agenteval.adapters.transport.vocabulary import fetch_vocabulary
@@ -135,45 +137,47 @@ def _tokens(request: DoctorRequest) -> Row:
             return _failed(what, error)
         except InfrastructureError as error:
             remedy = f"put {tokens.VOCABULARY} there yourself: {tokens.vocabulary_path()}"
-            return Row(what, State.FAULT, f"{error}; estimated until then", remedy)
-        return Row(what, State.OK, f"counted with tiktoken: its vocabulary was fetched to {where}")
+            return DoctorRow(what, DoctorState.FAULT, f"{error}; estimated until then", remedy)
+        return DoctorRow(
+            what, DoctorState.OK, f"counted with tiktoken: its vocabulary was fetched to {where}"
+        )
     if tokens.vocabulary_is_here():
-        return Row(what, State.OK, "counted with tiktoken if a server does not report them")
+        return DoctorRow(what, DoctorState.OK, "counted with tiktoken if a server does not report them")
     found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is not here"
-    return Row(
-        what, State.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
+    return DoctorRow(
+        what, DoctorState.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
     )
 
 
-def _prompts(config: Config) -> Row:
+def _prompts(config: Config) -> DoctorRow:
     names = (*prompts.BUILT_IN_METRICS, prompts.CRITERIA)
     try:
-        hashes = prompts.SHIPPED.hashes(map(prompts.SHIPPED.rubric, names))
+        hashes = prompts.SHIPPED_PROMPTS.hashes(map(prompts.SHIPPED_PROMPTS.rubric, names))
     except AuthorError as error:
-        return Row("prompts", State.MISTAKE, str(error), "reinstall agenteval")
+        return DoctorRow("prompts", DoctorState.MISTAKE, str(error), "reinstall agenteval")
     try:
-        own = judging.prompts_of(config).overridden
+        own = judge_setup.load_project_prompts(config).overridden
     except AuthorError as error:
-        return Row("prompts", State.MISTAKE, str(error))
+        return DoctorRow("prompts", DoctorState.MISTAKE, str(error))
     told = f"all {len(hashes)} are complete"
-    return Row("prompts", State.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
+    return DoctorRow("prompts", DoctorState.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> list[Row]:
+async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> list[DoctorRow]:
     agents = selection.agents_of(config, Filters(agent=request.agent))
     agents = {name: agent for name, agent in agents.items() if request.agent in (None, name)}
     rows = [await _agent(agent, config, secrets, request) for agent in agents.values()]
     if not agents:
         remedy = "write agent: {target: …} or {endpoint: …}"
-        rows.append(Row("agent", State.NOTE, "none is configured", remedy))
+        rows.append(DoctorRow("agent", DoctorState.NOTE, "none is configured", remedy))
     models = _models(config)
     rows += [await _model(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
         remedy = "set models.default for judges and simulated users; checks in code need none"
-        rows.append(Row("models", State.NOTE, "none is configured", remedy))
+        rows.append(DoctorRow("models", DoctorState.NOTE, "none is configured", remedy))
     return rows
 
 
@@ -181,7 +185,7 @@ def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
     """Each model once, with the roles that it has."""
     found: list[tuple[ModelConfig, list[str]]] = []
     for role in ROLES:
-        chosen = config.models.of(role)
+        chosen = config.models.model_for(role)
         roles = next((roles for other, roles in found if other == chosen), None)
         if roles is not None:
             roles.append(role)
@@ -190,26 +194,28 @@ def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
     return found
 
 
-def _failed(what: str, error: AgentevalError) -> Row:
+def _failed(what: str, error: AgentevalError) -> DoctorRow:
     text, _, remedy = str(error).rpartition(" — ")
-    state = State.MISTAKE if isinstance(error, AuthorError) else State.FAULT
-    return Row(what, state, text or remedy, remedy if text else "")
+    state = DoctorState.MISTAKE if isinstance(error, AuthorError) else DoctorState.FAULT
+    return DoctorRow(what, state, text or remedy, remedy if text else "")
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> Row:
+async def _agent(
+    agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: DoctorRequest
+) -> DoctorRow:
     what = f"agent {agent.name}"
     if not request.asks_agents:
-        return Row(what, State.NOTE, "not asked (--no-agent)")
-    http = HttpOptions.model_validate(agent.own) if agent.kind == "http" else None
+        return DoctorRow(what, DoctorState.NOTE, "not asked (--no-agent)")
+    http = HttpOptions.model_validate(agent.adapter_options) if agent.kind == "http" else None
     if http:
         agent = agent.model_copy(update={"max_wait_s": min(http.max_wait_s, _WAIT_S)})
     resources = wiring.Resources(config, secrets)
     probe = _Probe(agent, http)
     try:
-        return await probe.row(what, wiring.agents_of(agent, resources))
+        return await probe.row(what, wiring.make_agent_factory(agent, resources))
     except AgentevalError as error:
         return _failed(what, error)
     finally:
@@ -224,11 +230,13 @@ class _Probe:
         self._http = http
         self._called: list[str] = []
 
-    async def row(self, what: str, factory: AgentFactory) -> Row:
+    async def row(self, what: str, factory: AgentFactory) -> DoctorRow:
         try:
             offers_tools = bool(self._http and self._http.offers_tools)
             try:
-                return self._told(what, await self._ask(factory, with_tools=offers_tools), offers_tools)
+                return self._describe_reply(
+                    what, await self._ask(factory, with_tools=offers_tools), offers_tools
+                )
             except AgentError as error:
                 if not (offers_tools and _REFUSED.search(str(error))):
                     raise
@@ -236,15 +244,17 @@ class _Probe:
         finally:
             await factory.aclose()
 
-    async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> Row:
+    async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> DoctorRow:
         """Perhaps it does not know tools; that is not a fault where the scenarios declare none."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:
             raise error from None
-        row = self._told(what, reply, offers_tools=False)
+        row = self._describe_reply(what, reply, offers_tools=False)
         remedy = "write send_tools: false, unless scenarios declare tools with `parameters`"
-        return row._replace(state=State.NOTE, found=f"{row.found}; refuses `tools`: {error}", remedy=remedy)
+        return row._replace(
+            state=DoctorState.NOTE, found=f"{row.found}; refuses `tools`: {error}", remedy=remedy
+        )
 
     async def _ask(self, factory: AgentFactory, *, with_tools: bool) -> AgentReply:
         scenario = Scenario(id="doctor", name="doctor", turns=(_GREETING,))
@@ -259,12 +269,12 @@ class _Probe:
         self._called.append(name)
         return ToolResult(value={"error": "this is agenteval doctor: there are no tools"}, is_error=True)
 
-    def _told(self, what: str, reply: AgentReply, offers_tools: bool) -> Row:
+    def _describe_reply(self, what: str, reply: AgentReply, offers_tools: bool) -> DoctorRow:
         steps = observed.read_turn(reply.messages, (Turn(user=_GREETING),)).steps
         calls = [*self._called, *(call.name for step in steps for call in step.tool_calls)]
         calls += [chat.read_tool_call(call).name for call in reply.tool_calls]
         parts = [f"answered in {reply.latency_ms or 0:.0f} ms"]
-        parts.append(_usage_told(reply))
+        parts.append(_describe_usage(reply))
         if calls:
             parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
         elif offers_tools:
@@ -274,11 +284,11 @@ class _Probe:
         is_empty = not (reply.text or calls or any(step.text for step in steps))
         if is_empty:
             parts.insert(0, "the answer is empty")
-            return Row(what, State.NOTE, "; ".join(parts), f"it was sent: {_GREETING}")
-        return Row(what, State.OK, "; ".join(parts))
+            return DoctorRow(what, DoctorState.NOTE, "; ".join(parts), f"it was sent: {_GREETING}")
+        return DoctorRow(what, DoctorState.OK, "; ".join(parts))
 
 
-def _usage_told(reply: AgentReply) -> str:
+def _describe_usage(reply: AgentReply) -> str:
     told = [reply.usage, *map(usage_in, reply.messages)]
     if any(map(read_usage, told)):
         return "usage reported"
@@ -289,7 +299,7 @@ def _usage_told(reply: AgentReply) -> str:
 # ── models ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _model(chosen: ModelConfig, roles: list[str], root: Path) -> Row:
+async def _model(chosen: ModelConfig, roles: list[str], root: Path) -> DoctorRow:
     what = f"model {', '.join(roles)}"
     try:
         return await _asked(what, chosen, root)
@@ -297,8 +307,8 @@ async def _model(chosen: ModelConfig, roles: list[str], root: Path) -> Row:
         return _failed(what, error)
 
 
-async def _asked(what: str, chosen: ModelConfig, root: Path) -> Row:
-    from agenteval.adapters.models import Shared, make_model
+async def _asked(what: str, chosen: ModelConfig, root: Path) -> DoctorRow:
+    from agenteval.adapters.models import ModelResources, make_model
     from agenteval.adapters.models.capabilities import Capabilities
     from agenteval.adapters.models.pool import ModelPool
 
@@ -306,22 +316,22 @@ async def _asked(what: str, chosen: ModelConfig, root: Path) -> Row:
     model = make_model(
         chosen.model_copy(update={"max_wait_s": min(chosen.max_wait_s, _WAIT_S)}),
         role="judge",
-        shared=Shared(ModelPool(1), capabilities, notices.append),
+        shared=ModelResources(ModelPool(1), capabilities, notices.append),
         environ=os.environ,
         root=root,
     )
     try:
         if chosen.provider == "scripted":
-            return Row(what, State.OK, f"{chosen.model}: fixed replies; no model is called")
+            return DoctorRow(what, DoctorState.OK, f"{chosen.model}: fixed replies; no model is called")
         began = time.perf_counter()
         reply = await model.complete(ModelRequest("judge", _SYSTEM, _PROMPT, _Answer))
         took_ms = (time.perf_counter() - began) * 1000
     finally:
         await model.aclose()
-    form = next((each.rung for each in capabilities.learned.values()), "json_schema")
+    form = next((each.format_level for each in capabilities.discovered.values()), "json_schema")
     parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"answers by {form}"]
     parts.append("usage not reported, tokens are estimates" if reply.usage.estimated else "usage reported")
     if reply.usage.calls > 1:
         parts.append(f"{reply.usage.calls} answers until one was valid")
     notes = [note.rpartition(": ")[2] for note in notices]
-    return Row(what, State.OK, "; ".join([*parts, *notes]))
+    return DoctorRow(what, DoctorState.OK, "; ".join([*parts, *notes]))

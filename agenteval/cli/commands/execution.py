@@ -18,15 +18,15 @@ from typing import Any
 import anyio
 
 from agenteval import __version__
-from agenteval.cli.commands.baseline import reached_before
-from agenteval.cli.commands.garbage import few_collections
-from agenteval.cli.commands.interrupt import bounded, interruptible
-from agenteval.cli.commands.second_look import SecondLook, goal_judges
+from agenteval.cli.commands.baseline import find_baseline_successes
+from agenteval.cli.commands.garbage_collection import reduce_garbage_collection
+from agenteval.cli.commands.goal_recheck import GoalRecheck, goal_judges
+from agenteval.cli.commands.interrupt import enforce_deadline, handle_interrupts
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
 from agenteval.conversation import pipeline
-from agenteval.conversation.pipeline import Control
+from agenteval.conversation.pipeline import RunControl
 from agenteval.core.config import Config
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
@@ -35,114 +35,114 @@ from agenteval.core.plan import Plan
 from agenteval.core.protocols import AgentFactory, Emit
 from agenteval.core.score import ScoreFailure
 from agenteval.files import runs
-from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
-from agenteval.files.redact import redacting
-from agenteval.planning import judging, resolve, wiring
-from agenteval.planning.prepare import Prepared
-from agenteval.planning.run_files import file_hashes, stand_in_files
+from agenteval.files.judge_request_log import JUDGE_REQUESTS_FILE, JudgeRequestLog
+from agenteval.files.redaction import redact_events
+from agenteval.planning import judge_setup, plan_resolution, wiring
+from agenteval.planning.run_files import file_hashes, find_secrets_in_files
+from agenteval.planning.run_preparation import PreparedRun
 from agenteval.planning.suite import Settings
 from agenteval.planning.wiring import Resources
 from agenteval.scoring.issues import find_issues
-from agenteval.scoring.judges.excused_goals import ExcusedGoals
+from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
 from agenteval.verdict import gates, report
-from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
-from agenteval.verdict.stable_names import StableNames
+from agenteval.verdict.resumption import events_to_keep
+from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
-def started_of(prepared: Prepared) -> RunStarted:
+def make_run_started(prepared: PreparedRun) -> RunStarted:
     """What is to be run, before any of it is."""
     settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
-    return begun(
+    return stamp_run_started(
         settings.public,
         prepared.plan,
-        new_id(),
+        new_run_id(),
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
         scenarios=scenarios,
-        prompts=judging.hashes_of(settings.metrics, prepared.plan.suite),
-        request=prepared.suite.request.to_keep(config),
+        prompts=judge_setup.hash_prompts(settings.metrics, prepared.plan.suite),
+        request=prepared.suite.request.to_json(config),
         sources=file_hashes(config, settings.public, scenarios, prepared.wired.resources.secrets),
     )
 
 
-def begun(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
+def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
     """A run begins, of which ``more`` is known. ``public``: the configuration as it may be written down."""
     return RunStarted(
         run_id=run_id,
-        started_at=now(),
+        started_at=utc_timestamp(),
         config=public,
-        plan=resolve.as_written(plan, public),
+        plan=plan_resolution.redact_plan(plan, public),
         versions={"agenteval": __version__, "python": platform.python_version()},
         command=tuple(sys.argv[1:]),
         **more,
     )
 
 
-def as_written(prepared: Prepared, started: RunStarted) -> RunStarted:
+def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
     """As the journal has it, to be compared with others."""
     known: list[Event] = []
     resources = prepared.wired.resources
-    redacting(known.append, resources.secrets, marked=resources.marked.all)(started)
+    redact_events(known.append, resources.secrets, marked=resources.marked.all)(started)
     (masked,) = known
     assert isinstance(masked, RunStarted)
     return masked
 
 
 def execute(
-    prepared: Prepared, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
+    prepared: PreparedRun, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
-    control = Control()
+    control = RunControl()
     events = EventLog(past)
     again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
     sinks: list[Emit] = [runtime.queue, again]
     if runtime.fail_fast:  # a run that goes on may have met its first failure
         sinks.append(FailFast(control))
-    over = tuple(kept(past))
+    over = tuple(events_to_keep(past))
     for sink in sinks:
         for event in over:
             sink(event)
     pending = runtime.deadlines.pending
     secrets = resources.secrets
-    fixed = stand_in_files(secrets, suite.settings.config, suite.scenarios)
-    names = StableNames(secret for secret in secrets if secret not in fixed)
+    fixed = find_secrets_in_files(secrets, suite.settings.config, suite.scenarios)
+    names = StableFingerprints(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (
         closing(progress_for(sys.stderr, count, past=over, pending=pending)) as progress,
-        emitting(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
-        few_collections(),
+        open_emitter(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
+        reduce_garbage_collection(),
     ):
         started = time.monotonic()
         emit(begin)
         for text in prepared.remarks if isinstance(begin, RunStarted) else ():
             emit(Notice(level="warning", text=text))
-        playing = Playing(
-            partial(pipeline.run, runtime),
+        playing = RunSteps(
+            partial(pipeline.run_samples, runtime),
             again,
             events.__iter__,
-            events.with_findings,
+            events.events_for_grouping,
             agents=runtime.agents,
-            run_s=prepared.plan.suite.deadlines.run_s,
+            deadline_s=prepared.plan.suite.deadlines.run_s,
         )
-        perform(Setup(suite.settings, prepared.plan, resources), playing, emit, control)
-        emit(ended(control, started))
-    finished = report.fold(events.taken())
+        perform_run(RunSetup(suite.settings, prepared.plan, resources), playing, emit, control)
+        emit(stamp_run_finished(control, started))
+    finished = report.build_report(events.drain())
     return finished, gates.decide(finished)
 
 
-def _second_look(prepared: Prepared, run: Event) -> SecondLook:
+def _second_look(prepared: PreparedRun, run: Event) -> GoalRecheck:
     judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
-    before = reached_before(run.baseline if isinstance(run, RunStarted) else None, root)
-    return SecondLook(ExcusedGoals(judges.get, prepared.plan.suite.corroborate, before))
+    before = find_baseline_successes(run.baseline if isinstance(run, RunStarted) else None, root)
+    return GoalRecheck(ExcusedGoalReviewer(judges.get, prepared.plan.suite.corroborate, before))
 
 
-class Fan:
+class FanOut:
     """One sink made of many. One that fails is switched off and told once: a broken display must not
     kill a run that costs money."""
 
@@ -159,16 +159,16 @@ class Fan:
                 self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
 
 
-def new_id() -> str:
+def new_run_id() -> str:
     """The name of a run, its own whatever else begins in the same second."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
 
 
-def new_folder(root: Path, name: str) -> Path:
+def make_run_folder(root: Path, name: str) -> Path:
     """The folder of the run ``name``."""
     folder = root / ".agenteval" / "runs" / name
     try:
-        runs.home_of(root)
+        runs.ensure_project_folder(root)
         folder.mkdir(parents=True, mode=0o700)
     except OSError as error:
         what = f"cannot make the folder of the run, {folder}: {error.strerror}"
@@ -176,21 +176,25 @@ def new_folder(root: Path, name: str) -> Path:
     return folder
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def ended(control: Control, started: float, unmet: dict[str, str] | None = None) -> RunFinished:
+def stamp_run_finished(
+    control: RunControl, started: float, unmet: dict[str, str] | None = None
+) -> RunFinished:
     """``started``: by the monotonic clock."""
     elapsed_s = round(time.monotonic() - started, 3)
-    return RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {})
+    return RunFinished(
+        finished_at=utc_timestamp(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet or {}
+    )
 
 
 # ── conversations are played, or were recorded ───────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class Setup:
+class RunSetup:
     """What every run has, whether its conversations are played or were recorded."""
 
     settings: Settings
@@ -199,31 +203,33 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Playing:
+class RunSteps:
     """What goes on between the first event of a run and its last."""
 
-    play: Callable[[Emit, Control], Awaitable[None]]
+    play: Callable[[Emit, RunControl], Awaitable[None]]
     """Plays all conversations that are left; played again, where a second look leaves a gate undecided."""
-    again: SecondLook
+    goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]
     """All events by now, as a report needs them."""
     findings: Callable[[], Iterable[Event]]
     """Those of samples in which something was found; more, if that is simpler."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
-    run_s: float | None = None
+    deadline_s: float | None = None
     """After so many seconds it is ended."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
     """What is wrong with the run as a whole, once all of it was played."""
 
 
 @contextmanager
-def emitting(resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableNames) -> Iterator[Emit]:
+def open_emitter(
+    resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableFingerprints
+) -> Iterator[Emit]:
     """Events reach all sinks, and what judges are asked a file in the ``folder``; no secret reaches any."""
-    with AskedFile(folder / ASKED) as asked:
-        yield redacting(Fan([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
+    with JudgeRequestLog(folder / JUDGE_REQUESTS_FILE) as asked:
+        yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
-def perform(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
+def perform_run(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
     """Play everything, take the second look, and group the findings."""
     try:
         anyio.run(_play_and_close, setup, playing, emit, control)
@@ -231,12 +237,12 @@ def perform(setup: Setup, playing: Playing, emit: Emit, control: Control) -> Non
         control.stop("interrupted")
 
 
-async def _play_and_close(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
+async def _play_and_close(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
     setup.resources.attach(emit, control)
     try:
-        with interruptible(control), bounded(control, playing.run_s):
+        with handle_interrupts(control), enforce_deadline(control, playing.deadline_s):
             await playing.play(emit, control)
-            while await playing.again.take(playing.events(), emit, control):
+            while await playing.goal_recheck.recheck(playing.events(), emit, control):
                 await playing.play(emit, control)
             await _find_issues(setup, playing, emit, control)
     finally:
@@ -246,20 +252,20 @@ async def _play_and_close(setup: Setup, playing: Playing, emit: Emit, control: C
             await setup.resources.aclose()
 
 
-async def _find_issues(setup: Setup, playing: Playing, emit: Emit, control: Control) -> None:
+async def _find_issues(setup: RunSetup, playing: RunSteps, emit: Emit, control: RunControl) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.fold(playing.findings()).scenarios
-    failures = () if control.stopping else tuple(playing.failures())
+    scenarios = report.build_report(playing.findings()).scenarios
+    failures = () if control.is_stopping else tuple(playing.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:
-        asks = not control.stopping
+        asks = not control.is_stopping
         control.attach(scope)
         found = await find_issues(
             scenarios,
             setup.resources.model("dedup") if asks else None,
             prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
             policies=wiring.policies_of(setup.settings.config, playing.agents),
-            weighs=setup.plan.suite.severity_from == "model",
+            uses_model_severity=setup.plan.suite.severity_from == "model",
         )
     if scope.cancelled_caught:
         found = await find_issues(scenarios)

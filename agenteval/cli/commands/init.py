@@ -16,27 +16,27 @@ import anyio
 
 from agenteval.cli.commands import schema
 from agenteval.cli.commands.validate import close_agents
-from agenteval.cli.editor_schemas import Kind
-from agenteval.cli.known import KNOWN
-from agenteval.cli.new_project import texts
-from agenteval.cli.new_project.choice import Choice
-from agenteval.cli.new_project.choosing import Questions, choose
-from agenteval.cli.new_project.programs import FORMS, command_of, form_that_is_heard
-from agenteval.cli.way_out import print_out, say
+from agenteval.cli.editor_schemas import SchemaKind
+from agenteval.cli.new_project import templates
+from agenteval.cli.new_project.agent_choice import AgentChoice
+from agenteval.cli.new_project.agent_selection import Questions, choose_agent
+from agenteval.cli.new_project.programs import PROGRAM_FORMS, detect_form, make_command_keys
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err, print_out
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem
-from agenteval.files import config_file, named_scenarios
-from agenteval.files.plain_files import read_file
-from agenteval.files.runs import home_of
-from agenteval.planning.prepare import prepare
+from agenteval.files import config_file, path_arguments
+from agenteval.files.regular_files import read_file
+from agenteval.files.runs import ensure_project_folder
 from agenteval.planning.request import Request
+from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
 """For an answer in JSON lines, where nobody knows yet whether there will be one."""
 _WORKFLOWS = {
-    "github": (".github/workflows/agenteval.yml", texts.workflow_text),
-    "gitlab": ("agenteval.gitlab-ci.yml", texts.gitlab_text),
+    "github": (".github/workflows/agenteval.yml", templates.workflow_text),
+    "gitlab": ("agenteval.gitlab-ci.yml", templates.gitlab_text),
 }
 
 
@@ -59,7 +59,7 @@ def init(request: InitRequest) -> int:
     if source and request.agent is not None:
         raise _one_more(source, request.agent, top)
     config = _config(source) if source else None
-    choice = _configured(config) if config else choose(request.agent, root, top, questions)
+    choice = _configured(config) if config else choose_agent(request.agent, root, top, questions)
     ci = request.ci or ("gitlab" if (top / ".gitlab-ci.yml").exists() else "github")
     files = dict(_files(root, top, choice, ci, config))
     workflow = top / _WORKFLOWS[ci][0] if ci in _WORKFLOWS else None
@@ -67,10 +67,10 @@ def init(request: InitRequest) -> int:
         del files[workflow]
     is_tried = not all(map(os.path.lexists, files.keys() & {root / CONFIG, root / FIRST}))
     plays = is_tried and _plays(request, questions)
-    _say_which(choice)
+    _print_choice(choice)
     written = _write(files, root)
     code = _try(source or root / CONFIG, choice, written, plays=plays) if is_tried else 0
-    _say_what_next(root, choice, code, written, workflow if workflow in written else None)
+    _print_next_steps(root, choice, code, written, workflow if workflow in written else None)
     return code
 
 
@@ -97,15 +97,15 @@ def _project_at(folder: str) -> _Project:
     return _Project(root, top, source)
 
 
-def _say_which(choice: Choice) -> None:
+def _print_choice(choice: AgentChoice) -> None:
     if choice.label:
         print_out("\n".join([f"agent: {choice.label}", *(f"also found: {each}" for each in choice.others)]))
 
 
-def _configured(config: Config) -> Choice:
+def _configured(config: Config) -> AgentChoice:
     """The agent that the configuration has."""
-    own = config.agent.own if config.agent else {}
-    return Choice({key: value for key, value in own.items() if value is not None})
+    own = config.agent.adapter_options if config.agent else {}
+    return AgentChoice({key: value for key, value in own.items() if value is not None})
 
 
 def _is_agreed(workflow: Path, questions: Questions) -> bool:
@@ -123,8 +123,8 @@ def _plays(request: InitRequest, questions: Questions) -> bool:
 def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
     """Of an agent that was named where there is a configuration. Raises ``AuthorError`` if there is no such
     agent."""
-    keys = choose(agent, source.parent, top, Questions(assumes_yes=True)).keys
-    line = "" if source.name == config_file.PYPROJECT else f" to {texts.line_of(keys)}"
+    keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
+    line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init overwrites no configuration: --agent {agent} would not be written"
     return AuthorError(
         Problem(what, f"change it there{line}, or add one under agents", Place(_shown(source)))
@@ -133,7 +133,7 @@ def _one_more(source: Path, agent: str, top: Path) -> AuthorError:
 
 def _config(source: Path) -> Config:
     """The configuration that is there. Raises ``AuthorError`` if it is broken."""
-    config = config_file.load_config(source, KNOWN, environ=os.environ, flags={}).config
+    config = config_file.load_config(source, REGISTRIES, environ=os.environ, flags={}).config
     print_out(f"{_shown(source)} exists, left as it is")
     return config
 
@@ -160,37 +160,39 @@ def _shown(path: Path) -> str:
 
 
 def _files(
-    root: Path, top: Path, choice: Choice, ci: str, config: Config | None
+    root: Path, top: Path, choice: AgentChoice, ci: str, config: Config | None
 ) -> Iterator[tuple[Path, str]]:
     """What has to be there: each file with its text."""
     if config is None:
         yield root / CONFIG, _config_text(root, choice)
     if choice.is_starter:
-        yield root / texts.STARTER_FILE, texts.STARTER
+        yield root / templates.STARTER_FILE, templates.STARTER
     has_first = os.path.lexists(root / FIRST)
     is_default = config is None or config.where("include") == "default"
-    if has_first or (is_default and not (config and named_scenarios.asked_for((), config, root).files)):
+    if has_first or (
+        is_default and not (config and path_arguments.resolve_path_arguments((), config, root).files)
+    ):
         yield root / FIRST, _first_text(root, choice)
     if ci != "none":
         file, text_of = _WORKFLOWS[ci]
         yield top / file, text_of(root, top, choice.keys)
-    news: dict[Kind, bool] = {"config": config is None, "scenario": not has_first}
+    news: dict[SchemaKind, bool] = {"config": config is None, "scenario": not has_first}
     for kind, is_new in news.items():
         path = root / (CONFIG if kind == "config" else FIRST)
         line = _schema_line(kind, path, root).encode()
         if is_new or (path.is_file() and read_file(path).startswith(line)):
-            yield schema.place_of(kind, root), schema.text_of(kind)
+            yield schema.editor_schema_path(kind, root), schema.editor_schema_text(kind)
 
 
-def _config_text(root: Path, choice: Choice) -> str:
-    text = texts.config_text(choice.keys, choice.note, choice.words)
+def _config_text(root: Path, choice: AgentChoice) -> str:
+    text = templates.config_text(choice.keys, choice.note, choice.words)
     return _schema_line("config", root / CONFIG, root) + text
 
 
-def _first_text(root: Path, choice: Choice, tools: Sequence[str] = ()) -> str:
-    text = texts.scenario_text(tools, shows_calls=choice.shows_calls, is_python="target" in choice.keys)
+def _first_text(root: Path, choice: AgentChoice, tools: Sequence[str] = ()) -> str:
+    text = templates.scenario_text(tools, shows_calls=choice.shows_calls, is_python="target" in choice.keys)
     return _schema_line("scenario", root / FIRST, root) + (
-        texts.STARTER_SCENARIO if choice.is_starter else text
+        templates.STARTER_SCENARIO if choice.is_starter else text
     )
 
 
@@ -200,9 +202,9 @@ def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
         file.write(text)
 
 
-def _schema_line(kind: Kind, file: Path, root: Path) -> str:
+def _schema_line(kind: SchemaKind, file: Path, root: Path) -> str:
     """The first line of a YAML file, by which an editor finds its schema."""
-    return f"{schema.editor_line(schema.place_of(kind, root), file)}\n"
+    return f"{schema.editor_line(schema.editor_schema_path(kind, root), file)}\n"
 
 
 def _write(files: dict[Path, str], root: Path) -> set[Path]:
@@ -215,7 +217,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.name.endswith(".schema.json"):
-                home_of(root)
+                ensure_project_folder(root)
             _save(path, text, "x")
         except OSError as error:
             what = f"{_shown(path)} cannot be written: {error.strerror}"
@@ -228,7 +230,7 @@ def _write(files: dict[Path, str], root: Path) -> set[Path]:
 # ── trial ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _try(config: Path, choice: Choice, written: set[Path], *, plays: bool) -> int:
+def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) -> int:
     """Play the first scenario, or only load everything; the exit code is that of ``run`` or ``validate``."""
     root = config.parent
     if "target" in choice.keys and not choice.is_starter and root / FIRST in written:
@@ -245,34 +247,34 @@ def _try(config: Path, choice: Choice, written: set[Path], *, plays: bool) -> in
     return code
 
 
-def _mock_tools(config: Path, choice: Choice) -> None:
+def _mock_tools(config: Path, choice: AgentChoice) -> None:
     """Let the first scenario answer the tools of a framework's object, which are known once it is loaded."""
     first = config.parent / FIRST
     try:
         with redirect_stdout(sys.stderr):
-            prepared = prepare(Request(config=str(config), paths=(str(first),)), KNOWN)
+            prepared = prepare(Request(config=str(config), paths=(str(first),)), REGISTRIES)
             anyio.run(close_agents, prepared.wired.runtime.agents.values())
     except AgentevalError:  # the trial shows it
         return
-    have = [tool for tools in prepared.wired.resources.agents_have.values() for tool in tools]
+    have = [tool for tools in prepared.wired.resources.agent_tools.values() for tool in tools]
     names = [tool.name for tool in have if tool.name and not (tool.hosted or tool.is_agent)]
     if names:
         _save(first, _first_text(config.parent, choice._replace(is_object=True), names), "w")
 
 
-def _find_form(root: Path, choice: Choice, written: set[Path]) -> None:
+def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
     """Write the configuration anew with the way in which the program is asked, if trying shows it."""
     words = list(choice.words)
-    say(f"trying how {choice.label} is asked")
-    keys = {**command_of(words, "json"), "timeout_s": _WAIT_S}
+    print_err(f"trying how {choice.label} is asked")
+    keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
     try:
         _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
         is_json = _agenteval(root, "run", FIRST, is_shown=False) == 0
-        form = "json" if is_json else form_that_is_heard(words, root)
+        form = "json" if is_json else detect_form(words, root)
         unheard = f"what it prints does not depend on the message; see the comments in {CONFIG}"
-        print_out(f"{choice.label}: {FORMS.get(form, unheard)}")
+        print_out(f"{choice.label}: {PROGRAM_FORMS.get(form, unheard)}")
         if form:
-            choice = choice._replace(keys=command_of(words, form), words=())
+            choice = choice._replace(keys=make_command_keys(words, form), words=())
     finally:
         _save(root / CONFIG, _config_text(root, choice), "w")
         if root / FIRST in written:
@@ -287,12 +289,14 @@ def _agenteval(root: Path, *arguments: str, is_shown: bool = True) -> int:
     return done.returncode
 
 
-def _say_what_next(root: Path, choice: Choice, code: int, written: set[Path], workflow: Path | None) -> None:
+def _print_next_steps(
+    root: Path, choice: AgentChoice, code: int, written: set[Path], workflow: Path | None
+) -> None:
     """``workflow``: that which was written."""
     lines = [f"look at {CONFIG}: {choice.note}"] if choice.note else []
     if workflow and workflow.name == _WORKFLOWS["gitlab"][0]:
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
-    if workflow and (line := _line_with(texts.SERVICE_HINT, workflow)):
+    if workflow and (line := _line_with(templates.SERVICE_HINT, workflow)):
         lines.append(f"the workflow has to start the service: write how at {_shown(workflow)}:{line}")
     if code and root / CONFIG in written:
         line = _line_with("agent:", root / CONFIG)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from agenteval.cli.way_out import print_out
+from agenteval.cli.safe_output import print_out
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 
 INSTALL, SHOW = "--install-completion", "--show-completion"

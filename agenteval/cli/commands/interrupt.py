@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from agenteval.cli.way_out import say
-from agenteval.conversation.exits import is_interrupted, leave_now, note_interrupt
-from agenteval.conversation.pipeline import Control
+from agenteval.cli.safe_output import print_err
+from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupted
+from agenteval.conversation.pipeline import RunControl
 
 GRACE_S = 5.0
 """How long conversations in flight may go on after the first signal."""
@@ -22,7 +22,7 @@ LINE = "interrupted: finishing what is under way (again to stop at once)"
 
 
 @contextmanager
-def interruptible(control: Control) -> Iterator[None]:
+def handle_interrupts(control: RunControl) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP end the run early: the first lets what runs finish, conversations for
     ``GRACE_S`` at most, the second cancels it, the third ends the process there and then (the journal has all
     that was done). Judges of conversations that were all played are waited for: such a run is complete.
@@ -46,9 +46,9 @@ def interruptible(control: Control) -> Iterator[None]:
         loop.call_later(GRACE_S, cancel_what_is_played)
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        times = note_interrupt(LINE)
+        times = count_interrupt(LINE)
         if times >= 3:
-            leave_now(130)
+            exit_now(130)
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     with _handling(handle):
@@ -58,7 +58,7 @@ def interruptible(control: Control) -> Iterator[None]:
 
 
 @contextmanager
-def completing() -> Iterator[None]:
+def finish_on_interrupt() -> Iterator[None]:
     """What stands around the conversations of a run: the first signal lets its reports be finished, a further
     one ends it there."""
     if threading.current_thread() is not threading.main_thread():
@@ -66,7 +66,7 @@ def completing() -> Iterator[None]:
         return
 
     def handle(_number: int, _frame: FrameType | None) -> None:
-        if note_interrupt(LINE) > 1:
+        if count_interrupt(LINE) > 1:
             raise KeyboardInterrupt
 
     with _handling(handle):
@@ -87,7 +87,7 @@ def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 
 @contextmanager
-def bounded(control: Control, run_s: float | None) -> Iterator[None]:
+def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]:
     """After ``run_s`` seconds (``None``: never) nothing more is started, and what runs is ended."""
     if run_s is None:
         yield
@@ -95,7 +95,7 @@ def bounded(control: Control, run_s: float | None) -> Iterator[None]:
     why = f"the run took longer than deadlines.run_s: {run_s:g} s"
 
     def end() -> None:
-        say(f"{why}: stopping everything that runs")
+        print_err(f"{why}: stopping everything that runs")
         control.cancel("deadline", why)
 
     timer = asyncio.get_running_loop().call_later(run_s, end)

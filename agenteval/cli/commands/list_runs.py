@@ -14,40 +14,40 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval import __version__
-from agenteval.cli.commands.output import deliver, options_of
+from agenteval.cli.commands.output import make_report_options, write_report_text
 from agenteval.cli.commands.report import runs_root
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.errors import AgentevalError
 from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
-from agenteval.core.trajectory import total_of
+from agenteval.core.trajectory import sum_usage
 from agenteval.files import runs
-from agenteval.files.journal import is_locked
-from agenteval.files.plain_files import for_me_alone
-from agenteval.reporters.terminal.cells import NOTHING, free, style_of
-from agenteval.reporters.terminal.fitting import FittingTable
-from agenteval.reporters.terminal.screen import painted
+from agenteval.files.journal import is_run_locked
+from agenteval.files.regular_files import private_opener
+from agenteval.reporters.terminal.cells import NO_VALUE, clean_text, style_of
+from agenteval.reporters.terminal.fitting_table import FittingTable
+from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
-from agenteval.verdict.remaining import is_complete
 from agenteval.verdict.report import Report
+from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
 """So many are read, unless all are asked for: each takes a moment, the first time."""
 
-State: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
+RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
 
-class KeptEntry(NamedTuple):
+class RunEntry(NamedTuple):
     """One run. ``kind``: of ``agenteval run``, or of ``score``. ``scenarios``: how many passed, failed, were
     not decided. ``cost``: in US dollars, if all of it is known. ``resumable``: ``run --resume`` goes on with
     it; ``problem``: why it cannot be read."""
 
     id: str
     started_at: str
-    state: State
+    state: RunState
     kind: Literal["run", "score"] | None = None
     verdict: str | None = None
     exit_code: int | None = None
@@ -64,21 +64,21 @@ class KeptEntry(NamedTuple):
 def list_runs(*, every: bool = False, as_json: bool = False) -> int:
     """Returns 0, also where there is none."""
     root = runs_root()
-    folders = runs.runs_under(root)[::-1]
+    folders = runs.find_run_folders(root)[::-1]
     entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
     if as_json:
         told = [entry._asdict() for entry in entries]
-        deliver("json", json.dumps(told, ensure_ascii=False, indent=2), None)
+        write_report_text("json", json.dumps(told, ensure_ascii=False, indent=2), None)
         return 0
-    options = options_of(ReporterChoice(name="terminal"), folder=root)
-    deliver("terminal", painted(_parts(entries, len(folders), root), options), None)
+    options = make_report_options(ReporterChoice(name="terminal"), folder=root)
+    write_report_text("terminal", render_parts(_parts(entries, len(folders), root), options), None)
     return 0
 
 
 # ── what became of a run ─────────────────────────────────────────────────────────────────────────
 
 
-def _entry(folder: Path) -> KeptEntry:
+def _entry(folder: Path) -> RunEntry:
     """Of a complete run it is kept beside the journal: reading a large one takes seconds, and it no longer
     changes."""
     stamp = _stamp(folder)
@@ -86,7 +86,7 @@ def _entry(folder: Path) -> KeptEntry:
         return kept
     entry = _read(folder)
     if entry.state == "complete":
-        with suppress(OSError), open(folder / LISTED, "w", encoding="utf-8", opener=for_me_alone) as file:
+        with suppress(OSError), open(folder / LISTED, "w", encoding="utf-8", opener=private_opener) as file:
             json.dump({"stamp": stamp, "entry": entry._asdict()}, file)
     return entry
 
@@ -99,34 +99,34 @@ _FORM = 2
 def _stamp(folder: Path) -> list[Any]:
     """By what a journal is known to be the one that was read."""
     try:
-        told = (folder / runs.JOURNAL).stat()
+        told = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
         return []
     return [_FORM, __version__, told.st_size, told.st_mtime_ns]
 
 
-def _kept(folder: Path, stamp: list[Any]) -> KeptEntry | None:
+def _kept(folder: Path, stamp: list[Any]) -> RunEntry | None:
     try:
         kept = json.loads((folder / LISTED).read_text(encoding="utf-8"))
         if not stamp or kept["stamp"] != stamp:
             return None
-        return KeptEntry(**{**kept["entry"], "id": folder.name, "agents": tuple(kept["entry"]["agents"])})
+        return RunEntry(**{**kept["entry"], "id": folder.name, "agents": tuple(kept["entry"]["agents"])})
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _read(folder: Path) -> KeptEntry:
-    began = runs.started_at(folder)
-    running = is_locked(folder)
+def _read(folder: Path) -> RunEntry:
+    began = runs.read_start_time(folder)
+    running = is_run_locked(folder)
     try:
         events = runs.load_run(folder)
-        report = reporting.fold(events)
+        report = reporting.build_report(events)
         decision = gates.decide(report)
     except AgentevalError as error:
         reason = str(error).partition("\n")[0]
-        return KeptEntry(folder.name, began, "running" if running else "unreadable", problem=reason)
+        return RunEntry(folder.name, began, "running" if running else "unreadable", problem=reason)
     complete = is_complete(events)
-    return KeptEntry(
+    return RunEntry(
         folder.name,
         report.run.started_at,
         "running" if running else "complete" if report.finished else "cut off",
@@ -143,9 +143,9 @@ def _can_be_resumed(report: Report) -> bool:
 
 def _figures(report: Report, decision: Decision) -> dict[str, Any]:
     counted = Counter(each.verdict.value for each in decision.scenarios.values())
-    spent = total_of(report.usage.values())
+    spent = sum_usage(report.usage.values())
     return {
-        "verdict": decision.word,
+        "verdict": decision.verdict_label,
         "exit_code": decision.exit_code,
         "scenarios": {verdict.value: counted[verdict.value] for verdict in Verdict},
         "conversations": len(report.samples),
@@ -159,19 +159,19 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _parts(entries: Sequence[KeptEntry], kept: int, root: Path) -> Iterator[RenderableType]:
+def _parts(entries: Sequence[RunEntry], kept: int, root: Path) -> Iterator[RenderableType]:
     if not entries:
-        yield free(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
+        yield clean_text(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
         return
     rows = (
         (
-            free(entry.id),
+            clean_text(entry.id),
             Text(_when(entry.started_at)),
             _verdict(entry),
             Text(_counts(entry)),
-            free(", ".join(entry.agents) or NOTHING),
+            clean_text(", ".join(entry.agents) or NO_VALUE),
             Text(_cost(entry.cost)),
-            free(", ".join(_remarks(entry))),
+            clean_text(", ".join(_remarks(entry))),
         )
         for entry in entries
     )
@@ -186,28 +186,28 @@ def _when(started_at: str) -> str:
     try:
         return f"{datetime.fromisoformat(started_at).astimezone():%Y-%m-%d %H:%M}"
     except ValueError:
-        return NOTHING
+        return NO_VALUE
 
 
-def _verdict(entry: KeptEntry) -> Text:
+def _verdict(entry: RunEntry) -> Text:
     if entry.verdict is None:
-        return Text(NOTHING)
+        return Text(NO_VALUE)
     style = "" if entry.verdict == REPORTED else style_of(Verdict(entry.verdict))
     return Text(entry.verdict, style=style)
 
 
-def _counts(entry: KeptEntry) -> str:
+def _counts(entry: RunEntry) -> str:
     """``19 of 23``: those that passed."""
     if entry.scenarios is None or entry.verdict == REPORTED:
-        return NOTHING
+        return NO_VALUE
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"
 
 
 def _cost(cost: float | None) -> str:
-    return NOTHING if cost is None else "0" if not cost else f"${amount(cost)}"
+    return NO_VALUE if cost is None else "0" if not cost else f"${amount(cost)}"
 
 
-def _remarks(entry: KeptEntry) -> Iterator[str]:
+def _remarks(entry: RunEntry) -> Iterator[str]:
     if entry.kind == "score":
         yield "score"
     if entry.selection:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval.cli.commands.output import deliver
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
+from agenteval.cli.commands.output import write_report_text
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
 from agenteval.core import selection
 from agenteval.core.safe_text import clean
 from agenteval.core.scenario import Scenario
-from agenteval.planning.last_failed import gone_text, last_failed
+from agenteval.planning.last_failed import describe_removed, find_last_failed
 from agenteval.planning.request import Request
-from agenteval.planning.selecting import gone_of
+from agenteval.planning.sample_selection import find_removed_failures
 from agenteval.planning.suite import load_config, load_scenarios, with_profile
 
 
@@ -24,26 +24,28 @@ def list_scenarios(request: Request, *, as_json: bool = False) -> int:
     chosen = _chosen(request)
     if as_json:
         text = json.dumps([_entry(scenario) for scenario in chosen], ensure_ascii=False, indent=2)
-        deliver("json", text, None)
+        write_report_text("json", text, None)
     else:
-        deliver("terminal", "\n".join(clean(selection.full_id(scenario)) for scenario in chosen), None)
+        write_report_text(
+            "terminal", "\n".join(clean(selection.full_id(scenario)) for scenario in chosen), None
+        )
     return 0
 
 
 def _chosen(request: Request) -> Sequence[Scenario]:
-    config = load_config(request, KNOWN).config
+    config = load_config(request, REGISTRIES).config
     request = with_profile(request, config)
     loaded, found = load_scenarios(request, config)
-    if request.asks_what_failed:
-        failed = last_failed(Path(config.root), request.failed_in)
+    if request.selects_failed:
+        failed = find_last_failed(Path(config.root), request.failed_in)
         ids = {name for name, _ in failed.pairings}
         found = tuple(scenario for scenario in found if scenario.id in ids)
-        gone = gone_of(failed, request, config, loaded)
+        gone = find_removed_failures(failed, request, config, loaded)
         if not found:
-            raise failed.nothing_left(gone)
+            raise failed.nothing_selected_error(gone)
         if gone:
-            say(f"warning: {gone_text(gone)}")
-    kept = frozenset(selection.fewer([each.id for each in found], request.filters, config.seed))
+            print_err(f"warning: {describe_removed(gone)}")
+    kept = frozenset(selection.draw_subset([each.id for each in found], request.filters, config.seed))
     return tuple(scenario for scenario in found if scenario.id in kept)
 
 

@@ -16,18 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from agenteval.cli.way_out import append, outgoing, print_out, say
+from agenteval.cli.safe_output import append_to_file, clean_output, print_err, print_out
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.registry import loaded
+from agenteval.core.registry import load_target
 from agenteval.core.safe_text import for_encoding
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.report import Report
 
 
-def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
+def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     """``--report NAME[=PATH]``, each. Raises ``AuthorError`` for a name that nobody registered, before
     anything has been run."""
     choices = tuple(parse_reporter(text) for text in texts)
@@ -36,11 +36,11 @@ def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     return choices
 
 
-Target: TypeAlias = tuple[ReporterChoice, Path | None]
+ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
 """A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
 
 
-def targets_of(config: Config, asked: Sequence[ReporterChoice]) -> tuple[Target, ...]:
+def resolve_targets(config: Config, asked: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
     """Each reporter once, with its file: paths of the configuration start at its folder, those of the
     command line at the working directory. Found before the run, since an agent may change directory.
     Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
@@ -62,7 +62,7 @@ def targets_of(config: Config, asked: Sequence[ReporterChoice]) -> tuple[Target,
     return once
 
 
-def _written_twice(targets: Iterable[Target]) -> Iterator[Problem]:
+def _written_twice(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
     """Reports that would take each other's place; a device takes any number."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
@@ -74,7 +74,7 @@ def _written_twice(targets: Iterable[Target]) -> Iterator[Problem]:
             yield Problem(what, "give each a file of its own")
 
 
-def require_apart(targets: Iterable[Target], read: Iterable[Path]) -> None:
+def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
     """Raises ``AuthorError`` for a report that would take the place of a file that is ``read``."""
     known = {os.path.realpath(path) for path in read}
     overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
@@ -110,7 +110,7 @@ def _unwritable(choice: ReporterChoice, path: Path) -> list[Problem]:
 def write_reports(
     report: Report,
     decision: Decision,
-    targets: Sequence[Target],
+    targets: Sequence[ReportTarget],
     *,
     folder: Path,
     detail: Detail,
@@ -120,10 +120,12 @@ def write_reports(
     the exit code: where all passed, and one could not be written (told on stderr), that is not a success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
-            options = options_of(choice, folder=folder, detail=detail, name=name)
+            options = make_report_options(choice, folder=folder, detail=detail, name=name)
             _write((choice, path), report, decision, folder=folder, options=options)
         except OSError as error:
-            say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {_why(error)}")
+            print_err(
+                f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {_why(error)}"
+            )
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     return decision.exit_code
 
@@ -136,28 +138,28 @@ def _why(error: OSError) -> str:
 
 
 def _write(
-    target: Target, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
+    target: ReportTarget, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
 ) -> None:
     choice, path = target
     reporter = REPORTERS.get(choice.name)
     text = reporter.function(report, decision, options)
     if reporter.step_summary:
-        _append_step_summary(loaded(reporter.step_summary)(report, decision, options))
+        _append_step_summary(load_target(reporter.step_summary)(report, decision, options))
     in_folder = folder / reporter.file if reporter.file and choice.path is None else None
-    deliver(choice.name, text, path or in_folder)
+    write_report_text(choice.name, text, path or in_folder)
 
 
-def deliver(name: str, text: str, path: Path | None) -> None:
+def write_report_text(name: str, text: str, path: Path | None) -> None:
     """Write a report to its file, which is reported, or (``None``) to stdout. Raises ``OSError``."""
     form = REPORTERS.get(name).form
     if path is None:
         print_out(text, form, colors=_wants_color())
         return
-    write_file(path, outgoing(text, form))
-    say(f"{name} report: {_shown(path)}")
+    write_file(path, clean_output(text, form))
+    print_err(f"{name} report: {_shown(path)}")
 
 
-def options_of(
+def make_report_options(
     choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
 ) -> ReportOptions:
     """What the terminal, or the file that was chosen, is like. ``folder``: of the run; ``name``: what
@@ -196,7 +198,7 @@ def _wants_color() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def page(text: str) -> None:
+def print_paged(text: str) -> None:
     """Print what a person is to read: on a terminal that is too low for it, with a pager (``PAGER``; else
     ``less``, if there is one)."""
     command = shlex.split(os.environ.get("PAGER", "less"))
@@ -204,7 +206,7 @@ def page(text: str) -> None:
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
         print_out(text, colors=_wants_color())
         return
-    text = outgoing(text, colors=_wants_color())
+    text = clean_output(text, colors=_wants_color())
     # As git does: colours, no clearing of the screen, no stop where it fits after all.
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
     before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's
@@ -239,7 +241,7 @@ def write_file(path: Path, text: str) -> None:
 def _append_step_summary(text: str) -> None:
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
-        append(target, text)
+        append_to_file(target, text)
 
 
 def _shown(path: Path) -> str:

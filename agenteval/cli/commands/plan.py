@@ -13,23 +13,23 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.adapters.traffic.middleware import Recording
-from agenteval.cli.commands.output import deliver, options_of
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
+from agenteval.adapters.traffic.middleware import RecordingOptions
+from agenteval.cli.commands.output import make_report_options, write_report_text
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
 from agenteval.core.config import ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.selection import Filters, agents_of
 from agenteval.planning import wiring
-from agenteval.planning.forecast import Forecast, Range, Row, forecast
-from agenteval.planning.prepare import Prepared, prepare
+from agenteval.planning.forecast import Forecast, ForecastRow, Range, forecast
 from agenteval.planning.request import Request
-from agenteval.reporters.terminal.cells import NOTHING, free, heading, indented
-from agenteval.reporters.terminal.fitting import FittingTable
-from agenteval.reporters.terminal.screen import painted
+from agenteval.planning.run_preparation import PreparedRun, prepare
+from agenteval.reporters.terminal.cells import NO_VALUE, clean_text, heading, indented
+from agenteval.reporters.terminal.fitting_table import FittingTable
+from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
-from agenteval.verdict.gate_chances import chances_of, sentences
+from agenteval.verdict.gate_error_rates import describe_error_rates, gate_error_rates
 
 SCHEMA_VERSION = 1
 """Of the JSON report."""
@@ -39,16 +39,16 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
     """Prints the forecast, and writes it as JSON where ``reports`` says so."""
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
-        prepared = prepare(replace(request, recording=Recording(asks=False)), KNOWN)
+        prepared = prepare(replace(request, recording=RecordingOptions(calls_models=False)), REGISTRIES)
         for text in prepared.remarks:
-            say(f"warning: {text}")
+            print_err(f"warning: {text}")
         made = forecast_of(prepared)
-        chances = sentences(chances_of(prepared.plan))
+        chances = describe_error_rates(gate_error_rates(prepared.plan))
     for path in targets:
-        deliver("json", json.dumps(as_json(made, chances), indent=2) + "\n", path)
+        write_report_text("json", json.dumps(as_json(made, chances), indent=2) + "\n", path)
     if None not in targets:
-        options = options_of(ReporterChoice(name="terminal"), folder=Path())
-        deliver("terminal", painted([*plan_parts(made), *gate_parts(chances)], options), None)
+        options = make_report_options(ReporterChoice(name="terminal"), folder=Path())
+        write_report_text("terminal", render_parts([*plan_parts(made), *gate_parts(chances)], options), None)
     return 0
 
 
@@ -61,7 +61,7 @@ def _json_target(text: str) -> Path | None:
     return Path.cwd() / choice.path if choice.path and choice.path != "-" else None
 
 
-def forecast_of(prepared: Prepared) -> Forecast:
+def forecast_of(prepared: PreparedRun) -> Forecast:
     config = prepared.suite.settings.config
     agents = agents_of(config, Filters())
     return forecast(
@@ -83,19 +83,19 @@ def plan_parts(made: Forecast) -> Iterator[RenderableType]:
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
     figures = ("calls", "tokens in", "tokens out", "cost (USD)")
     yield FittingTable(("role", "model", *figures), map(_cells, made.rows), numbers=figures)
-    yield free(f"\n{_sum(made.rows)}")
+    yield clean_text(f"\n{_sum(made.rows)}")
     for note in made.notes:
-        yield free(f"note: {note}")
+        yield clean_text(f"note: {note}")
 
 
-def _cells(row: Row) -> tuple[Text, ...]:
+def _cells(row: ForecastRow) -> tuple[Text, ...]:
     figures = (
         _range(row.calls, about="≈" if row.estimated else ""),
         _range(row.input_tokens, about="≈"),
         _range(row.output_tokens, about="≈"),
         _cost(row.cost),
     )
-    return (Text(row.role), free(row.name or NOTHING), *map(Text, figures))
+    return (Text(row.role), clean_text(row.name or NO_VALUE), *map(Text, figures))
 
 
 def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:
@@ -103,7 +103,7 @@ def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:
     if chances:
         yield heading("\nHow often the gates are wrong")
     for sentence in chances:
-        yield indented(free(sentence))
+        yield indented(clean_text(sentence))
 
 
 def _counted(number: Range, noun: str) -> str:
@@ -128,7 +128,7 @@ def _cost(cost: tuple[float, float] | None) -> str:
     return f"≈{low}" if low == high else f"≈{low}–{high}"
 
 
-def _sum(rows: Sequence[Row]) -> str:
+def _sum(rows: Sequence[ForecastRow]) -> str:
     low, high = (sum(row.cost[end] for row in rows if row.cost) for end in (0, 1))
     without = list(dict.fromkeys(row.name or row.role for row in rows if row.cost is None and _asks(row)))
     left_out = f", without {', '.join(without)}: add prices: for them" if without else ""
@@ -137,7 +137,7 @@ def _sum(rows: Sequence[Row]) -> str:
     return f"cost: {_cost((low, high))} USD{left_out}"
 
 
-def _asks(row: Row) -> bool:
+def _asks(row: ForecastRow) -> bool:
     return row.calls.most != 0
 
 
@@ -158,7 +158,7 @@ def as_json(made: Forecast, chances: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _rows(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _rows(rows: Sequence[ForecastRow]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield {
             "role": row.role,

@@ -13,14 +13,14 @@ from pathlib import Path
 import anyio
 from rich.console import RenderableType
 
-from agenteval.adapters.traffic.kept import AskedCounts, Kept, answers_in
-from agenteval.adapters.traffic.middleware import Recording
-from agenteval.cli.commands.output import deliver, options_of
+from agenteval.adapters.traffic.middleware import RecordingOptions
+from agenteval.adapters.traffic.recorded_answers import AnswerCounts, RejudgedAnswers, collect_answers
+from agenteval.cli.commands.output import make_report_options, write_report_text
 from agenteval.cli.commands.report import runs_root
 from agenteval.cli.commands.score import score
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
-from agenteval.conversation.pipeline import Control
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
+from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
@@ -31,20 +31,20 @@ from agenteval.core.protocols import Scorer
 from agenteval.core.trajectory import Usage
 from agenteval.files import runs
 from agenteval.files.prompts import CRITERIA
-from agenteval.importers.logs import Remarks
+from agenteval.importers.logs import ImportWarnings
 from agenteval.planning.forecast import REPLY_TOKENS
-from agenteval.planning.recorded import (
+from agenteval.planning.score_preparation import (
     ScoreRequest,
-    conversations_of,
-    files_of,
-    load,
-    reader_of,
-    resolve,
-    wire,
+    find_score_sources,
+    load_score,
+    make_reader,
+    read_conversations,
+    resolve_score,
+    wire_score,
 )
 from agenteval.reporters.options import Detail
-from agenteval.reporters.terminal.cells import free, plain_table
-from agenteval.reporters.terminal.screen import painted
+from agenteval.reporters.terminal.cells import clean_text, plain_table
+from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
 from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.verdict.ledger import cost_of, how_to_price, price_of
@@ -64,29 +64,31 @@ def rejudge(
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
     path = runs.find_run(name, runs_root())
-    journal = path / runs.JOURNAL if path.is_dir() else path
-    kept = Kept(answers_in(runs.load_run(path)))
-    recording = Recording(kept=kept, asks=not dry)
+    journal = path / runs.JOURNAL_FILE if path.is_dir() else path
+    kept = RejudgedAnswers(collect_answers(runs.load_run(path)))
+    recording = RecordingOptions(rejudged=kept, calls_models=not dry)
     request = replace(request, files=(str(journal),), must_judge=True, recording=recording)
     if not dry:
         return score(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
         config, parts = _forecast(request, kept)
-    options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
-    deliver("terminal", painted(parts, options), None)
+    options = make_report_options(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
+    write_report_text("terminal", render_parts(parts, options), None)
     return 0
 
 
-def _forecast(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
+def _forecast(request: ScoreRequest, kept: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
     """Every question of the judges is made as it would be sent, and none is."""
     with ExitStack() as stack:
-        suite = load(request, KNOWN)
-        wired = wire(suite)
-        remarks = Remarks()
-        sources = files_of(request, Path(suite.config.root), stack, tell=remarks.add, tell_waiting=say)
-        plan = resolve(suite, sources)
-        reader = reader_of(suite, sources, remarks)
-        conversations = conversations_of(suite, reader, wired)
+        suite = load_score(request, REGISTRIES)
+        wired = wire_score(suite)
+        remarks = ImportWarnings()
+        sources = find_score_sources(
+            request, Path(suite.config.root), stack, warn=remarks.add, warn_waiting=print_err
+        )
+        plan = resolve_score(suite, sources)
+        reader = make_reader(suite, sources, remarks)
+        conversations = read_conversations(suite, reader, wired)
         judges = [judge for judge in wired.judges if not isinstance(judge, CustomScorer)]
         classes = [judge.metric for judge in wired.judges if isinstance(judge, CustomScorer)]
         seen: Counter[type[Event]] = Counter()
@@ -94,10 +96,10 @@ def _forecast(request: ScoreRequest, kept: Kept) -> tuple[Config, list[Renderabl
             _no_checks,
             judges,
             visibility=plan.visibility,
-            in_flight=suite.config.concurrency,
+            max_concurrent=suite.config.concurrency,
         )
-        anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), Control())
-    return suite.config, list(_parts(kept.tally, seen[SampleFinished], classes, plan))
+        anyio.run(rescore, conversations, rescoring, lambda event: seen.update([type(event)]), RunControl())
+    return suite.config, list(_parts(kept.counts, seen[SampleFinished], classes, plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
@@ -109,24 +111,26 @@ def _no_checks(_: object) -> Sequence[Scorer]:
 
 
 def _parts(
-    tally: AskedCounts, conversations: int, classes: Sequence[str], plan: Plan
+    tally: AnswerCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
     model = plan.suite.model("judge")
-    yield free(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
+    yield clean_text(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
     table = plain_table()
     table.add_column("metric", overflow="fold")
     for title in ("kept", "calls", "tokens in"):
         table.add_column(title, justify="right", no_wrap=True)
     for name in tally.metrics:
         calls, tokens = tally.calls[name], tally.tokens[name]
-        table.add_row(free(name), f"{tally.taken[name]:,}", f"{calls:,}", f"≈{tokens:,}" if tokens else "0")
+        table.add_row(
+            clean_text(name), f"{tally.reused[name]:,}", f"{calls:,}", f"≈{tokens:,}" if tokens else "0"
+        )
     yield table
     calls, tokens = tally.calls.total(), tally.tokens.total()
     said = calls * REPLY_TOKENS["judge"]
     sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{said:,} out" if calls else "0 calls"
-    yield free(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, plan)}")
+    yield clean_text(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, plan)}")
     for note in _notes(tally, classes, plan):
-        yield free(f"note: {note}")
+        yield clean_text(f"note: {note}")
 
 
 def _cost(usage: Usage, model: str, plan: Plan) -> str:
@@ -138,8 +142,8 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
     )
 
 
-def _notes(tally: AskedCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
-    if not tally.taken:
+def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
+    if not tally.reused:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.suite.corroborate:
         yield "verdicts that would fail or excuse something are asked again, as is a tenth of the clean ones"

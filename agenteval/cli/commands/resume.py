@@ -10,26 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
-from agenteval.cli.commands.execution import as_written, execute, now, started_of
-from agenteval.cli.commands.interrupt import completing
-from agenteval.cli.commands.output import require_apart, targets_of, write_reports
+from agenteval.cli.commands.execution import execute, make_run_started, redact_run_started, utc_timestamp
+from agenteval.cli.commands.interrupt import finish_on_interrupt
+from agenteval.cli.commands.output import refuse_overwriting_inputs, resolve_targets, write_reports
 from agenteval.cli.commands.report import runs_root
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted
 from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
-from agenteval.files.journal import Journal, locked
-from agenteval.files.runs import JOURNAL
-from agenteval.planning.prepare import Prepared, prepare
-from agenteval.planning.request import Request, kept_request
-from agenteval.planning.run_files import files_read
+from agenteval.files.journal import Journal, lock_run
+from agenteval.files.runs import JOURNAL_FILE
+from agenteval.planning.request import Request, restore_request
+from agenteval.planning.run_files import list_input_files
+from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.reporters.options import Detail
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
-from agenteval.verdict.remaining import changes, is_complete, over
+from agenteval.verdict.resumption import finished_samples, is_complete, list_changes
 
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
@@ -44,31 +44,31 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
     reports = [_from_here(choice) for choice in reports]
     folder = _folder(request.resume or "")
     with ExitStack() as ending:
-        with redirect_stdout(sys.stderr), locked(folder):
+        with redirect_stdout(sys.stderr), lock_run(folder):
             events = runs.load_run(folder)
             run = _run_in(events)
             prepared = None if is_complete(events) else _prepared(run, request, events)
             config = prepared.suite.settings.config if prepared else run.config
             scenarios = prepared.wired.scenarios if prepared else run.scenarios
-            targets = targets_of(config, reports)
-            require_apart(targets, files_read(config, scenarios))
+            targets = resolve_targets(config, reports)
+            refuse_overwriting_inputs(targets, list_input_files(config, scenarios))
             if prepared is None:
-                say(f"the run {run.run_id} is complete: only its reports are made again")
-                finished = reporting.fold(events)
+                print_err(f"the run {run.run_id} is complete: only its reports are made again")
+                finished = reporting.build_report(events)
                 decision = gates.decide(finished)
             else:
-                _tell(prepared, events)
-                ending.enter_context(completing())
-                with Journal.of_resumed(folder / JOURNAL) as journal:
-                    begin = RunResumed(at=now(), budget=prepared.suite.settings.public.budget)
+                _announce_resume(prepared, events)
+                ending.enter_context(finish_on_interrupt())
+                with Journal.reopen(folder / JOURNAL_FILE) as journal:
+                    begin = RunResumed(at=utc_timestamp(), budget=prepared.suite.settings.public.budget)
                     finished, decision = execute(prepared, journal, begin, events)
-        called = runs.name_of(folder, folder.parents[2])
+        called = runs.run_reference(folder, folder.parents[2])
         return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
 
 
 def _refuse_settings(request: Request) -> None:
     """What is run was settled when the run began."""
-    given = [name for name in request.given if name not in _MAY_DIFFER]
+    given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
         what = f"--resume uses the options of the run: {', '.join(given)} cannot be given with it"
         raise AuthorError(Problem(what, "remove it, or start a new run"))
@@ -83,9 +83,9 @@ def _from_here(choice: ReporterChoice) -> ReporterChoice:
 
 def _folder(name: str) -> Path:
     found = runs.find_run(name, runs_root())
-    if not found.is_dir() or not (found / JOURNAL).is_file():
+    if not found.is_dir() or not (found / JOURNAL_FILE).is_file():
         what = f"{found} is not the folder of a run"
-        raise AuthorError(Problem(what, f"name the folder that holds its {JOURNAL}, or the run's id"))
+        raise AuthorError(Problem(what, f"name the folder that holds its {JOURNAL_FILE}, or the run's id"))
     return found.absolute()
 
 
@@ -113,14 +113,14 @@ def _return_to(run: RunStarted) -> None:
         raise AuthorError(Problem(what, "start a new run")) from None
 
 
-def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Prepared:
+def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> PreparedRun:
     """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
     _return_to(run)
-    wanted = kept_request(run)
+    wanted = restore_request(run)
     wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
-    prepared = prepare(wanted, KNOWN)
+    prepared = prepare(wanted, REGISTRIES)
     # The journal knows no secret, and here they must not make a difference.
-    reasons = changes(run, as_written(prepared, started_of(prepared)))
+    reasons = list_changes(run, redact_run_started(prepared, make_run_started(prepared)))
     if reasons:
         problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
         problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]
@@ -130,7 +130,7 @@ def _prepared(run: RunStarted, request: Request, events: Sequence[Event]) -> Pre
     return _with_evidence(prepared, events)
 
 
-def _with_evidence(prepared: Prepared, events: Sequence[Event]) -> Prepared:
+def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRun:
     """With what the part of the run that is done has shown of how calls are seen."""
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
@@ -140,12 +140,12 @@ def _with_evidence(prepared: Prepared, events: Sequence[Event]) -> Prepared:
     return replace(prepared, wired=replace(wired, runtime=replace(wired.runtime, evidence=evidence)))
 
 
-def _tell(prepared: Prepared, events: Sequence[Event]) -> None:
+def _announce_resume(prepared: PreparedRun, events: Sequence[Event]) -> None:
     run = _run_in(events)
-    done, planned = len(over(events)), len(prepared.wired.samples)
-    say(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
+    done, planned = len(finished_samples(events)), len(prepared.wired.samples)
+    print_err(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:
-        say(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
+        print_err(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
     if ledger := prepared.wired.resources.traffic.ledger:
-        for line in reporting.fold(events).ledger:
+        for line in reporting.build_report(events).ledger:
             ledger.carry_over(line.usage, line.role)

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from agenteval.cli.commands.baseline import with_baseline
-from agenteval.cli.commands.execution import as_written, execute, new_folder, started_of
-from agenteval.cli.commands.interrupt import completing
-from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
-from agenteval.cli.commands.output import require_apart, targets_of, write_reports
+from agenteval.cli.commands.baseline import attach_baseline
+from agenteval.cli.commands.baseline_store import NoBaselineError, save_baseline
+from agenteval.cli.commands.execution import execute, make_run_folder, make_run_started, redact_run_started
+from agenteval.cli.commands.interrupt import finish_on_interrupt
+from agenteval.cli.commands.output import refuse_overwriting_inputs, resolve_targets, write_reports
 from agenteval.cli.commands.resume import resume
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import RunStarted
-from agenteval.files.journal import Journal, locked
-from agenteval.files.runs import JOURNAL
-from agenteval.planning.prepare import Prepared, prepare
+from agenteval.files.journal import Journal, lock_run
+from agenteval.files.runs import JOURNAL_FILE
 from agenteval.planning.request import Request
-from agenteval.planning.run_files import files_read
+from agenteval.planning.run_files import list_input_files
+from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.reporters.options import Detail
 from agenteval.verdict.report import Report
 
@@ -32,22 +32,22 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
-        prepared = prepare(request, KNOWN)
+        prepared = prepare(request, REGISTRIES)
         config = prepared.suite.settings.config
-        targets = targets_of(config, reports)
-        require_apart(targets, files_read(config, prepared.wired.scenarios))
+        targets = resolve_targets(config, reports)
+        refuse_overwriting_inputs(targets, list_input_files(config, prepared.wired.scenarios))
         if profile := prepared.plan.suite.profile:
-            say(f"profile {profile}")
-        started = _compared(prepared, started_of(prepared))
-    with completing():
+            print_err(f"profile {profile}")
+        started = _compared(prepared, make_run_started(prepared))
+    with finish_on_interrupt():
         with redirect_stdout(sys.stderr):
             finished, decision, folder = _run(prepared, started)
             if prepared.suite.request.keep_baseline:
-                keep(finished, folder, Path(config.root))
+                save_baseline(finished, folder, Path(config.root))
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _compared(prepared: Prepared, started: RunStarted) -> RunStarted:
+def _compared(prepared: PreparedRun, started: RunStarted) -> RunStarted:
     """With what is known of the baseline, whose journal has no secret. Raises ``AuthorError`` for one that is
     none."""
     request = prepared.suite.request
@@ -55,16 +55,16 @@ def _compared(prepared: Prepared, started: RunStarted) -> RunStarted:
         return started
     root = Path(started.config.root)
     try:
-        written = as_written(prepared, started)
-        compared = with_baseline(written, request.baseline, root, selected=started.is_selection)
+        written = redact_run_started(prepared, started)
+        compared = attach_baseline(written, request.baseline, root, selected=started.is_selection)
         return started.model_copy(update={"baseline": compared.baseline})
     except NoBaselineError as missing:
-        say(f"warning: {missing}")
+        print_err(f"warning: {missing}")
         return started.model_copy(update={"no_baseline": str(missing)})
 
 
-def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:
-    folder = new_folder(Path(prepared.suite.settings.config.root), run.run_id)
-    with locked(folder), Journal(folder / JOURNAL) as journal:
+def _run(prepared: PreparedRun, run: RunStarted) -> tuple[Report, Decision, Path]:
+    folder = make_run_folder(Path(prepared.suite.settings.config.root), run.run_id)
+    with lock_run(folder), Journal(folder / JOURNAL_FILE) as journal:
         finished, decision = execute(prepared, journal, run)
     return finished, decision, folder

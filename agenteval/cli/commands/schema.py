@@ -8,48 +8,48 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agenteval.cli.editor_schemas import KINDS, MADE_BY, Kind, schema_of
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import print_out, say_mistake
+from agenteval.cli.editor_schemas import GENERATED_COMMENT, SCHEMA_KINDS, SchemaKind, build_editor_schema
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.files.config_file import PYPROJECT, find_config, load_config
-from agenteval.files.plain_files import read_file
-from agenteval.files.runs import home_of
-from agenteval.files.scenario_files import CONFIG_NAMES, fixed_part, shown_path
+from agenteval.files.regular_files import read_file
+from agenteval.files.runs import ensure_project_folder
+from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
 
 
 def schema(kind: str | None, out: str | None) -> int:
     """Write the schema of a kind of file, or of each, and say how files refer to it. ``out``: another place;
     ``-``: stdout. Raises ``AuthorError``."""
-    if kind is not None and kind not in KINDS:
-        raise AuthorError(Problem(f"there is no schema of '{kind}'", did_you_mean(kind, KINDS)))
-    kinds = tuple(known for known in KINDS if kind in (None, known))
+    if kind is not None and kind not in SCHEMA_KINDS:
+        raise AuthorError(Problem(f"there is no schema of '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
+    kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
     if out is not None and len(kinds) > 1:
-        remedy = " or ".join(f"agenteval schema {known} --out {out}" for known in KINDS)
+        remedy = " or ".join(f"agenteval schema {known} --out {out}" for known in SCHEMA_KINDS)
         raise AuthorError(Problem("--out takes one schema, and there are two", f"write {remedy}"))
     if out == "-":
-        print_out(text_of(kinds[0]))
+        print_out(editor_schema_text(kinds[0]))
         return 0
     config = _config()
     root = config.parent if config else Path.cwd()
-    written = {known: Path(out) if out else place_of(known, root) for known in kinds}
+    written = {known: Path(out) if out else editor_schema_path(known, root) for known in kinds}
     for known, path in written.items():
-        write(known, path)
+        write_schema(known, path)
     print_out("\n".join(_report(written, config, root)))
     return 0
 
 
-def place_of(kind: Kind, root: Path) -> Path:
+def editor_schema_path(kind: SchemaKind, root: Path) -> Path:
     """Where the schema of a kind of file is, for a project in the folder ``root``."""
     return root / ".agenteval" / f"{kind}.schema.json"
 
 
-def text_of(kind: Kind) -> str:
-    return json.dumps(schema_of(kind), ensure_ascii=False, indent=1) + "\n"
+def editor_schema_text(kind: SchemaKind) -> str:
+    return json.dumps(build_editor_schema(kind), ensure_ascii=False, indent=1) + "\n"
 
 
-def write(kind: Kind, path: Path) -> None:
+def write_schema(kind: SchemaKind, path: Path) -> None:
     """Write the schema of a kind of file, over an earlier one. Raises ``AuthorError`` if anything else is
     there, or if it cannot be written."""
     try:
@@ -57,9 +57,9 @@ def write(kind: Kind, path: Path) -> None:
             what = f"{path} is there, and is not a schema that agenteval wrote"
             raise AuthorError(Problem(what, "remove it, or choose another place with --out"))
         if path.parent.name == ".agenteval":
-            home_of(path.parent.parent)
+            ensure_project_folder(path.parent.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text_of(kind), encoding="utf-8", newline="\n")
+        path.write_text(editor_schema_text(kind), encoding="utf-8", newline="\n")
     except OSError as error:
         raise AuthorError(Problem(f"{path} cannot be written: {error.strerror or error}")) from error
 
@@ -67,7 +67,7 @@ def write(kind: Kind, path: Path) -> None:
 def _is_ours(data: bytes) -> bool:
     with suppress(ValueError):
         found = json.loads(data)
-        return isinstance(found, dict) and found.get("$comment") == MADE_BY
+        return isinstance(found, dict) and found.get("$comment") == GENERATED_COMMENT
     return False
 
 
@@ -82,16 +82,16 @@ def _config() -> Path | None:
     try:
         return find_config(Path.cwd())
     except AuthorError as error:
-        say_mistake(f"agenteval: {error}")
+        print_author_error(f"agenteval: {error}")
         return None
 
 
-def _report(written: dict[Kind, Path], config: Path | None, root: Path) -> Iterator[str]:
+def _report(written: dict[SchemaKind, Path], config: Path | None, root: Path) -> Iterator[str]:
     cwd = Path.cwd()
     for path in written.values():
-        yield f"wrote {shown_path(path, cwd)}"
+        yield f"wrote {display_path(path, cwd)}"
     lines = {
-        shown_path(file, cwd): editor_line(written[kind], file)
+        display_path(file, cwd): editor_line(written[kind], file)
         for kind, file in _first_files(config, root)
         if kind in written
     }
@@ -101,11 +101,11 @@ def _report(written: dict[Kind, Path], config: Path | None, root: Path) -> Itera
     yield from (f"  {name:{width}}  {line}" for name, line in lines.items())
 
 
-def _first_files(config: Path | None, root: Path) -> Iterator[tuple[Kind, Path]]:
+def _first_files(config: Path | None, root: Path) -> Iterator[tuple[SchemaKind, Path]]:
     include = Config().include
     with suppress(AuthorError):
-        include = load_config(config, KNOWN, environ=os.environ, flags={}).config.include or include
-    fixed = fixed_part(include[0])
+        include = load_config(config, REGISTRIES, environ=os.environ, flags={}).config.include or include
+    fixed = glob_base(include[0])
     yield "scenario", root / fixed if Path(fixed) == Path(include[0]) else root / fixed / "*.yaml"
     if config is None or config.name != PYPROJECT:
         yield "config", config or root / CONFIG_NAMES[0]

@@ -10,24 +10,29 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
-from agenteval.adapters.traffic.kept import Kept
+from agenteval.adapters.traffic.recorded_answers import RejudgedAnswers
 from agenteval.cli.commands.execution import (
-    Playing,
-    Setup,
-    begun,
-    emitting,
-    ended,
-    new_folder,
-    new_id,
-    perform,
+    RunSetup,
+    RunSteps,
+    make_run_folder,
+    new_run_id,
+    open_emitter,
+    perform_run,
+    stamp_run_finished,
+    stamp_run_started,
 )
-from agenteval.cli.commands.garbage import few_collections
-from agenteval.cli.commands.interrupt import completing
-from agenteval.cli.commands.output import Target, require_apart, targets_of, write_reports
-from agenteval.cli.commands.second_look import SecondLook, goal_judges
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import say
-from agenteval.conversation.pipeline import Control
+from agenteval.cli.commands.garbage_collection import reduce_garbage_collection
+from agenteval.cli.commands.goal_recheck import GoalRecheck, goal_judges
+from agenteval.cli.commands.interrupt import finish_on_interrupt
+from agenteval.cli.commands.output import (
+    ReportTarget,
+    refuse_overwriting_inputs,
+    resolve_targets,
+    write_reports,
+)
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err
+from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import did_you_mean
@@ -35,34 +40,34 @@ from agenteval.core.event import Event, Notice, SampleFinished
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Reviewer, Scorer
-from agenteval.core.recorded import Recorded
+from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
 from agenteval.files.journal import Journal
-from agenteval.importers.logs import JOURNAL, ExpectedScenarios, Reader, Remarks
-from agenteval.messages.placed import NoCallsIn
-from agenteval.planning import judging
-from agenteval.planning.recorded import (
+from agenteval.importers.logs import JOURNAL, ExpectedScenarios, ImportWarnings, Reader
+from agenteval.messages.unplaced_entries import CallFreeNames
+from agenteval.planning import judge_setup
+from agenteval.planning.plan_resolution import ScenarioRulesCache
+from agenteval.planning.score_preparation import (
     RecordedSuite,
     ScoreRequest,
     WiredScore,
-    conversations_of,
-    files_of,
-    load,
-    read_by,
-    reader_of,
-    resolve,
-    wire,
+    find_score_sources,
+    list_score_inputs,
+    load_score,
+    make_reader,
+    read_conversations,
+    resolve_score,
+    wire_score,
 )
-from agenteval.planning.resolve import RulesInTurn
-from agenteval.planning.wiring import user_reviews
+from agenteval.planning.wiring import make_user_reviewer
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
-from agenteval.scoring.judges.excused_goals import ExcusedGoals
+from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
 from agenteval.verdict import gates
-from agenteval.verdict.report import fold
-from agenteval.verdict.retention import KEPT_IN_FULL, Retained
-from agenteval.verdict.stable_names import StableNames
+from agenteval.verdict.report import build_report
+from agenteval.verdict.retention import KEPT_IN_FULL, RetainedEvents
+from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 _HEARTBEAT_S = 5.0
 
@@ -79,55 +84,61 @@ class Scoring:
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
-    with few_collections(), ExitStack() as ending:
+    with reduce_garbage_collection(), ExitStack() as ending:
         with redirect_stdout(sys.stderr), ExitStack() as stack:
-            suite = load(request, KNOWN)
-            wired = wire(suite)
-            targets = targets_of(suite.config, reports)
-            remarks = Remarks()
-            sources = files_of(request, Path(suite.config.root), stack, tell=remarks.add, tell_waiting=say)
-            require_apart(targets, read_by(suite, sources))
-            scoring = Scoring(suite, resolve(suite, sources), wired, reader_of(suite, sources, remarks))
-            conversations = conversations_of(suite, scoring.reader, wired)
+            suite = load_score(request, REGISTRIES)
+            wired = wire_score(suite)
+            targets = resolve_targets(suite.config, reports)
+            remarks = ImportWarnings()
+            sources = find_score_sources(
+                request, Path(suite.config.root), stack, warn=remarks.add, warn_waiting=print_err
+            )
+            refuse_overwriting_inputs(targets, list_score_inputs(suite, sources))
+            scoring = Scoring(
+                suite, resolve_score(suite, sources), wired, make_reader(suite, sources, remarks)
+            )
+            conversations = read_conversations(suite, scoring.reader, wired)
             retained = _retained(scoring, targets, detail=detail)
-            folder = new_folder(Path(suite.config.root), new_id())
-            ending.enter_context(completing())
+            folder = make_run_folder(Path(suite.config.root), new_run_id())
+            ending.enter_context(finish_on_interrupt())
             _run(scoring, conversations, retained, folder)
-            finished = fold(retained.events())
+            finished = build_report(retained.events())
             decision = gates.decide(finished)
         return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
-def _retained(scoring: Scoring, targets: Sequence[Target], *, detail: Detail) -> Retained:
+def _retained(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
-        return Retained(scoring.plan, everything=True)
-    return Retained(scoring.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
+        return RetainedEvents(scoring.plan, everything=True)
+    return RetainedEvents(scoring.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 
 
 # ── scoring ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _run(scoring: Scoring, conversations: Iterator[Recorded], retained: Retained, folder: Path) -> None:
+def _run(
+    scoring: Scoring, conversations: Iterator[RecordedConversation], retained: RetainedEvents, folder: Path
+) -> None:
     suite, plan, wired, reader = scoring.suite, scoring.plan, scoring.wired, scoring.reader
-    settings, expected, resources = suite.settings, suite.expected, wired.resources
-    control = Control()
+    settings, expected, resources = suite.settings, suite.expected_scenarios, wired.resources
+    control = RunControl()
     started = time.monotonic()
     # Whoever the agents are, one judge has judged all goals.
     judge = goal_judges({"": wired.judges}).get("")
-    again = SecondLook(ExcusedGoals(lambda _agent: judge, plan.suite.corroborate))
+    again = GoalRecheck(ExcusedGoalReviewer(lambda _agent: judge, plan.suite.corroborate))
     # A log is the same in every environment, whichever of its words one of them masks.
-    names = StableNames(resources.named)
+    names = StableFingerprints(resources.config_secrets)
     rescoring = Rescoring(
         _checks_of(scoring),
         wired.judges,
-        rules_for=RulesInTurn(plan),
+        rules_for=ScenarioRulesCache(plan),
         visibility=plan.visibility,
-        in_flight=suite.config.concurrency,
-        review=_review_of(scoring),
+        max_concurrent=suite.config.concurrency,
+        reviewer=_review_of(scoring),
     )
-    playing = Playing(
+    playing = RunSteps(
         partial(rescore, conversations, rescoring),
         again,
         retained.events,
@@ -136,23 +147,26 @@ def _run(scoring: Scoring, conversations: Iterator[Recorded], retained: Retained
     )
     with (
         Journal(folder / JOURNAL) as journal,
-        emitting(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
+        open_emitter(resources, folder, [retained, journal, again, _Heartbeat()], names) as emit,
     ):
-        prompts = judging.hashes_of(settings.metrics, plan.suite) if wired.judges else {}
+        prompts = judge_setup.hash_prompts(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
         # What a stream holds is known at its end: scenarios are reported with their samples.
-        emit(begun(public, plan, folder.name, scenarios=(), prompts=prompts))
-        perform(Setup(settings, plan, resources), playing, emit, control)
-        for text in (*_anew(settings.recording.kept), *_remarks(scoring, complete=not control.stopping)):
+        emit(stamp_run_started(public, plan, folder.name, scenarios=(), prompts=prompts))
+        perform_run(RunSetup(settings, plan, resources), playing, emit, control)
+        for text in (
+            *_anew(settings.recording.rejudged),
+            *_remarks(scoring, complete=not control.is_stopping),
+        ):
             emit(Notice(level="warning", text=text))
         if coverage := reader.coverage.text:
             is_whole = reader.coverage.is_whole
             emit(Notice(level="info" if is_whole else "warning", text=coverage))
             if is_whole:
-                say(coverage)  # what is no warning stands in no remark
+                print_err(coverage)  # what is no warning stands in no remark
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
-        whole = not control.stopping and not reader.texts and not expected.is_unmet
-        emit(ended(control, started, expected.unmet if whole else {}))
+        whole = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
+        emit(stamp_run_finished(control, started, expected.unmatched if whole else {}))
 
 
 def _review_of(scoring: Scoring) -> Reviewer | None:
@@ -165,31 +179,31 @@ def _review_of(scoring: Scoring) -> Reviewer | None:
     if bounds:
         least = min(bounds, key=lambda severity: severity.rank)
         plan = plan.with_suite(fail_on_severity=least)
-    return user_reviews(plan, scoring.suite.settings.metrics, scoring.wired.resources)
+    return make_user_reviewer(plan, scoring.suite.settings.metrics, scoring.wired.resources)
 
 
-def _checks_of(scoring: Scoring) -> Callable[[Recorded], Sequence[Scorer]]:
+def _checks_of(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
-    from agenteval.scoring.detectors.scorer import Detectors
-    from agenteval.scoring.judges.not_judged import NotJudged
+    from agenteval.scoring.detectors.scorer import DetectorScorer
+    from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
 
     plan, wired = scoring.plan, scoring.wired
     of_turns = {is_log: TurnExpectations(recorded=is_log) for is_log in (True, False)}
     always: list[Scorer] = [ConversationExpectations()]
     if not wired.judges:
-        always.append(NotJudged(lambda _: False, "no judge was asked"))
+        always.append(UnjudgedChecks(lambda _: False, "no judge was asked"))
 
     @lru_cache(maxsize=1)  # mostly one policy holds for all
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:
-        secrets = wired.resources.marked.of(agent, plan.secrets)
+        secrets = wired.resources.marked.for_agent(agent, plan.secrets)
         if run is None:
-            return Detectors(plan.suite, policy, secrets, recorded=True)
+            return DetectorScorer(plan.suite, policy, secrets, recorded=True)
         unmocked, now = run
         update = {"unmocked_tools": unmocked, "now": plan.suite.now or now}
         then = plan.suite.model_copy(update=update)
-        return Detectors(then, policy, secrets)
+        return DetectorScorer(then, policy, secrets)
 
-    def checks_of(recorded: Recorded) -> Sequence[Scorer]:
+    def checks_of(recorded: RecordedConversation) -> Sequence[Scorer]:
         run = _run_of(recorded)
         found = detectors(recorded.key.agent, recorded.scenario.policy, run)
         return (of_turns[run is None], *always, found)
@@ -197,7 +211,7 @@ def _checks_of(scoring: Scoring) -> Callable[[Recorded], Sequence[Scorer]]:
     return checks_of
 
 
-def _run_of(recorded: Recorded) -> tuple[str, str | None] | None:
+def _run_of(recorded: RecordedConversation) -> tuple[str, str | None] | None:
     """Of a run of ours: what happened to tools without a mock, and when it was. Of a log: nothing."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
@@ -208,21 +222,21 @@ def _run_of(recorded: Recorded) -> tuple[str, str | None] | None:
 def _unmet(suite: ExpectedScenarios, reader: Reader) -> Iterator[ScoreFailure]:
     """Expectations that hold for nothing, and conversations that are not there, would leave everything
     green."""
-    for text in reader.unmet:
+    for text in reader.unmatched_texts:
         what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
-    if suite.is_unmet:
+    if suite.is_unmatched:
         what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
         what = f"{suite.source}: {what}"
         remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 
 
-def _anew(kept: Kept | None) -> Iterator[str]:
+def _anew(kept: RejudgedAnswers | None) -> Iterator[str]:
     """Of a run that was judged anew: what of it was asked."""
     if kept is None:
         return
-    taken, asked = kept.tally.taken.total(), kept.tally.calls
+    taken, asked = kept.counts.reused.total(), kept.counts.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
     answers = plural(taken, "answer")
     yield f"judged again: {answers} from the journal of the run, {asked.total():,} asked" + (
@@ -234,21 +248,21 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
     plan, reader = scoring.plan, scoring.reader
     if not scoring.wired.judges:
         yield "nothing was judged: only checks in code (-m PROVIDER/MODEL asks judges)"
-    if scoring.suite.without_bounds:
+    if scoring.suite.dropped_thresholds:
         yield "thresholds were not applied: nothing was judged"
     for name, why in plan.unapplied.items():
         where = plan.suite.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
-    yield from reader.remarks.texts()
-    yield from _not_met(reader.no_calls_in) if complete and not reader.texts else ()
-    if complete and not reader.texts:
-        yield from scoring.suite.expected.remarks()
+    yield from reader.warnings.texts()
+    yield from _not_met(reader.no_calls_in) if complete and not reader.search_texts else ()
+    if complete and not reader.search_texts:
+        yield from scoring.suite.expected_scenarios.unmatched_warnings()
 
 
-def _not_met(no_calls_in: NoCallsIn) -> Iterator[str]:
+def _not_met(no_calls_in: CallFreeNames) -> Iterator[str]:
     """A slip in a name would leave undecided what it was to decide."""
-    for name in sorted(no_calls_in.names - no_calls_in.met):
-        near = did_you_mean(name, no_calls_in.others) if no_calls_in.others else "everything was placed"
+    for name in sorted(no_calls_in.names - no_calls_in.matched):
+        near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
         yield f"--no-calls-in {name}: nothing that could not be placed has that key, role or type — {near}"
 
 
@@ -257,11 +271,11 @@ class _Heartbeat:
 
     def __init__(self) -> None:
         self._scored = 0
-        self._told = time.monotonic()
+        self._last_line_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, SampleFinished):
             self._scored += 1
-            if time.monotonic() - self._told >= _HEARTBEAT_S:
-                self._told = time.monotonic()
-                say(f"{self._scored:,} conversations scored")
+            if time.monotonic() - self._last_line_s >= _HEARTBEAT_S:
+                self._last_line_s = time.monotonic()
+                print_err(f"{self._scored:,} conversations scored")

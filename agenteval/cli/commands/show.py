@@ -11,21 +11,21 @@ from typing import NamedTuple
 
 from rich.console import RenderableType
 
-from agenteval.cli.commands.output import deliver, options_of, page
-from agenteval.cli.commands.report import KeptRun, kept_run
+from agenteval.cli.commands.output import make_report_options, print_paged, write_report_text
+from agenteval.cli.commands.report import LoadedRun, load_decided_run
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
-from agenteval.core.selection import BETWEEN, is_in, split_id
-from agenteval.files.asked_file import asked_in
-from agenteval.files.journal import is_locked
+from agenteval.core.selection import ID_SEPARATOR, is_in_file, split_id
+from agenteval.files.journal import is_run_locked
+from agenteval.files.judge_request_log import load_judge_requests
 from agenteval.reporters.results.document import conversation_json
-from agenteval.reporters.terminal.one_conversation import Judging, Shown, name_of, page_of
-from agenteval.reporters.terminal.screen import painted
-from agenteval.reporters.words.failure import failures, planned, scenario_decision
-from agenteval.reporters.words.repeat_command import command_of
+from agenteval.reporters.terminal.conversation_page import ConversationPage, JudgeExchange, name_of, page_of
+from agenteval.reporters.terminal.screen import render_parts
+from agenteval.reporters.words.failure import collect_failures, planned, scenario_decision
+from agenteval.reporters.words.rerun_commands import command_of
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class ShowRequest:
     as_json: bool = False
 
 
-class Conversation(NamedTuple):
+class ShownConversation(NamedTuple):
     """One that was planned, and what is known of it."""
 
-    of: ScenarioReport
+    scenario_report: ScenarioReport
     key: SampleKey
     sample: SampleReport | None
 
@@ -53,15 +53,17 @@ class Conversation(NamedTuple):
 def show(asked: ShowRequest) -> int:
     """Returns 0. Raises ``AuthorError`` for a run or a conversation that there is not."""
     run, name, words = _found(asked.words)
-    known = [each for each in _all_of(run) if asked.agent in (None, each.of.agent)]
+    known = [each for each in _all_of(run) if asked.agent in (None, each.scenario_report.agent)]
     if not known:
         raise AuthorError(_no_agent(asked.agent, run))
-    failed = {each.key: each for each in failures(run.report, run.decision) if each.key}
+    failed = {each.key: each for each in collect_failures(run.report, run.decision) if each.key}
     failing = _failing(run, known, failed)
     first = _chosen(name, known, failing, run)
     if asked.following and name:
         first = _next(first, known, failing)
-    chosen = [each for each in known if each.of is first.of] if asked.every else [first]
+    chosen = (
+        [each for each in known if each.scenario_report is first.scenario_report] if asked.every else [first]
+    )
     judging = _judging(asked, run, [each.key for each in chosen])
     if asked.as_json:
         _write_json(chosen, run, judging)
@@ -72,44 +74,44 @@ def show(asked: ShowRequest) -> int:
     return 0
 
 
-def _judging(asked: ShowRequest, run: KeptRun, keys: Sequence[SampleKey]) -> Judging | None:
+def _judging(asked: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]) -> JudgeExchange | None:
     """What judges were asked of the conversations; ``None``: nobody wants to know. Raises ``AuthorError`` for
     a metric that no judge was asked about."""
     if not (asked.judge or asked.metric):
         return None
-    judging = Judging(asked_in(run.folder, keys), asked.metric)
+    judging = JudgeExchange(load_judge_requests(run.folder, keys), asked.metric)
     _require_metric(judging)
     return judging
 
 
-def _write_json(chosen: Sequence[Conversation], run: KeptRun, judging: Judging | None) -> None:
-    told = judging.told if judging else None
+def _write_json(chosen: Sequence[ShownConversation], run: LoadedRun, judging: JudgeExchange | None) -> None:
+    told = judging.selected_answers if judging else None
     keys = [each.key for each in chosen]
-    deliver("json", conversation_json(run.report, run.decision, keys, told), None)
+    write_report_text("json", conversation_json(run.report, run.decision, keys, told), None)
 
 
 def _write_pages(
-    chosen: Sequence[Conversation],
-    run: KeptRun,
-    judging: Judging | None,
+    chosen: Sequence[ShownConversation],
+    run: LoadedRun,
+    judging: JudgeExchange | None,
     repeats: Mapping[SampleKey, str],
     following: str,
 ) -> None:
     """``repeats``: the commands that run what failed again; ``following``: the one that shows what comes
     after them."""
-    options = options_of(ReporterChoice(name="terminal"), folder=run.folder)
+    options = make_report_options(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
-        running, repeat = is_locked(run.folder), repeats.get(each.key, "")
-        shown = Shown(run.report, run.decision, *each, running, repeat, following, judging)
+        running, repeat = is_run_locked(run.folder), repeats.get(each.key, "")
+        shown = ConversationPage(run.report, run.decision, *each, running, repeat, following, judging)
         parts += [*([""] if parts else []), *page_of(shown, options)]
-    page(painted(parts, options))
+    print_paged(render_parts(parts, options))
 
 
-def _require_metric(judging: Judging) -> None:
+def _require_metric(judging: JudgeExchange) -> None:
     """Raises ``AuthorError`` for a metric that no judge was asked about."""
-    known = {each.metric for each in judging.asked or ()}
-    if judging.metric and judging.asked is not None and judging.metric not in known:
+    known = {each.metric for each in judging.answers or ()}
+    if judging.metric and judging.answers is not None and judging.metric not in known:
         what = f"no judge was asked about '{judging.metric}' here"
         raise AuthorError(Problem(what, did_you_mean(judging.metric, known)))
 
@@ -117,37 +119,39 @@ def _require_metric(judging: Judging) -> None:
 # ── which run, which conversation ────────────────────────────────────────────────────────────────
 
 
-def _found(words: Sequence[str]) -> tuple[KeptRun, str, tuple[str, ...]]:
+def _found(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
     """The run, the name of a conversation (empty: none was given), and the words that named the run. One
     word alone is a conversation of the latest run, or else a run."""
     if len(words) > 2:
         what = f"show takes a run and a conversation, and not {len(words)} words"
         raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
     if len(words) == 2:
-        return kept_run(words[0]), words[1], (words[0],)
+        return load_decided_run(words[0]), words[1], (words[0],)
     try:
-        latest = kept_run("latest")
+        latest = load_decided_run("latest")
     except AuthorError:
         if words:
             with suppress(AuthorError):
-                return kept_run(words[0]), "", tuple(words)
+                return load_decided_run(words[0]), "", tuple(words)
         raise
     if not words or _named(words[0], _all_of(latest)):
         return latest, "".join(words), ()
     with suppress(AuthorError):
-        return kept_run(words[0]), "", tuple(words)
+        return load_decided_run(words[0]), "", tuple(words)
     raise AuthorError(_no_conversation(words[0], latest))
 
 
-def _all_of(run: KeptRun) -> list[Conversation]:
-    return [Conversation(scenario, *pair) for scenario in run.report.scenarios for pair in planned(scenario)]
+def _all_of(run: LoadedRun) -> list[ShownConversation]:
+    return [
+        ShownConversation(scenario, *pair) for scenario in run.report.scenarios for pair in planned(scenario)
+    ]
 
 
 _EPOCH = re.compile(r"(.+)@(\d+)", re.DOTALL)
 _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
-def _named(name: str, known: Sequence[Conversation]) -> list[Conversation]:
+def _named(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
     """Those that ``name`` means: an id, ``FILE::ID``, or that of a variant; with ``@EPOCH`` (from 1) one of
     its epochs. An id that reads like one of these is meant first."""
     if found := _with_id(name, known):
@@ -158,13 +162,15 @@ def _named(name: str, known: Sequence[Conversation]) -> list[Conversation]:
     return [each for each in _with_id(of_epoch[1], known) if each.key.epoch == int(of_epoch[2]) - 1]
 
 
-def _with_id(name: str, known: Sequence[Conversation]) -> list[Conversation]:
+def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
     if found := [each for each in known if each.key.scenario == name]:
         return found
     if found := [each for each in known if each.key.variant == name and name]:
         return found
     file, own = split_id(name)
-    if file and (found := [c for c in known if c.key.scenario == own and is_in(c.of.scenario, file)]):
+    if file and (
+        found := [c for c in known if c.key.scenario == own and is_in_file(c.scenario_report.scenario, file)]
+    ):
         return found
     if variant := _VARIANT.fullmatch(name):
         return [each for each in known if (each.key.scenario, each.key.variant) == variant.groups()]
@@ -172,8 +178,8 @@ def _with_id(name: str, known: Sequence[Conversation]) -> list[Conversation]:
 
 
 def _chosen(
-    name: str, known: Sequence[Conversation], failing: Sequence[Conversation], run: KeptRun
-) -> Conversation:
+    name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: LoadedRun
+) -> ShownConversation:
     """What the name means; of several the first that did not pass, if any of them did not."""
     found = _named(name, known) if name else known
     if not found:
@@ -182,20 +188,24 @@ def _chosen(
     return next((each for each in failing if each.key in meant), found[0])
 
 
-def _failing(run: KeptRun, known: Sequence[Conversation], failed: Container[SampleKey]) -> list[Conversation]:
+def _failing(
+    run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
+) -> list[ShownConversation]:
     """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
     by a rule over all its conversations, the first."""
-    found: list[Conversation] = []
-    for _, group in groupby(known, key=lambda each: id(each.of)):
+    found: list[ShownConversation] = []
+    for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
         own = list(group)
         told = [each for each in own if each.key in failed]
-        if not told and scenario_decision(run.decision, own[0].of).verdict is not Verdict.PASSED:
+        if not told and scenario_decision(run.decision, own[0].scenario_report).verdict is not Verdict.PASSED:
             told = own[:1]
         found += sorted(told, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED)
     return found
 
 
-def _next(one: Conversation, known: Sequence[Conversation], failing: Sequence[Conversation]) -> Conversation:
+def _next(
+    one: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
+) -> ShownConversation:
     if found := _after(one, known, failing):
         return found
     first = f"the first that did not: agenteval show {name_of(failing[0].key)}" if failing else ""
@@ -203,8 +213,8 @@ def _next(one: Conversation, known: Sequence[Conversation], failing: Sequence[Co
 
 
 def _after(
-    one: Conversation, known: Sequence[Conversation], failing: Sequence[Conversation]
-) -> Conversation | None:
+    one: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
+) -> ShownConversation | None:
     """The next that did not pass; one that passed stands where the run has it."""
     keys = [each.key for each in failing]
     if one.key in keys:
@@ -213,15 +223,15 @@ def _after(
     return next((each for each in failing if order[each.key] > order[one.key]), None)
 
 
-def _no_agent(name: str | None, run: KeptRun) -> Problem:
-    agents = {each.of.agent for each in _all_of(run)}
+def _no_agent(name: str | None, run: LoadedRun) -> Problem:
+    agents = {each.scenario_report.agent for each in _all_of(run)}
     if not agents:
         return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
     what = f"no agent of the run {run.report.run.run_id} is named '{name}'"
     return Problem(what, did_you_mean(name or "", agents))
 
 
-def _no_conversation(name: str, run: KeptRun) -> Problem:
+def _no_conversation(name: str, run: LoadedRun) -> Problem:
     known = _all_of(run)
     of_epoch = _EPOCH.fullmatch(name)
     if of_epoch and (found := _with_id(of_epoch[1], known)):
@@ -230,7 +240,7 @@ def _no_conversation(name: str, run: KeptRun) -> Problem:
         what = f"'{of_epoch[1]}' has no epoch {of_epoch[2]} in the run {run.report.run.run_id}"
         return Problem(what, f"it has {named}")
     wanted = of_epoch[1] if of_epoch else name
-    wanted = wanted.rpartition(BETWEEN)[2]
+    wanted = wanted.rpartition(ID_SEPARATOR)[2]
     hint = did_you_mean(
         wanted, [each.key.scenario for each in known] + [c.key.variant for c in known if c.key.variant]
     )
@@ -247,9 +257,9 @@ _LONGEST_HINT = 300
 # ── the commands that follow ─────────────────────────────────────────────────────────────────────
 
 
-def _command(one: Conversation | None, words: Sequence[str], agent: str | None, run: KeptRun) -> str:
+def _command(one: ShownConversation | None, words: Sequence[str], agent: str | None, run: LoadedRun) -> str:
     if one is None:
         return ""
     several = run.report.has_several_agents
-    chosen = ["--agent", one.of.agent] if several or agent else []
+    chosen = ["--agent", one.scenario_report.agent] if several or agent else []
     return command_of(["agenteval", "show", *words, name_of(one.key), *chosen])

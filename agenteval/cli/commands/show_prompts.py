@@ -8,18 +8,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.models.structured import schema_of
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import print_out, say_mistake
+from agenteval.adapters.models.response_formats import schema_of
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.protocols import ModelRequest, Subject
-from agenteval.files.prompt_templates import placeholders
-from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED, USER_REVIEW, Prompts, Rubric, beside
+from agenteval.files.prompt_templates import find_placeholders
+from agenteval.files.prompts import (
+    BUILT_IN_METRICS,
+    CRITERIA,
+    SHIPPED_PROMPTS,
+    USER_REVIEW,
+    Prompts,
+    Rubric,
+    judge_prompt_names,
+)
 from agenteval.scoring.issues import DedupReply
-from agenteval.scoring.judges.requests import request_of
+from agenteval.scoring.judges.requests import build_judge_request
 from agenteval.scoring.judges.user_review import ReviewReply
-from agenteval.scoring.transcript import Transcript
+from agenteval.scoring.transcript import JudgeTranscript
 
 _RULE = "─" * 100
 
@@ -33,9 +41,11 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
         # To see what is shipped nothing has to be in order; what the project adds is unknown then.
         if config is not None or metric not in (None, *_shipped_names()):
             raise
-        say_mistake(f"only shipped prompts are shown, because the configuration cannot be read:\n{error}")
-        prompts, custom = SHIPPED, ()
-    print_out(text_of(metric, prompts, custom))
+        print_author_error(
+            f"only shipped prompts are shown, because the configuration cannot be read:\n{error}"
+        )
+        prompts, custom = SHIPPED_PROMPTS, ()
+    print_out(render_prompts(metric, prompts, custom))
     return 0
 
 
@@ -59,22 +69,24 @@ _PARTS = {
 def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
     """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
     from agenteval.files import config_file
-    from agenteval.planning import judging
+    from agenteval.planning import judge_setup
 
     path = Path(config) if config else config_file.find_config(Path.cwd())
     if path is None:
-        return SHIPPED, ()
-    found = config_file.load_config(path, KNOWN, environ=os.environ, flags={}).config
-    prompts = judging.prompts_of(found)
+        return SHIPPED_PROMPTS, ()
+    found = config_file.load_config(path, REGISTRIES, environ=os.environ, flags={}).config
+    prompts = judge_setup.load_project_prompts(found)
     rubrics = [
-        prompts.custom(entry, base=found.root, place=found.place(f"custom_metrics.{at}"))
+        prompts.load_custom_rubric(entry, base=found.root, place=found.place(f"custom_metrics.{at}"))
         for at, entry in enumerate(found.custom_metrics)
         if entry.endswith(".md")
     ]
     return prompts, tuple(rubrics)
 
 
-def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rubric] = ()) -> str:
+def render_prompts(
+    metric: str | None, prompts: Prompts = SHIPPED_PROMPTS, custom: Iterable[Rubric] = ()
+) -> str:
     """The prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
     shown: dict[str, Callable[[], str]] = {name: _of_rubric(prompts.rubric(name)) for name in built_in}
@@ -92,9 +104,9 @@ def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rub
 def template_of(rubric: Rubric) -> ModelRequest:
     """What a judge sends, with ``${transcript}`` (and the placeholders of ``criteria``) in place of what
     a conversation fills in."""
-    named = {name: _named(name) for name in placeholders(rubric.text)}
-    return request_of(
-        rubric, Transcript(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
+    named = {name: _named(name) for name in find_placeholders(rubric.text)}
+    return build_judge_request(
+        rubric, JudgeTranscript(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
     )
 
 
@@ -106,7 +118,7 @@ def _of_rubric(rubric: Rubric) -> Callable[[], str]:
     def show() -> str:
         scope = "turn or conversation" if rubric.metric == CRITERIA else rubric.scope
         head = {"role": "judge", "scope": scope, "version": rubric.version, "hash": rubric.hash}
-        own = rubric.prompts.own_parts((rubric.metric, *beside(rubric.form)))
+        own = rubric.prompts.overridden_parts((rubric.metric, *judge_prompt_names(rubric.form)))
         return _block(rubric.metric, {**head, "file": rubric.source, **_marked(own)}, template_of(rubric))
 
     return show
@@ -118,7 +130,7 @@ def _of_prompt(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[
         rendered = prompt.render(**{each: _named(each) for each in prompt.placeholders})
         head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
         request = ModelRequest(role, rendered.system, rendered.prompt, reply)
-        return _block(name, {**head, **_marked(prompts.own_parts((name,)))}, request)
+        return _block(name, {**head, **_marked(prompts.overridden_parts((name,)))}, request)
 
     return show
 
@@ -128,7 +140,9 @@ def _of_part(name: str, prompts: Prompts) -> Callable[[], str]:
         prompt = prompts.prompt(name)
         text = prompt.render(**{each: _named(each) for each in prompt.placeholders}).prompt
         head = {"stands": _PARTS[name], "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
-        lines = (f"{key}: {value}" for key, value in {**head, **_marked(prompts.own_parts((name,)))}.items())
+        lines = (
+            f"{key}: {value}" for key, value in {**head, **_marked(prompts.overridden_parts((name,)))}.items()
+        )
         return "\n".join((_RULE, f"prompt: {name}", *lines, f"\n── part of a prompt ──\n\n{text}\n"))
 
     return show

@@ -13,17 +13,17 @@ from typing import Any
 import anyio
 import yaml
 
-from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
-from agenteval.agentside.world import Answer
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import outgoing, print_out, say
+from agenteval.adapters.agents.mcp_server import McpHost, ServedTools, require_sdk, serve_stdio
+from agenteval.agentside.world import ToolAnswer
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import clean_output, print_err, print_out
 from agenteval.conversation.mocks import MockFunctions
-from agenteval.conversation.simulate import ToolWorld
+from agenteval.conversation.simulation import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
-from agenteval.core.tool_effects import marks_hinted
+from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall
 from agenteval.planning.request import Request
 from agenteval.planning.suite import load_config, load_scenarios
@@ -37,13 +37,13 @@ def serve(request: Request, *, http: str | None) -> int:
     ``HOST:PORT``; ``None``: standard input and output. Raises ``AuthorError``."""
     require_sdk("agenteval tools serve")
     with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
-        config = load_config(request, KNOWN).config
+        config = load_config(request, REGISTRIES).config
         scenario = _only(load_scenarios(request, config).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)
         mocks.check(scenario)
     if not scenario.tools:
-        say(f"warning: {scenario.id} declares no tools")
-    served = Served(scenario.tools, _World(scenario, config, mocks).call)
+        print_err(f"warning: {scenario.id} declares no tools")
+    served = ServedTools(scenario.tools, _World(scenario, config, mocks).call)
     if http is None:
         anyio.run(serve_stdio, served)
         return 0
@@ -51,7 +51,7 @@ def serve(request: Request, *, http: str | None) -> int:
     address = host.address("/mcp")
     address.served = served
     host.start()
-    say(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C ends it)")
+    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C ends it)")
     try:
         host.wait()
     finally:
@@ -85,17 +85,17 @@ class _World:
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
         sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
-        self._world = ToolWorld(sample, mocks, unmocked=config.unmocked_tools)
+        self._world = ToolWorld(sample, mocks, unmocked_tools=config.unmocked_tools)
         self._numbers = count(1)
 
-    async def call(self, name: str, args: dict[str, Any]) -> Answer:
+    async def call(self, name: str, args: dict[str, Any]) -> ToolAnswer:
         try:
             result = await self._world.resolve(ToolCall(name=name, args=args), 0)
         except AgentevalError as error:
-            say(f"call {next(self._numbers)}: {error}")
-            return Answer({"error": str(error)}, is_error=True)
-        say(f"call {next(self._numbers)}: {name} {args} → {result.text[:200]}")
-        return Answer(result.value, result.is_error)
+            print_err(f"call {next(self._numbers)}: {error}")
+            return ToolAnswer({"error": str(error)}, is_error=True)
+        print_err(f"call {next(self._numbers)}: {name} {args} → {result.text[:200]}")
+        return ToolAnswer(result.value, result.is_error)
 
 
 def schemas(command: Sequence[str], out: str | None) -> int:
@@ -105,8 +105,8 @@ def schemas(command: Sequence[str], out: str | None) -> int:
     tools = anyio.run(_tools_of, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
-        Path(out).write_text(outgoing(text), encoding="utf-8")
-        say(f"{len(tools)} tools: {out}")
+        Path(out).write_text(clean_output(text), encoding="utf-8")
+        print_err(f"{len(tools)} tools: {out}")
     else:
         print_out(text)
     return 0
@@ -135,4 +135,4 @@ async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
 def _entry(tool: Any) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
     hints = tool.annotations.model_dump(by_alias=True) if tool.annotations else {}
-    return {**described, "parameters": tool.input_schema, **marks_hinted(hints), "returns": {}}
+    return {**described, "parameters": tool.input_schema, **marks_from_hints(hints), "returns": {}}

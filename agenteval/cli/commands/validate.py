@@ -8,8 +8,8 @@ from contextlib import redirect_stdout
 
 import anyio
 
-from agenteval.cli.known import KNOWN
-from agenteval.cli.way_out import print_out, say
+from agenteval.cli.registries import REGISTRIES
+from agenteval.cli.safe_output import print_err, print_out
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentFactory, AgentTool
@@ -17,41 +17,43 @@ from agenteval.planning.preflight import (
     attackers_without_outcome,
     empty_lists,
     impossible_expectations,
+    missing_twins,
     unmocked_tools,
-    without_twin,
 )
-from agenteval.planning.prepare import Prepared, prepare
 from agenteval.planning.request import Request
-from agenteval.planning.wiring import agents_of
-from agenteval.reporters.words.calls_seen import before_a_run
-from agenteval.verdict.gate_chances import chances_asked_for, sentences
+from agenteval.planning.run_preparation import PreparedRun, prepare
+from agenteval.planning.wiring import make_agent_factory
+from agenteval.reporters.words.call_visibility import describe_known_visibility
+from agenteval.verdict.gate_error_rates import configured_gate_error_rates, describe_error_rates
 
 
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
-        prepared = prepare(request, KNOWN)
+        prepared = prepare(request, REGISTRIES)
         unused = tuple(_unused(prepared))
         anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
         suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
-        goals = (*without_twin(suite), *attackers_without_outcome(suite))
-        have, unmocked_are = prepared.wired.resources.agents_have, prepared.plan.suite.unmocked_tools
+        goals = (*missing_twins(suite), *attackers_without_outcome(suite))
+        have, unmocked_are = prepared.wired.resources.agent_tools, prepared.plan.suite.unmocked_tools
         never = impossible_expectations(samples, have, unmocked_are)
         warnings = (*prepared.remarks, *prepared.wired.resources.take_warnings())
         for text in (*warnings, *empty_lists(scenarios), *never, *goals):
-            say(f"warning: {text}")
+            print_err(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in scenarios}
     lines = [
         f"valid: {plural(len(scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(samples), 'sample')} to run"
     ]
     unmocked = dict(unmocked_tools(samples, have, unmocked_are))
-    for name, does in prepared.wired.resources.agents_do.items():
+    for name, does in prepared.wired.resources.agent_descriptions.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
             known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(have.get(name))
-            more += f"; {before_a_run(known, lists_tools=lists_tools)}"
+            more += f"; {describe_known_visibility(known, lists_tools=lists_tools)}"
             lines.append(f"  {name}: {does}{more}")
-    lines += [f"  {sentence}" for sentence in sentences(chances_asked_for(prepared.plan))]
+    lines += [
+        f"  {sentence}" for sentence in describe_error_rates(configured_gate_error_rates(prepared.plan))
+    ]
     print_out("\n".join(lines))
     return 0
 
@@ -61,7 +63,7 @@ def _lists_tools(tools: Sequence[AgentTool] | None) -> bool:
     return tools is not None and all(tool.name for tool in tools)
 
 
-def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
+def _unused(prepared: PreparedRun) -> Iterator[AgentFactory]:
     """The agents of the configuration that none of the samples is of: whether they can be made is looked at
     all the same. Raises ``AuthorError``."""
     problems: list[Problem] = []
@@ -69,7 +71,7 @@ def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
         if agent.name in prepared.wired.runtime.agents:
             continue
         try:
-            yield agents_of(agent, prepared.wired.resources)
+            yield make_agent_factory(agent, prepared.wired.resources)
         except AuthorError as error:
             problems += error.problems
     if problems:

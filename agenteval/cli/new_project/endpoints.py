@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agenteval.agentside.targets.deciding import LIST_NAMES, SESSION_NAMES, TEXT_NAMES
-from agenteval.cli.new_project.choice import Choice
+from agenteval.agentside.targets.target_resolution import LIST_NAMES, SESSION_NAMES, TEXT_NAMES
+from agenteval.cli.new_project.agent_choice import AgentChoice
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.files.plain_files import read_file
+from agenteval.files.regular_files import read_file
 
 _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
 """Where services listen while they are developed, if their projects do not say."""
@@ -56,18 +56,18 @@ def local_ports(root: Path) -> list[int]:
     return [port for port in ports if port < 65_536 and port != _OLLAMA] or list(_USUAL_PORTS)
 
 
-def local_endpoints(ports: Iterable[int]) -> Iterator[Choice]:
+def local_endpoints(ports: Iterable[int]) -> Iterator[AgentChoice]:
     """The services on this machine whose description fits an agent, or that have chat completions."""
     for port in ports:
         yield from _agents_at(f"http://localhost:{port}")
 
 
-def _agents_at(base: str) -> Iterator[Choice]:
+def _agents_at(base: str) -> Iterator[AgentChoice]:
     found = [each for each in _described(base) if not each.is_open]
     yield from found
     url = f"{base}/v1/chat/completions"
     if not found and (_get(url)[0] in _NEEDS_NO_CHAT or _has_models(f"{base}/v1/models")):
-        yield Choice({"endpoint": url}, url)
+        yield AgentChoice({"endpoint": url}, url)
 
 
 def _has_models(url: str) -> bool:
@@ -78,7 +78,7 @@ def _has_models(url: str) -> bool:
         return False
 
 
-def endpoint_of(url: str) -> Choice:
+def probe_endpoint(url: str) -> AgentChoice:
     """The agent at an address: its description's, if it has one; else the plainest request and reply. Raises
     ``AuthorError`` where the address can be no agent's."""
     try:
@@ -93,7 +93,7 @@ def endpoint_of(url: str) -> Choice:
     if parts.hostname not in _LOCAL:
         own["headers"] = {"Authorization": "Bearer ${AGENT_API_KEY:-}"}
     if parts.path.endswith(_KNOWN_APIS):
-        return Choice(own, url)
+        return AgentChoice(own, url)
     is_top = parts.path.rstrip("/") in ("", *_TOPS)
     known = _described(base)
     if is_top:
@@ -108,10 +108,10 @@ def endpoint_of(url: str) -> Choice:
         raise AuthorError(Problem(what, "start it, or write the URL of that route"))
     unknown = "no description of the API was found: request and reply may have other keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
-    return Choice({**own, **plain}, url, unknown, is_open=True)
+    return AgentChoice({**own, **plain}, url, unknown, is_open=True)
 
 
-def _described(base: str) -> Iterator[Choice]:
+def _described(base: str) -> Iterator[AgentChoice]:
     """The routes of a description that take a message, those first of which everything is known."""
     status, body = _get(f"{base}/openapi.json")
     if status != 200:
@@ -125,12 +125,12 @@ def _described(base: str) -> Iterator[Choice]:
     yield from sorted(found, key=lambda each: (each.is_open, bool(each.note)))
 
 
-def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> Choice | None:
+def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str, Any]) -> AgentChoice | None:
     post = item.get("post")
     if not post or "{" in path:
         return None
     if path.endswith(_KNOWN_APIS):
-        return Choice({"endpoint": base + path}, base + path)
+        return AgentChoice({"endpoint": base + path}, base + path)
     takes = _schema(post.get("requestBody"), document)
     request, unknown = _request(takes, document)
     if not request:
@@ -147,7 +147,7 @@ def _route(base: str, path: str, item: Mapping[str, Any], document: Mapping[str,
         keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
     note = f"the description of the API does not say what {', '.join(names)} should be" if names else ""
-    return Choice(keys, base + path, note, is_open=not text)
+    return AgentChoice(keys, base + path, note, is_open=not text)
 
 
 def _request(schema: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

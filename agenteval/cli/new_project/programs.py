@@ -9,11 +9,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.agents.process import search_path
+from agenteval.adapters.agents.process import find_program
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.files.plain_files import read_file
+from agenteval.files.regular_files import read_file
 
-FORMS = {
+PROGRAM_FORMS = {
     "json": "it reads and writes JSON lines",
     "argument": "it gets the message as an argument, and prints its answer",
     "input": "it reads the message from standard input, and prints its answer",
@@ -32,32 +32,32 @@ def program_of(words: list[str], root: Path) -> list[str]:
     """The words that start a program which is there. npm's own lines are no answer: it is kept quiet. Raises
     ``AuthorError`` where there is no such program, or no such script as its first argument."""
     program, *rest = words
-    if search_path(program, str(root), os.environ) is None:
+    if find_program(program, str(root), os.environ) is None:
         if program.endswith(".py") and not (root / program).exists():
-            raise no_such_file(Path(program), root)
+            raise missing_file_error(Path(program), root)
         remedy = f"write ./{program}" if (root / program).is_file() else "is it installed, and spelt so?"
         raise AuthorError(Problem(f"no such program: '{program}'", remedy))
     script = Path(next((each for each in rest if not each.startswith("-")), ""))
     if script.suffix in _SCRIPTS and not (root / script).exists():
-        raise no_such_file(script, root)
+        raise missing_file_error(script, root)
     if program != "npm":
         return words
     return [program, *(["-s"] if "-s" not in rest else []), *rest, *(["--"] if "--" not in rest else [])]
 
 
-def no_such_file(path: Path, root: Path) -> AuthorError:
+def missing_file_error(path: Path, root: Path) -> AuthorError:
     there = [each.relative_to(root).as_posix() for each in (root / path).parent.glob(f"*{path.suffix}")]
     return AuthorError(Problem(f"no such file: '{path}'", did_you_mean(path.as_posix(), there)))
 
 
-def command_of(words: list[str], form: str) -> dict[str, Any]:
+def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
     """The agent's keys in the configuration."""
     if form == "json":
         return {"command": words}
     return {"command": {"run": [*words, "${message}"] if form == "argument" else words}}
 
 
-def form_that_is_heard(words: list[str], root: Path) -> str:
+def detect_form(words: list[str], root: Path) -> str:
     """How a program that prints its answer gets the message: what it prints depends on it. Empty: neither."""
     without = _printed(words, "", root)
     if _printed([*words, _MESSAGE], "", root) != without:

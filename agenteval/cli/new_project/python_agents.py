@@ -12,15 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from agenteval.agentside.targets.deciding import (
+from agenteval.agentside.targets.target_resolution import (
     HISTORY_NAMES,
     LIST_NAMES,
     SESSION_NAMES,
     TEXT_NAMES,
-    is_named_as_maker,
+    is_factory_name,
 )
 from agenteval.cli.new_project.programs import json_object
-from agenteval.files.plain_files import read_file
+from agenteval.files.regular_files import read_file
 
 MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
 """What is looked at: of a larger project its author names the agent."""
@@ -56,7 +56,7 @@ _METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
 _NAMES_OF_AGENTS = frozenset((*_METHODS, "agent", "bot", "assistant", "graph", "app", "complete"))
 
 
-class PythonAgent(NamedTuple):
+class PythonAgentCandidate(NamedTuple):
     """``target`` as the configuration takes it. The lowest ``rank`` is the likeliest."""
 
     target: str
@@ -69,7 +69,7 @@ class PythonFiles(NamedTuple):
     """``agents``: the likeliest first. ``missing``: packages that the project imports and that agenteval's
     own environment does not have. ``server``: by which file the project is a service; empty if it is none."""
 
-    agents: tuple[PythonAgent, ...]
+    agents: tuple[PythonAgentCandidate, ...]
     missing: tuple[str, ...]
     server: str
 
@@ -99,7 +99,7 @@ def _server(modules: Iterable[_Module], own: set[str]) -> str:
     return next(serving, "")
 
 
-def names_in(path: Path) -> set[str] | None:
+def top_level_names(path: Path) -> set[str] | None:
     """The names that the top level of a file binds, by its syntax; ``None`` where that does not say."""
     tree = _tree(path)
     names: set[str] = set()
@@ -118,17 +118,17 @@ def names_in(path: Path) -> set[str] | None:
     return None if tree is None or is_open else names
 
 
-def _declared(root: Path) -> Iterator[PythonAgent]:
+def _declared(root: Path) -> Iterator[PythonAgentCandidate]:
     """The graphs that a project names for LangGraph's own tools, in ``langgraph.json``."""
     graphs = json_object(root / "langgraph.json").get("graphs")
     for entry in graphs.values() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
         file, _, name = target.rpartition(":") if isinstance(target, str) else ("", "", "")
         if file.endswith(".py") and (root / file).is_file():
-            yield PythonAgent(f"{Path(os.path.normpath(file)).as_posix()}:{name}", "LangGraph", True)
+            yield PythonAgentCandidate(f"{Path(os.path.normpath(file)).as_posix()}:{name}", "LangGraph", True)
 
 
-def own_interpreter(root: Path, top: Path) -> str:
+def find_project_interpreter(root: Path, top: Path) -> str:
     """The interpreter of the project's environment, from ``root``; empty if there is none, or if agenteval
     runs in it."""
     for folder in (root, *root.parents):
@@ -214,7 +214,7 @@ def _parsed(path: Path, root: Path, own: set[str]) -> _Module | None:
     return _Module(path.relative_to(root).as_posix(), tree, names, frozenset(imports))
 
 
-def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgent]:
+def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Iterator[PythonAgentCandidate]:
     """``imported_from``: pairs of a module's own name and what others import from it."""
     found = [(name, kind, node) for node in module.tree.body for name, kind in _agents_in(node, module.names)]
     used = {name for name, _, node in found for name in _names_in(node) - {name}}
@@ -223,7 +223,7 @@ def _agents(module: _Module, imported_from: Container[tuple[str, ...]]) -> Itera
         is_object = kind in {framework for framework, _ in OBJECTS.values()}
         helps = name in used, not _is_named_so(name), (stem, name) in imported_from
         rank = (not is_object, *helps, module.path.count("/"), module.path, -node.lineno)
-        yield PythonAgent(f"{module.path}:{name}", kind, is_object, rank)
+        yield PythonAgentCandidate(f"{module.path}:{name}", kind, is_object, rank)
 
 
 def _is_named_so(name: str) -> bool:
@@ -268,7 +268,7 @@ def _of_function(
         names[node.name] = made
     if node.name.startswith("_"):
         return
-    if made and is_named_as_maker(node.name) and not _required(node.args):
+    if made and is_factory_name(node.name) and not _required(node.args):
         yield node.name, _framework_of(made)
     elif (takes := _takes(node, 0)) and (takes in _PLAIN or _is_named_so(node.name)):
         yield node.name, f"a function of {takes}"

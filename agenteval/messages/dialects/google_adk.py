@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.messages.calls import Tell
+from agenteval.messages.calls import OnWarning
 from agenteval.messages.chat import APPROVED, ATTEMPTED
-from agenteval.messages.dialects.message_lists import MessageList, unread_of
-from agenteval.messages.json_fields import first_of, list_at, object_at, object_of
+from agenteval.messages.dialects.message_lists import MessageList, unread_fields
+from agenteval.messages.json_fields import first_nonempty, list_at, object_at, object_of
 
 _OF_EVENTS = ("content", "actions", "usageMetadata", "usage_metadata")
 _ABOUT_EVENTS = frozenset((
@@ -45,10 +45,12 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 
 def _of_events(events: Sequence[Any]) -> Iterator[Any]:
     """Without what is the beginning of an event that follows."""
-    asked = _Asked(events)
+    asked = _Confirmations(events)
     for event in events:
         actions = object_at(event, "actions")
-        unread = unread_of(event, _OF_EVENTS, _ABOUT_EVENTS) | unread_of(actions, _CONFIRMATIONS, _ACTIONS)
+        unread = unread_fields(event, _OF_EVENTS, _ABOUT_EVENTS) | unread_fields(
+            actions, _CONFIRMATIONS, _ACTIONS
+        )
         waiting = [identity for key in _CONFIRMATIONS for identity in object_at(actions, key)]
         # Each of the calls that wait for a confirmation is named by its id alone.
         yield from ({"type": "item_reference", "id": identity} for identity in waiting)
@@ -62,7 +64,7 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
 def _message_of(
     event: Mapping[str, Any],
     content: Mapping[str, Any],
-    asked: _Asked,
+    asked: _Confirmations,
     waiting: Collection[str],
     *,
     has_more: bool,
@@ -73,11 +75,11 @@ def _message_of(
     if given and not parts and not has_more:
         return {}
     role = content.get("role") or ("user" if event.get("author") == "user" else "model")
-    usage = first_of(("usageMetadata", "usage_metadata"), event)
+    usage = first_nonempty(("usageMetadata", "usage_metadata"), event)
     return {"role": role, "parts": parts, "agent": event.get("author"), "usage": usage}
 
 
-class _Asked:
+class _Confirmations:
     """What the user was asked to confirm. The framework asks by a call of its own, which is none of the
     agent's: it holds the one that waits until it is confirmed."""
 
@@ -127,7 +129,10 @@ def _parts_in(event: Mapping[str, Any]) -> Sequence[Any]:
 def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
         between = each.get("intermediate_data") or {}
-        unread = {**unread_of(each, _OF_INVOCATIONS), **unread_of(between, {*_BETWEEN, _EVENTS_BETWEEN})}
+        unread = {
+            **unread_fields(each, _OF_INVOCATIONS),
+            **unread_fields(between, {*_BETWEEN, _EVENTS_BETWEEN}),
+        }
         yield {**unread, **each["user_content"], "role": "user"}
         yield from _of_events(between.get(_EVENTS_BETWEEN) or ())
         for key, message_of in _BETWEEN.items():
@@ -141,8 +146,8 @@ def _is_one(each: Mapping[str, Any]) -> bool:
     return _is_event(each) or isinstance(each.get("user_content"), dict)
 
 
-def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
+def _in_openai(messages: Sequence[Any], _: OnWarning) -> Iterator[Any]:
     return _of_events(messages) if _is_event(messages[0]) else _of_invocations(messages)
 
 
-importer = MessageList("google-adk", _is_one, _in_openai, of_records=_OF_RECORDS)
+importer = MessageList("google-adk", _is_one, _in_openai, known_record_fields=_OF_RECORDS)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from agenteval.messages.calls import Tell
-from agenteval.messages.without_calls import calls_in, holds_objects
+from agenteval.messages.calls import OnWarning
+from agenteval.messages.field_shapes import calls_in, holds_objects
 
 _PLACES = ("conversation", "conversations", "events", "turns", "data")
 """Where a record that has no ``messages`` may have them."""
 _OF_IMPORTERS = ("notes", "outcome")
 
 
-class Found(NamedTuple):
+class CandidateList(NamedTuple):
     """A list in a record that may be of messages. ``rest``: what else the record says."""
 
     messages: Sequence[Any]
@@ -27,7 +27,9 @@ class Found(NamedTuple):
         return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
 
 
-def unread_of(entry: Mapping[str, Any], read: Collection[str], known: Collection[str] = ()) -> dict[str, Any]:
+def unread_fields(
+    entry: Mapping[str, Any], read: Collection[str], known: Collection[str] = ()
+) -> dict[str, Any]:
     """What of an entry its dialect neither reads nor knows, and what may hold calls: it is handed on as it
     stands, for the reader of messages to place or not. ``known``: the fields that hold none, as they are
     known by their names alone; one that does is handed on, too."""
@@ -40,14 +42,14 @@ def unread_of(entry: Mapping[str, Any], read: Collection[str], known: Collection
 
 @dataclass(frozen=True)
 class MessageList:
-    """``is_one``: whether something may be a message of it, which all must be; ``in_openai``: the messages in
-    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out; ``of_records``: the
-    fields of its records that hold no calls."""
+    """``is_one``: whether something may be a message of it, which all must be; ``to_openai``: the messages in
+    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out;
+    ``known_record_fields``: the fields of its records that hold no calls."""
 
     name: str
-    is_one: Callable[[Mapping[str, Any]], bool]
-    in_openai: Callable[[Sequence[Any], Tell], Iterable[Any]]
-    of_records: frozenset[str] = frozenset()
+    is_message: Callable[[Mapping[str, Any]], bool]
+    to_openai: Callable[[Sequence[Any], OnWarning], Iterable[Any]]
+    known_record_fields: frozenset[str] = frozenset()
 
     def matches(self, record: Any) -> bool:
         return self._found(record) is not None
@@ -57,27 +59,27 @@ class MessageList:
         if found is None:
             return []
         notes: dict[str, None] = {}
-        messages = list(self.in_openai(found.messages, notes.setdefault))
-        rest = {key: value for key, value in found.rest.items() if key not in self.of_records}
+        messages = list(self.to_openai(found.messages, notes.setdefault))
+        rest = {key: value for key, value in found.rest.items() if key not in self.known_record_fields}
         return [{**rest, "messages": messages, "notes": list(notes)}]
 
-    def _found(self, record: Any) -> Found | None:
+    def _found(self, record: Any) -> CandidateList | None:
         if isinstance(record, dict) and isinstance(usual := record.get("messages"), list):
-            return Found(usual, record, "messages") if self._is_all(usual) else None
+            return CandidateList(usual, record, "messages") if self._is_all(usual) else None
         return next((each for each in _lists_in(record) if self._is_all(each.messages)), None)
 
     def _is_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
         # Looked at first: nearly all messages name a role, and those of a dialect do not.
-        if not isinstance(first, dict) or "role" in first or not self.is_one(first):
+        if not isinstance(first, dict) or "role" in first or not self.is_message(first):
             return False
-        return all(isinstance(each, dict) and self.is_one(each) for each in messages)
+        return all(isinstance(each, dict) and self.is_message(each) for each in messages)
 
 
-def _lists_in(record: Any) -> Iterator[Found]:
+def _lists_in(record: Any) -> Iterator[CandidateList]:
     if isinstance(record, list):
-        yield Found(record)
+        yield CandidateList(record)
     elif isinstance(record, dict):
         for key in _PLACES:
             if isinstance(inside := record.get(key), list):
-                yield Found(inside, record, key)
+                yield CandidateList(inside, record, key)

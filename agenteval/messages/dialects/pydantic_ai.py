@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.messages.calls import Tell
-from agenteval.messages.dialects.message_lists import MessageList, unread_of
+from agenteval.messages.calls import OnWarning
+from agenteval.messages.dialects.message_lists import MessageList, unread_fields
 
 _OF_MESSAGES = ("parts", "usage", "instructions")
 _OF_PARTS = ("content", "args")
@@ -21,7 +21,7 @@ def _is_message(message: Mapping[str, Any]) -> bool:
     return all(isinstance(part, dict) and "part_kind" in part for part in parts)
 
 
-def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
+def _in_openai(messages: Sequence[Any], warn: OnWarning) -> Iterator[Any]:
     told: set[str] = set()
     for message in messages:
         instructions = message.get("instructions")
@@ -30,11 +30,11 @@ def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
             yield {"role": "system", "content": instructions}
         if message["kind"] == "response":
             parts = [part for each in message["parts"] if (part := _reply_part(each))]
-            unread = unread_of(message, _OF_MESSAGES, _ASIDE)
+            unread = unread_fields(message, _OF_MESSAGES, _ASIDE)
             yield {**unread, "role": "assistant", "content": parts, "usage": message.get("usage")}
         else:
-            yield from filter(None, (_request_part(part, tell) for part in message["parts"]))
-            if unread := unread_of(message, _OF_MESSAGES, _ASIDE):
+            yield from filter(None, (_request_part(part, warn) for part in message["parts"]))
+            if unread := unread_fields(message, _OF_MESSAGES, _ASIDE):
                 yield unread
 
 
@@ -48,19 +48,19 @@ def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
     if known == "tool_call" and kind.startswith(_BUILT_IN):
         known = "server_tool_use"
     own = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
-    return {**unread_of(part, _OF_PARTS, _ASIDE), "type": known, **own}
+    return {**unread_fields(part, _OF_PARTS, _ASIDE), "type": known, **own}
 
 
-def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
+def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
     aside = (*_ASIDE, "retry") if kind == "tool-return" else _ASIDE
-    unread = unread_of(part, (*_OF_PARTS, "metadata"), aside)
+    unread = unread_fields(part, (*_OF_PARTS, "metadata"), aside)
     if kind == "system-prompt":
         return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
         return {**unread, "role": "user", "content": _typed(content)}
     if kind == "retry-prompt" and not part.get("tool_name"):
-        tell("what the framework asked the agent to do again was left out")
+        warn("what the framework asked the agent to do again was left out")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")

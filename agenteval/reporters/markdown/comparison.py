@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.core.safe_text import markdown
-from agenteval.reporters.markdown.sections import printed
-from agenteval.reporters.markdown.table import ALL, MARKS, Extent
+from agenteval.core.safe_text import escape_markdown
+from agenteval.reporters.markdown.sections import section_to_markdown
+from agenteval.reporters.markdown.table import FULL_EXTENT, MARKS, ReportExtent
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.comparison import WORDS, sections, verdict_line
+from agenteval.reporters.sections.comparison import VERDICT_WORDS, sections, verdict_line
 from agenteval.verdict.comparison import RunComparison
 
-_FEW = Extent(rows=100, failures=100, characters=300_000)
+_FEW = ReportExtent(rows=100, failures=100, characters=300_000)
 
 
 def render(comparison: RunComparison, options: ReportOptions) -> str:
@@ -19,7 +19,7 @@ def render(comparison: RunComparison, options: ReportOptions) -> str:
 
 
 def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[str]:
-    yield f"# {MARKS[comparison.verdict]} {WORDS[comparison.verdict].capitalize()}"
-    yield markdown(f"{verdict_line(comparison)}.")
+    yield f"# {MARKS[comparison.verdict]} {VERDICT_WORDS[comparison.verdict].capitalize()}"
+    yield escape_markdown(f"{verdict_line(comparison)}.")
     for section in sections(comparison):
-        yield from printed(section, ALL if options.verbose else _FEW)
+        yield from section_to_markdown(section, FULL_EXTENT if options.verbose else _FEW)

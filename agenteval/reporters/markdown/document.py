@@ -10,28 +10,28 @@ from collections.abc import Callable, Iterable, Iterator
 
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, fence, markdown, one_line
-from agenteval.reporters.markdown.sections import printed, printed_caveats
-from agenteval.reporters.markdown.table import ALL, MARKS, Extent, more, sign_of
+from agenteval.core.safe_text import brief, escape_markdown, fence, one_line
+from agenteval.reporters.markdown.sections import caveats_to_markdown, section_to_markdown
+from agenteval.reporters.markdown.table import FULL_EXTENT, MARKS, ReportExtent, more_line, verdict_sign
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import Failure, planned, reason_lines
+from agenteval.reporters.words.failure import ReportedFailure, planned, reason_lines
 from agenteval.reporters.words.places import shown_places
 from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.report import Report
 
-WHOLE = Extent(rows=5000, failures=200, characters=5_000_000)
-SUMMARY = Extent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
+WHOLE = ReportExtent(rows=5000, failures=200, characters=5_000_000)
+SUMMARY = ReportExtent(rows=50, failures=10, characters=300_000, passed=False)  # GitHub takes 1 MiB at most
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The report as a Markdown document."""
-    return document(report, decision, options, ALL if options.verbose else WHOLE)
+    return document(report, decision, options, FULL_EXTENT if options.verbose else WHOLE)
 
 
-def document(report: Report, decision: Decision, options: ReportOptions, extent: Extent) -> str:
+def document(report: Report, decision: Decision, options: ReportOptions, extent: ReportExtent) -> str:
     """The sections that apply, each ended by a blank line."""
     facts = Facts(report, decision)
     sections = [
@@ -53,37 +53,37 @@ _MEASURES = (issues.issues, issues.broken, scenarios.dimensions, agents.sections
 def _printed(
     makers: Iterable[Callable[[Facts], Iterator[Section]]],
     facts: Facts,
-    extent: Extent,
+    extent: ReportExtent,
     options: ReportOptions,
 ) -> Iterator[str]:
     for make in makers:
         for section in make(facts):
-            yield from printed(section, extent, options.root)
+            yield from section_to_markdown(section, extent, options.root)
 
 
 def _head(facts: Facts) -> Iterator[str]:
     report, decision = facts.report, facts.decision
-    yield f"# {sign_of(decision)} agenteval: {decision.word}"
+    yield f"# {verdict_sign(decision)} agenteval: {decision.verdict_label}"
     samples = sum(len(planned(scenario)) for scenario in report.scenarios)
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
-    many = f"{markdown(ends_text(facts))} · {plural(samples, 'sample')}"
+    many = f"{escape_markdown(ends_text(facts))} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     if profile := report.plan.suite.profile:
-        yield f"Profile {markdown(profile)}."
+        yield f"Profile {escape_markdown(profile)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
-        yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
-    yield from printed_caveats(facts)
+        yield f"**Not complete** ({escape_markdown(why)}): {plural(missing, 'planned sample')} never ran."
+    yield from caveats_to_markdown(facts)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To fix in the scenarios or the configuration"
-        yield "\n".join(f"- {markdown(brief(text, 1000))}" for text in decision.author_errors)
+        yield "\n".join(f"- {escape_markdown(brief(text, 1000))}" for text in decision.author_errors)
 
 
-def _failures(facts: Facts, options: ReportOptions, extent: Extent) -> Iterator[str]:
+def _failures(facts: Facts, options: ReportOptions, extent: ReportExtent) -> Iterator[str]:
     failed = sorted(facts.failures, key=lambda f: (f.tolerated, -f.verdict.rank))
     if not failed:
         return
@@ -96,13 +96,14 @@ def _failures(facts: Facts, options: ReportOptions, extent: Extent) -> Iterator[
             break
         shown += 1
         yield text
-    yield from filter(None, [more(len(failed) - shown, "failure")])
+    yield from filter(None, [more_line(len(failed) - shown, "failure")])
 
 
-def _failure(failure: Failure, options: ReportOptions) -> Iterator[str]:
+def _failure(failure: ReportedFailure, options: ReportOptions) -> Iterator[str]:
     tolerated = f" ({failure.why_tolerated})" if failure.tolerated else ""
-    yield f"### {MARKS[failure.verdict]} {markdown(failure.title)}: {failure.verdict}{tolerated}"
-    yield f"at {markdown(shown_places((failure.where, failure.of.scenario.row), options.root))}"
+    yield f"### {MARKS[failure.verdict]} {escape_markdown(failure.title)}: {failure.verdict}{tolerated}"
+    places = shown_places((failure.where, failure.scenario_report.scenario.row), options.root)
+    yield f"at {escape_markdown(places)}"
     yield fence("\n".join(reason_lines(failure, options.root)))
     yield fence(failure.repro, "sh")
     if failure.transcript:
@@ -111,12 +112,12 @@ def _failure(failure: Failure, options: ReportOptions) -> Iterator[str]:
         yield "</details>"
 
 
-def _notices(report: Report, extent: Extent) -> Iterator[str]:
+def _notices(report: Report, extent: ReportExtent) -> Iterator[str]:
     if report.notices:
         yield "## Notices"
         shown = report.notices[: extent.rows]
-        yield "\n".join(f"- {notice.level}: {markdown(brief(notice.text, 1000))}" for notice in shown)
-        yield from filter(None, [more(len(report.notices) - extent.rows, "notice")])
+        yield "\n".join(f"- {notice.level}: {escape_markdown(brief(notice.text, 1000))}" for notice in shown)
+        yield from filter(None, [more_line(len(report.notices) - extent.rows, "notice")])
 
 
 def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
@@ -126,4 +127,4 @@ def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
     facts += [f"{name} {version}" for name, version in report.run.versions.items()]
     facts += [f"journal {options.journal}"] if options.journal else []
     yield "---"
-    yield " · ".join(markdown(one_line(fact, 300)) for fact in facts)
+    yield " · ".join(escape_markdown(one_line(fact, 300)) for fact in facts)

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agenteval.core.decision import Decision
-from agenteval.core.figures import figure
+from agenteval.core.number_format import format_number
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, markdown
+from agenteval.core.safe_text import brief, escape_markdown
 from agenteval.core.score import Verdict
 from agenteval.core.selection import full_id
-from agenteval.reporters.markdown.sections import printed_caveats
-from agenteval.reporters.markdown.table import MARKS, more, sign_of, table
+from agenteval.reporters.markdown.sections import caveats_to_markdown
+from agenteval.reporters.markdown.table import MARKS, more_line, table, verdict_sign
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import Failure, run_gates, scenario_decision
-from agenteval.reporters.words.rows import broken_rules, written
+from agenteval.reporters.words.failure import ReportedFailure, run_gates, scenario_decision
+from agenteval.reporters.words.row_groups import broken_rule_keys, template_key
 from agenteval.reporters.words.spending import brief_sum
 from agenteval.reporters.words.verdict import ends_text
 from agenteval.verdict.digest import summary_of
@@ -37,7 +37,7 @@ _ORDER = (NEW, WORSE, NOT_THERE, FAILING, UNDECIDED, STILL, FIXED)
 _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL: "❌", FAILING: "❌", FIXED: "✅"}
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """One scenario of one agent, or the first of ``rows`` of it. ``before`` and ``after``: epochs that
     succeeded, of those with an outcome. ``sure``: how sure the change is, in words."""
 
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     before: str
     after: str
     why: str
-    sure: str
+    confidence: str
     rows: int = 1
 
 
@@ -57,18 +57,18 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 def _parts(facts: Facts) -> Iterator[str]:
     report, decision = facts.report, facts.decision
     rows = list(rows_of(facts))
-    yield f"### {sign_of(decision)} agenteval: {decision.word}{_counted(rows)}"
+    yield f"### {verdict_sign(decision)} agenteval: {decision.verdict_label}{_counted(rows)}"
     yield " · ".join(filter(None, _figures(facts)))
     if decision.author_errors:
-        yield "\n".join(f"- {markdown(brief(text, 500))}" for text in decision.author_errors)
+        yield "\n".join(f"- {escape_markdown(brief(text, 500))}" for text in decision.author_errors)
     for kind in _ORDER:
         yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
-    yield from printed_caveats(facts)
+    yield from caveats_to_markdown(facts)
     if report.run.baseline:
-        yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
+        yield f"Baseline: {escape_markdown(report.run.baseline.run_id)}. {_HOW}"
     else:
-        why = f" ({markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
+        why = f" ({escape_markdown(brief(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
         yield f"No baseline{why}: what this change did is not known, only what does not pass now."
 
 
@@ -78,7 +78,7 @@ _HOW = (
 )
 
 
-def _counted(rows: Sequence[Row]) -> str:
+def _counted(rows: Sequence[ChangeRow]) -> str:
     counts = {kind: sum(row.rows for row in rows if row.kind == kind) for kind in _ORDER}
     told = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
     return f" — {told}" if told else ""
@@ -86,16 +86,16 @@ def _counted(rows: Sequence[Row]) -> str:
 
 def _figures(facts: Facts) -> Iterator[str]:
     report, decision = facts.report, facts.decision
-    yield markdown(ends_text(facts))
+    yield escape_markdown(ends_text(facts))
     yield f"exit code {decision.exit_code}"
     if report.finished:
         yield f"{report.finished.elapsed_s:.0f} s"
     if report.finished is None or report.finished.outcome != "complete":
         yield "**not complete**"
-    yield markdown(brief_sum(report))
+    yield escape_markdown(brief_sum(report))
 
 
-def rows_of(facts: Facts) -> Iterator[Row]:
+def rows_of(facts: Facts) -> Iterator[ChangeRow]:
     """What a reader of the change has to know of: nothing of scenarios that pass as before."""
     report, decision = facts.report, facts.decision
     baseline = report.run.baseline
@@ -109,7 +109,7 @@ def rows_of(facts: Facts) -> Iterator[Row]:
     changes = _changes(before, after)
     groups = {(each[0].agent, each[0].scenario): each for each in facts.decisive}
     several = facts.report.has_several_agents
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[ChangeRow]] = {}
     for scenario in report.scenarios:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
@@ -118,8 +118,8 @@ def rows_of(facts: Facts) -> Iterator[Row]:
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
             why = _first(group) if group else ""
-            row = Row(kind, name, _rate(old), _rate(new), why, _sure(change, old, new))
-            alike.setdefault((kind, written(scenario), broken_rules(group)), []).append(row)
+            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _sure(change, old, new))
+            alike.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
     for first, *others in alike.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
         yield first._replace(name=first.name + more, rows=1 + len(others))
@@ -153,7 +153,7 @@ def _changes(
     return {key: found["\0".join(key)] for key in keys}
 
 
-def _first(failures: Sequence[Failure]) -> str:
+def _first(failures: Sequence[ReportedFailure]) -> str:
     return brief(failures[0].rules[0].gist, 140)
 
 
@@ -169,7 +169,7 @@ def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
     return "may be chance"
 
 
-def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]:
+def _listed(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> Iterator[str]:
     if not rows:
         return
     yield f"**{_SIGNS[kind]} {kind}** ({sum(row.rows for row in rows)})"
@@ -181,12 +181,12 @@ def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]
             *((row.before,) if has_baseline else ()),
             row.after,
             row.why,
-            *((row.sure,) * tells_how_sure),
+            *((row.confidence,) * tells_how_sure),
         )
         for row in rows[:MOST]
     ]
     yield table((*head, *(("how sure",) if tells_how_sure else ())), cells)
-    if left := more(len(rows) - MOST, "scenario"):
+    if left := more_line(len(rows) - MOST, "scenario"):
         yield left
 
 
@@ -202,4 +202,4 @@ def _gates(decision: Decision) -> Iterator[str]:
 
 
 def _value(value: float | str | None, bound: float | str | None = None) -> str:
-    return figure(value, bound) if isinstance(value, int | float) else str(value)
+    return format_number(value, bound) if isinstance(value, int | float) else str(value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import brief, markdown
+from agenteval.core.safe_text import brief, escape_markdown
 from agenteval.core.score import Verdict
-from agenteval.reporters.markdown.table import MARKS, Extent, more, table
+from agenteval.reporters.markdown.table import MARKS, ReportExtent, more_line, table
 from agenteval.reporters.sections.remarks import caveats
-from agenteval.reporters.sections.section import Cell, Item, Place, Section, Span, Tone, has_text
+from agenteval.reporters.sections.section import Cell, Item, LocationCell, Section, StyledText, Tone, has_text
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.places import shown_place
 
@@ -17,25 +17,25 @@ _NOTE = 1000
 """Characters of a note."""
 
 
-def printed(section: Section, extent: Extent, root: str = ".") -> Iterator[str]:
+def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".") -> Iterator[str]:
     """The title, the table, and the notes as a list."""
     is_short = section.can_be_short and not extent.passed
     rows = [row for row in section.rows if not is_short or row[0] is not Verdict.PASSED]
-    yield f"{'#' * section.level} {markdown(section.title)}"
+    yield f"{'#' * section.level} {escape_markdown(section.title)}"
     if rows:
         cells = ([text_of(cell, root) for cell in row] for row in rows[: extent.rows])
-        yield table([markdown(title) for title in section.columns], cells)
+        yield table([escape_markdown(title) for title in section.columns], cells)
     passed = len(section.rows) - len(rows)
-    yield from filter(None, [more(len(rows) - extent.rows, section.noun)])
+    yield from filter(None, [more_line(len(rows) - extent.rows, section.noun)])
     yield from [f"{plural(passed, section.noun)} passed."] if passed else []
     has_items = any(isinstance(note, Item) for note in section.notes)
     most = extent.failures if has_items else extent.rows
     if section.notes:
         yield "\n".join(line for note in section.notes[:most] for line in _listed(note))
-    yield from filter(None, [more(len(section.notes) - most, "line")])
+    yield from filter(None, [more_line(len(section.notes) - most, "line")])
 
 
-def _listed(note: str | Span | Item) -> Iterator[str]:
+def _listed(note: str | StyledText | Item) -> Iterator[str]:
     if isinstance(note, Item):
         yield f"- {''.join(map(_emphasized, note.head)).strip()}"
         yield from (f"  - {_plain(line)}" for line in filter(has_text, note.below))
@@ -43,30 +43,30 @@ def _listed(note: str | Span | Item) -> Iterator[str]:
         yield f"- {_plain(note)}"
 
 
-def _plain(text: str | Span) -> str:
-    return markdown(brief(text_of(text), _NOTE))
+def _plain(text: str | StyledText) -> str:
+    return escape_markdown(brief(text_of(text), _NOTE))
 
 
-def _emphasized(span: str | Span) -> str:
+def _emphasized(span: str | StyledText) -> str:
     """Bold where it is of weight; a blank before or after it stays outside."""
-    is_bold = isinstance(span, Span) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
+    is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""
     before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""
     return f"{before}{sign}{_plain(span)}{sign}{after}"
 
 
-def printed_caveats(facts: Facts) -> Iterator[str]:
+def caveats_to_markdown(facts: Facts) -> Iterator[str]:
     """What the verdict is never shown without, a paragraph each."""
     for label, text in caveats(facts):
-        yield f"**{label.capitalize()}**: {markdown(text)}."
+        yield f"**{label.capitalize()}**: {escape_markdown(text)}."
 
 
 def text_of(cell: Cell, root: str = ".") -> str:
     match cell:
         case Verdict():
             return MARKS[cell]
-        case Place():
+        case LocationCell():
             return shown_place(cell.where, root)
-        case Span():
+        case StyledText():
             return cell.text
     return cell

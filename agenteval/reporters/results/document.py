@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 from pydantic_core import PydanticSerializationError
 
 from agenteval.core.decision import Decision
-from agenteval.core.event import Asked
+from agenteval.core.event import ModelAsked
 from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import ToolCall, ToolResult, Trajectory
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results import shape
 from agenteval.reporters.results.parts import (
+    check_shapes,
     failures_by_sample,
-    of_checks,
-    of_finding,
-    of_issue,
+    finding_shape,
+    issue_shape,
 )
-from agenteval.reporters.words.calls_seen import calls_seen
+from agenteval.reporters.words.call_visibility import calls_seen
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
     planned,
@@ -36,15 +36,15 @@ from agenteval.reporters.words.failure import (
     scenario_violations,
 )
 from agenteval.reporters.words.issue import by_scenario, issues_text
-from agenteval.reporters.words.judge import Reviews, is_simulated, simulation
+from agenteval.reporters.words.judge import ReviewCounts, is_simulated, simulation
 from agenteval.scoring.findings import sample_of
-from agenteval.verdict.asides import asides
+from agenteval.verdict.caveats import list_caveats
 from agenteval.verdict.failure_rates import failure_rates
 from agenteval.verdict.fingerprints import failures_of
+from agenteval.verdict.reference_comparison import compare_with_reference
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
-from agenteval.verdict.side_by_side import side_by_side
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
@@ -103,7 +103,10 @@ def _portable(value: Any, depth: int = 0) -> Any:
 
 
 def conversation_json(
-    report: Report, decision: Decision, keys: Sequence[SampleKey], asked: Sequence[Asked] | None = None
+    report: Report,
+    decision: Decision,
+    keys: Sequence[SampleKey],
+    judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
     """Conversations of one scenario with one agent as JSON text: its entry of ``scenarios``, with no other
     ``samples``, and the run. ``asked``: what judges were asked; ``None``: that is not told."""
@@ -114,12 +117,12 @@ def conversation_json(
     conversation = shape.Conversation(
         run=report.run.run_id,
         scenario=of.model_copy(update={"samples": samples}),
-        asked=None if asked is None else list(map(_asked, asked)),
+        asked=None if judge_answers is None else list(map(_asked, judge_answers)),
     )
     return readable(_dump(conversation))
 
 
-def _asked(asked: Asked) -> shape.AskedShape:
+def _asked(asked: ModelAsked) -> shape.AskedShape:
     assert asked.key is not None  # the grouping belongs to no conversation
     return shape.AskedShape.from_value(asked, epoch=asked.key.epoch, variant=asked.key.variant)
 
@@ -157,10 +160,10 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
     failures = failures_by_sample(report)
     return shape.SummaryShape.from_value(
         decision,
-        verdict=decision.word,
+        verdict=decision.verdict_label,
         scripted=report.scripted,
         dimensions=report.dimensions,
-        agents_compared=side_by_side(report, decision),
+        agents_compared=compare_with_reference(report, decision),
         statistics={
             "means": means_over_scenarios(report.scenarios),
             "pass_hat_k": {str(k): value for k, value in repeats.pass_hat_k.items()},
@@ -170,10 +173,10 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         usage=report.usage,
         ledger=report.ledger,
         second_opinions=_second_opinions(report),
-        issues=[of_issue(text, failures) for text in issues_text(report, decision)],
+        issues=[issue_shape(text, failures) for text in issues_text(report, decision)],
         issue_failures=report.issue_failures,
         simulator=_simulator(report.samples),
-        asides=asides(report, decision),
+        caveats=list_caveats(report, decision),
         failure_rates=failure_rates(report, decision),
         accepted=[
             shape.AcceptedShape.from_value(use.entry, state=use.state, samples=use.samples)
@@ -205,14 +208,14 @@ def _repeats(entry: ScenarioRepeats) -> shape.RepeatsShape:
 
 def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
     found = simulation(samples)
-    if not found.messages and not found.lost and not found.reviews.all:
+    if not found.messages and not found.errored and not found.reviews.all:
         return None
     return shape.SimulatorShape.from_value(
         found, reviews=_reviews(found.reviews) if found.reviews.all else None
     )
 
 
-def _reviews(reviews: Reviews) -> shape.UserReviewsShape:
+def _reviews(reviews: ReviewCounts) -> shape.UserReviewsShape:
     return shape.UserReviewsShape.from_value(
         reviews,
         reviewed=reviews.all,
@@ -230,7 +233,9 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
         for occurrence in issue.occurrences:
             places = groups.setdefault(sample_of(occurrence), {})
             places.update(dict.fromkeys(occurrence.findings, issue.id))
-    issues = {place: [of_issue(text, failures) for text in own] for place, own in by_scenario(texts).items()}
+    issues = {
+        place: [issue_shape(text, failures) for text in own] for place, own in by_scenario(texts).items()
+    }
     return [
         _scenario(
             each,
@@ -298,14 +303,14 @@ def _sample(
         steps=told.trajectory.steps,
         latency_ms=told.trajectory.latency_ms or None,
         usage=told.trajectory.usage,
-        checks=of_checks(told.checks, found, turn=None),
+        checks=check_shapes(told.checks, found, turn=None),
         scores=told.scores,
         score_failures=told.score_failures,
         findings=[
-            of_finding(finding, issues.get(index), failure)
+            finding_shape(finding, issues.get(index), failure)
             for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
         ],
-        turns=[_turn(turn, of_checks(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
+        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
         scripted=told.scripted,
         accepted=[shape.ViolationShape.from_value(each, epoch=key.epoch) for each in decided.accepted],
         simulator=_simulator([told]),

@@ -9,7 +9,7 @@ from agenteval.core.score import Check, Finding
 from agenteval.reporters.results import shape
 from agenteval.reporters.words.issue import IssueText
 from agenteval.scoring.findings import sample_of
-from agenteval.verdict.fingerprints import Failure, SampleFailures, failures_of
+from agenteval.verdict.fingerprints import FingerprintedFailure, SampleFailures, failures_of
 from agenteval.verdict.report import Report
 
 
@@ -23,11 +23,13 @@ def failures_by_sample(report: Report) -> dict[SampleKey, SampleFailures]:
     }
 
 
-def of_checks(checks: Iterable[Check], found: SampleFailures, *, turn: int | None) -> list[shape.CheckShape]:
+def check_shapes(
+    checks: Iterable[Check], found: SampleFailures, *, turn: int | None
+) -> list[shape.CheckShape]:
     return [_check(check, found.checks.get((turn, place), ())) for place, check in enumerate(checks)]
 
 
-def _check(check: Check, failures: Sequence[Failure]) -> shape.CheckShape:
+def _check(check: Check, failures: Sequence[FingerprintedFailure]) -> shape.CheckShape:
     is_judged = bool(check.by)
     return shape.CheckShape.from_value(
         check,
@@ -39,7 +41,7 @@ def _check(check: Check, failures: Sequence[Failure]) -> shape.CheckShape:
     )
 
 
-def of_finding(finding: Finding, issue: str | None, failure: Failure) -> shape.FindingShape:
+def finding_shape(finding: Finding, issue: str | None, failure: FingerprintedFailure) -> shape.FindingShape:
     return shape.FindingShape.from_value(
         finding,
         issue=issue,
@@ -49,7 +51,7 @@ def of_finding(finding: Finding, issue: str | None, failure: Failure) -> shape.F
     )
 
 
-def of_issue(text: IssueText, failures: Mapping[SampleKey, SampleFailures]) -> shape.IssueShape:
+def issue_shape(text: IssueText, failures: Mapping[SampleKey, SampleFailures]) -> shape.IssueShape:
     issue = text.issue
     fingerprints = {
         failures[key].findings[index].fingerprint

@@ -18,7 +18,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 from agenteval.core.score import References as CheckedReferences
 from agenteval.core.score import Score
 
-RESULTS_VERSION = 3
+RESULTS_VERSION = 4
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
 RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
@@ -289,7 +289,7 @@ class SimulatorShape(Shape):
 
     messages: int
     refused: int
-    lost: int
+    errored: int
     models: list[str]
     usage: UsageShape
     reviews: IfKnown[UserReviewsShape] = None
@@ -361,13 +361,14 @@ class SampleShape(Shape):
 
 class AggregateShape(Shape):
     """A mean or a rate over ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of the means
-    of each conversation. ``open``: by label, how many judgements count neither way, where there are any."""
+    of each conversation. ``undecided``: by label, how many judgements count neither way, where there are any.
+    """
 
     value: float | None
     n: int
     missing: int
     of_samples: float | None
-    open: IfAny[dict[str, int]] = None
+    undecided: IfAny[dict[str, int]] = None
 
 
 class SpreadShape(Shape):
@@ -474,7 +475,7 @@ class AcceptedShape(Shape):
     where: str
 
 
-class AsideShape(Shape):
+class CaveatShape(Shape):
     """Something that did not gate, as the last line tells it: ``findings_high``, ``goals_missed``,
     ``goals_not_refused``, ``judges_failed``, ``samples_lost``, ``accepted``, ``replay``, ``not_judged``
     and so on, and of how many."""
@@ -500,9 +501,9 @@ class LedgerLineShape(Shape):
     usage: UsageShape
 
 
-class NumberBesideShape(Shape):
-    """What a conversation takes of an agent, and how many times as much as of the reference. ``told``: more,
-    less, or not told."""
+class ComparedNumberShape(Shape):
+    """What a conversation takes of an agent, and how many times as much as of the reference.
+    ``reference_verdict``: more, less or indistinguishable."""
 
     name: str
     value: float
@@ -510,12 +511,12 @@ class NumberBesideShape(Shape):
     ratio: float | None
     low: float | None
     high: float | None
-    told: Literal["more", "less", "not told"]
+    reference_verdict: Literal["more", "less", "indistinguishable"]
 
 
-class AgentBesideShape(Shape):
+class ComparedAgentShape(Shape):
     """An agent beside the reference. ``success``: the mean rate over scenarios, ``change``: minus that of the
-    reference; ``told``: whether it succeeds more often."""
+    reference; ``reference_verdict``: whether it succeeds more often."""
 
     agent: str
     scenarios: int
@@ -528,17 +529,17 @@ class AgentBesideShape(Shape):
     better_in: list[str]
     worse_in: list[str]
     epochs_to_decide: int | None
-    numbers: list[NumberBesideShape]
-    told: Literal["more", "less", "not told"]
+    numbers: list[ComparedNumberShape]
+    reference_verdict: Literal["more", "less", "indistinguishable"]
 
 
-class SideBySideShape(Shape):
+class ReferenceComparisonShape(Shape):
     """The agents of the run beside the first one; all intervals hold together with ``confidence``."""
 
     reference: str
     comparisons: int
     confidence: float
-    agents: list[AgentBesideShape]
+    agents: list[ComparedAgentShape]
 
 
 class QuotationShape(Shape):
@@ -588,19 +589,19 @@ class FailureRatesShape(Shape):
 
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
-    by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst
-    first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user
-    was simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
-    ``asides``: what did not gate and a reader would want to know. ``ungated`` names what was judged and gates
-    nothing; ``accepted``: what became of each entry of the accept list. ``failure_rates``: of a log without
-    scenarios, else null."""
+    by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst first;
+    ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user was
+    simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
+    ``caveats``: what did not gate and a reader would want to know. ``ungated`` names what was judged and
+    gates nothing; ``accepted``: what became of each entry of the accept list. ``failure_rates``: of a log
+    without scenarios, else null."""
 
     verdict: RunVerdictText
     exit_code: int
     scripted: bool
     gates: list[GateShape]
     dimensions: dict[str, list[DimensionShape]]
-    agents_compared: SideBySideShape | None
+    agents_compared: ReferenceComparisonShape | None
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
     ledger: list[LedgerLineShape]
@@ -608,7 +609,7 @@ class SummaryShape(Shape):
     issues: list[IssueShape]
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None
-    asides: list[AsideShape]
+    caveats: list[CaveatShape]
     failure_rates: FailureRatesShape | None
     ungated: list[str]
     author_errors: list[str]
@@ -645,7 +646,7 @@ class RunShape(Shape):
 class Results(Shape):
     """The results of a run of agenteval."""
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     run: RunShape
     summary: SummaryShape
     scenarios: list[ScenarioShape]

@@ -8,9 +8,9 @@ from agenteval.core.decision import AcceptedState, AcceptedUse, Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
-from agenteval.reporters.sections.section import Section, Span, Tone
+from agenteval.reporters.sections.section import Section, StyledText, Tone
 from agenteval.reporters.words.facts import Facts
-from agenteval.verdict.accepted import SHOWN_ID, yaml_of
+from agenteval.verdict.accepted_failures import SHOWN_ID, format_accept_list
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import Report
 
@@ -22,7 +22,7 @@ def sections(facts: Facts) -> Iterator[Section]:
     if lines := accepted_lines(facts.decision):
         count = sum(use.state is AcceptedState.IN_FORCE for use in facts.decision.accepted)
         title = plural(count, "accepted failure")
-        yield Section(title, notes=tuple(Span(line, Tone.OPEN) for line in lines))
+        yield Section(title, notes=tuple(StyledText(line, Tone.OPEN) for line in lines))
 
 
 def accepted_lines(decision: Decision) -> tuple[str, ...]:
@@ -32,10 +32,10 @@ def accepted_lines(decision: Decision) -> tuple[str, ...]:
 
 
 def accepted_line(use: AcceptedUse) -> str:
-    return f"{use.entry.fingerprint} {_said(use)}"
+    return f"{use.entry.fingerprint} {_describe_use(use)}"
 
 
-def _said(use: AcceptedUse) -> str:
+def _describe_use(use: AcceptedUse) -> str:
     entry = use.entry
     owner, met = one_line(entry.owner, 60), plural(use.samples, "sample")
     about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
@@ -54,7 +54,7 @@ def _said(use: AcceptedUse) -> str:
             return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
 
 
-def to_accept(report: Report, decision: Decision) -> str:
+def accept_list_entries(report: Report, decision: Decision) -> str:
     """The entries that would accept each failure by which a sample failed; empty if there is none."""
     found: dict[str, tuple[str, str]] = {}
     for scenario in report.scenarios:
@@ -67,4 +67,4 @@ def to_accept(report: Report, decision: Decision) -> str:
                 if failure.fingerprint in names:
                     about = (one_line(scenario.scenario.id, SHOWN_ID), failure.what)
                     found.setdefault(failure.fingerprint, about)
-    return yaml_of(found)
+    return format_accept_list(found)

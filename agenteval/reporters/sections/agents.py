@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agenteval.core.plurals import few, joined, plural
+from agenteval.core.plurals import join_first, join_names, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.comparison import points
 from agenteval.reporters.sections.section import Cell, Section
 from agenteval.reporters.words.facts import Facts
-from agenteval.verdict.effort import UNITS, shown
-from agenteval.verdict.side_by_side import AgentBeside, NumberBeside, SideBySide, Told, side_by_side
+from agenteval.verdict.reference_comparison import (
+    ComparedAgent,
+    ComparedNumber,
+    ReferenceComparison,
+    ReferenceVerdict,
+    compare_with_reference,
+)
+from agenteval.verdict.resource_usage import UNITS, format_measure
 
 _MOST_NAMED = 5
 _LESS_IS = {
@@ -26,7 +32,7 @@ _LESS_IS = {
 
 def sections(facts: Facts) -> Iterator[Section]:
     """Nothing of a run of one agent."""
-    both = side_by_side(facts.report, facts.decision)
+    both = compare_with_reference(facts.report, facts.decision)
     if both:
         yield Section(
             "Agents compared",
@@ -37,13 +43,13 @@ def sections(facts: Facts) -> Iterator[Section]:
         )
 
 
-def _rows(both: SideBySide) -> Iterator[tuple[Cell, ...]]:
+def _rows(both: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
     """Each begins with the mark of what could be told."""
     for agent in both.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
         yield (
-            _sign(agent.told, good=Told.MORE),
+            _sign(agent.reference_verdict, good=ReferenceVerdict.MORE),
             one_line(agent.agent, 30),
             "success",
             _rate(agent.reference),
@@ -52,11 +58,11 @@ def _rows(both: SideBySide) -> Iterator[tuple[Cell, ...]]:
             interval,
         )
         for number in agent.numbers:
-            yield _sign(number.told, good=Told.LESS), "", *_cells(number)
+            yield _sign(number.reference_verdict, good=ReferenceVerdict.LESS), "", *_cells(number)
 
 
-def _sign(told: Told, *, good: Told) -> Cell:
-    if told is Told.NOT_TOLD:
+def _sign(told: ReferenceVerdict, *, good: ReferenceVerdict) -> Cell:
+    if told is ReferenceVerdict.INDISTINGUISHABLE:
         return ""
     return Verdict.PASSED if told is good else Verdict.FAILED
 
@@ -65,21 +71,21 @@ def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}".replace("%", " %")
 
 
-def _cells(number: NumberBeside) -> tuple[str, ...]:
+def _cells(number: ComparedNumber) -> tuple[str, ...]:
     unit = "cost" if number.name.startswith("cost") else number.name
     bounds = "–"
     if number.low is not None and number.high is not None:
         bounds = f"× {number.low:.2g} to {number.high:.2g}"
     return (
         number.name.removesuffix("_ms") if unit in UNITS else number.name,
-        shown(unit, number.reference),
-        shown(unit, number.value),
+        format_measure(unit, number.reference),
+        format_measure(unit, number.value),
         "–" if number.ratio is None else f"× {number.ratio:.2g}",
         bounds,
     )
 
 
-def _sentences(both: SideBySide) -> Iterator[str]:
+def _sentences(both: ReferenceComparison) -> Iterator[str]:
     """Which is better, what else could be told, and what of all that can be relied on."""
     for agent in both.agents:
         yield from _of_agent(agent, both)
@@ -89,23 +95,27 @@ def _sentences(both: SideBySide) -> Iterator[str]:
     yield f"{told}: all intervals hold with {confidence}"
 
 
-def _of_agent(agent: AgentBeside, both: SideBySide) -> Iterator[str]:
+def _of_agent(agent: ComparedAgent, both: ReferenceComparison) -> Iterator[str]:
     name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
-    beside = [_LESS_IS[n.name][n.told is Told.MORE] for n in agent.numbers if n.told is not Told.NOT_TOLD]
-    match agent.told:
-        case Told.MORE:
-            yield f"{name} is better: it {joined(['succeeds more often', *beside])}"
-        case Told.LESS:
-            yield f"{name} is worse: it {joined(['succeeds less often', *beside])}"
+    beside = [
+        _LESS_IS[n.name][n.reference_verdict is ReferenceVerdict.MORE]
+        for n in agent.numbers
+        if n.reference_verdict is not ReferenceVerdict.INDISTINGUISHABLE
+    ]
+    match agent.reference_verdict:
+        case ReferenceVerdict.MORE:
+            yield f"{name} is better: it {join_names(['succeeds more often', *beside])}"
+        case ReferenceVerdict.LESS:
+            yield f"{name} is worse: it {join_names(['succeeds less often', *beside])}"
         case _:
             more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
             told = f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
-            yield f"{told}; {name} {joined(beside)}" if beside else told
+            yield f"{told}; {name} {join_names(beside)}" if beside else told
     if agent.better_in:
-        yield f"{name} is better in {_named(agent.better_in)}"
+        yield f"{name} is better in {_list_scenarios(agent.better_in)}"
     if agent.worse_in:
-        yield f"{name} is worse in {_named(agent.worse_in)}"
+        yield f"{name} is worse in {_list_scenarios(agent.worse_in)}"
 
 
-def _named(scenarios: Sequence[str]) -> str:
-    return few([one_line(name, 60) for name in scenarios], _MOST_NAMED)
+def _list_scenarios(scenarios: Sequence[str]) -> str:
+    return join_first([one_line(name, 60) for name in scenarios], _MOST_NAMED)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
-from agenteval.reporters.sections.section import Cell, Section, Span, Tone
+from agenteval.reporters.sections.section import Cell, Section, StyledText, Tone
 from agenteval.verdict.comparison import (
     AgentComparison,
     FailureChange,
     FailureState,
     MeanChange,
     RunComparison,
-    ScenarioApart,
     ScenarioChange,
     ScenarioState,
+    UncomparedScenario,
 )
 from agenteval.verdict.statistics import Change, Tally
 
-WORDS = {
+VERDICT_WORDS = {
     Verdict.PASSED: "NO REGRESSION",
     Verdict.FAILED: "REGRESSED",
     Verdict.INCONCLUSIVE: "NOT DECIDED",
@@ -30,7 +30,7 @@ _MARKS: dict[Change, Cell] = {
     Change.REGRESSED: Verdict.FAILED,
     Change.UNDECIDED: Verdict.INCONCLUSIVE,
     Change.IMPROVED: Verdict.PASSED,
-    Change.UNCHANGED: Span("=", Tone.QUIET),
+    Change.UNCHANGED: StyledText("=", Tone.QUIET),
 }
 _MEANS = ("", "before", "after", "change", "95 %", "scenarios")
 _MOST_NAMED = 5
@@ -55,11 +55,11 @@ def sections(comparison: RunComparison) -> Iterator[Section]:
         )
 
 
-def _caveats(comparison: RunComparison) -> Iterator[str | Span]:
+def _caveats(comparison: RunComparison) -> Iterator[str | StyledText]:
     for before, after in comparison.renamed:
         yield f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"
     for line in _left_out_lines(comparison):
-        yield Span(f"left out: {one_line(line, 300)}", Tone.OPEN)
+        yield StyledText(f"left out: {one_line(line, 300)}", Tone.OPEN)
 
 
 def _of_agent(agent: AgentComparison, margin: float) -> Iterator[Section]:
@@ -148,12 +148,12 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
     )
 
 
-def _listed_apart(comparison: RunComparison) -> list[ScenarioApart]:
+def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
     """Those that get a row each: what was not selected is no difference between the runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
-def _apart_cells(each: ScenarioApart, comparison: RunComparison) -> tuple[str, ...]:
+def _apart_cells(each: UncomparedScenario, comparison: RunComparison) -> tuple[str, ...]:
     several = len({other.agent for other in comparison.apart}) > 1 or len(comparison.agents) > 1
     name = one_line(each.id, 60)
     return (
@@ -186,7 +186,9 @@ def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
         )
         if names:
             count = plural(len(names), "scenario")
-            lines.append(f"{count} that run {one_line(run, 60)} did not select: {_named(list(names))}")
+            lines.append(
+                f"{count} that run {one_line(run, 60)} did not select: {_list_scenario_names(list(names))}"
+            )
     return tuple(lines)
 
 
@@ -219,7 +221,7 @@ def verdict_line(comparison: RunComparison) -> str:
 def _doubt(worsened: Sequence[str]) -> str:
     if not worsened:
         return ""
-    which = f"no longer passing after a change of the scenario: {_named(worsened)}"
+    which = f"no longer passing after a change of the scenario: {_list_scenario_names(worsened)}"
     return f"{which} (a baseline run with the changed scenario would decide)"
 
 
@@ -230,15 +232,15 @@ def _why(worst: AgentComparison, comparison: RunComparison) -> str:
         below = f"{prefix}the drop is significantly below {margin:g} points"
         return f"{below}, and no scenario significantly dropped"
     if comparison.verdict is Verdict.FAILED and worst.dropped:
-        return f"{prefix}significantly dropped: {_named(worst.dropped)}"
+        return f"{prefix}significantly dropped: {_list_scenario_names(worst.dropped)}"
     if comparison.verdict is Verdict.FAILED:
         return f"{prefix}the mean success rate fell significantly, by more than {margin:g} points"
     if worst.perhaps_dropped:
-        prefix += f"possibly dropped: {_named(worst.perhaps_dropped)}; "
+        prefix += f"possibly dropped: {_list_scenario_names(worst.perhaps_dropped)}; "
     if worst.epochs_to_decide is None:
         return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
     return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"
 
 
-def _named(scenarios: Sequence[str]) -> str:
-    return few([one_line(name, 60) for name in scenarios], _MOST_NAMED)
+def _list_scenario_names(scenarios: Sequence[str]) -> str:
+    return join_first([one_line(name, 60) for name in scenarios], _MOST_NAMED)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
-from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.sections.section import Item, Section, StyledText, Tone
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
-    cells,
     quotation_place,
     quotation_text,
+    rate_cells,
     unknown_lines,
 )
 from agenteval.verdict.failure_rates import FailureRate
@@ -28,7 +28,7 @@ def sections(facts: Facts) -> Iterator[Section]:
         yield Section(
             HEAD,
             columns=COLUMNS,
-            rows=tuple(map(cells, rates.rows)),
+            rows=tuple(map(rate_cells, rates.rows)),
             notes=(*notes, *map(_quotations, rates.rows)),
             named_by=3,
         )
@@ -36,6 +36,6 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 def _quotations(row: FailureRate) -> Item:
     return Item(
-        head=(Span(one_line(row.label, 160), Tone.STRONG), f" ({one_line(row.found_by, 160)})"),
+        head=(StyledText(one_line(row.label, 160), Tone.STRONG), f" ({one_line(row.found_by, 160)})"),
         below=tuple(f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations),
     )

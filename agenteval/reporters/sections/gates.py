@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.core.decision import GateRow
-from agenteval.core.figures import figure
+from agenteval.core.number_format import format_number
 from agenteval.core.safe_text import one_line
-from agenteval.reporters.sections.section import Cell, Place, Section
+from agenteval.reporters.sections.section import Cell, LocationCell, Section
 from agenteval.reporters.words.facts import Facts
 
-NOTHING = "–"
+NO_FIGURE = "–"
 
 
 def gates(facts: Facts) -> Iterator[Section]:
@@ -34,15 +34,21 @@ def gates(facts: Facts) -> Iterator[Section]:
 def _cells(row: GateRow) -> tuple[Cell, ...]:
     rule = " · ".join(filter(None, (row.name, row.scenario, row.agent)))
     # What a rule is based on says as well what would decide it: it is not cut here.
-    return (row.verdict, one_line(rule, 200), *figures(row), one_line(row.basis, 10_000), Place(row.where))
+    return (
+        row.verdict,
+        one_line(rule, 200),
+        *format_figures(row),
+        one_line(row.basis, 10_000),
+        LocationCell(row.where),
+    )
 
 
-def figures(row: GateRow) -> tuple[str, str]:
+def format_figures(row: GateRow) -> tuple[str, str]:
     """Value and bound, with as many digits as it takes to tell the one from the other."""
-    return shown(row.value, row.bound), shown(row.bound, row.value)
+    return format_value(row.value, row.bound), format_value(row.bound, row.value)
 
 
-def shown(value: float | str | None, other: float | str | None = None) -> str:
+def format_value(value: float | str | None, other: float | str | None = None) -> str:
     if value is None:
-        return NOTHING
-    return one_line(value, 80) if isinstance(value, str) else figure(value, other)
+        return NO_FIGURE
+    return one_line(value, 80) if isinstance(value, str) else format_number(value, other)

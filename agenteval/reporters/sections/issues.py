@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity
-from agenteval.reporters.sections.section import Item, Section, Span, Tone
+from agenteval.reporters.sections.section import Item, Section, StyledText, Tone
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text, not_asked_text
 from agenteval.reporters.words.judge import (
-    BrokenJudge,
-    Lack,
-    broken_judges,
+    FailedJudge,
+    MissingScore,
+    failed_judges,
     is_scripted_model,
     refusals,
     simulation,
@@ -35,7 +35,7 @@ def issues(facts: Facts) -> Iterator[Section]:
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)
     if items:
         same = [f"grouped by {next(iter(groupers))}"] if len(groupers) == 1 else []
-        remarks = (Span(text, Tone.QUIET) for text in filter(None, (*same, not_asked_text(report))))
+        remarks = (StyledText(text, Tone.QUIET) for text in filter(None, (*same, not_asked_text(report))))
         yield Section("Issues", notes=(*items, *remarks))
     elif ungrouped := tuple(_ungrouped(report)):
         yield Section("Issues (not grouped: the run ended before that)", notes=ungrouped)
@@ -51,15 +51,20 @@ def _item(text: IssueText, *, names_grouper: bool) -> Item:
         f'{place}: "{evidence}"' if evidence else f"{place}: (nothing quoted)"
         for place, evidence in dict.fromkeys(text.quotations)
     ]
-    fails = [Span("  fails the run", Tone.BAD)] if text.fails else []
+    fails = [StyledText("  fails the run", Tone.BAD)] if text.fails else []
     return Item(
-        head=(_severity(text.severity), Span(f" {text.title}", Tone.STRONG), f" ({text.extent})", *fails),
-        below=(text.explanation, *(Span(line, Tone.QUIET) for line in (*quoted, "; ".join(remarks)))),
+        head=(
+            _severity(text.severity),
+            StyledText(f" {text.title}", Tone.STRONG),
+            f" ({text.extent})",
+            *fails,
+        ),
+        below=(text.explanation, *(StyledText(line, Tone.QUIET) for line in (*quoted, "; ".join(remarks)))),
     )
 
 
-def _severity(severity: Severity) -> Span:
-    return Span(f"[{severity}]", TONES[severity])
+def _severity(severity: Severity) -> StyledText:
+    return StyledText(f"[{severity}]", TONES[severity])
 
 
 def _ungrouped(report: Report) -> Iterator[Item]:
@@ -78,17 +83,17 @@ def _ungrouped(report: Report) -> Iterator[Item]:
 def broken(facts: Facts) -> Iterator[Section]:
     """Judges and detectors that failed, what was not clear, and messages that were no user's."""
     report = facts.report
-    judges = broken_judges(report)
-    for lack in Lack:
-        if items := tuple(_broken(judge) for judge in judges if judge.lack is lack):
+    judges = failed_judges(report)
+    for lack in MissingScore:
+        if items := tuple(_broken(judge) for judge in judges if judge.missing_score is lack):
             yield Section(f"{lack} ({lack.remark})", notes=items)
     if text := simulation_text(report):
         who = "Simulated user" if simulation(report.samples).messages else "Users"
         faults = (f"{place}: {fault}" for place, fault in refusals(report, fatal=False))
-        yield Section(f"{who}: {text}", notes=tuple(Span(fault, Tone.QUIET) for fault in faults))
+        yield Section(f"{who}: {text}", notes=tuple(StyledText(fault, Tone.QUIET) for fault in faults))
 
 
-def _broken(judge: BrokenJudge) -> Item:
-    said = (Span(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
-    names, where = Span(judge.names, Tone.STRONG), Span(f"  ({judge.where})", Tone.QUIET)
-    return Item((Span("! ", Tone.OPEN), names, f": {judge.message}", where), said)
+def _broken(judge: FailedJudge) -> Item:
+    said = (StyledText(f"said: {one_line(judge.raw, 250)}", Tone.QUIET),) if judge.raw.strip() else ()
+    names, where = StyledText(judge.names, Tone.STRONG), StyledText(f"  ({judge.where})", Tone.QUIET)
+    return Item((StyledText("! ", Tone.OPEN), names, f": {judge.message}", where), said)

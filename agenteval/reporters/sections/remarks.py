@@ -11,16 +11,16 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from agenteval.core.decision import EVERY_SAMPLE
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.safe_text import brief, one_line
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
 from agenteval.reporters.sections.accepted import accepted_lines
-from agenteval.reporters.words.calls_seen import unseen_lines
+from agenteval.reporters.words.call_visibility import unseen_lines
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.judge import (
     ReplyCounts,
-    broken_judges,
+    failed_judges,
     overridden_text,
     refusals,
     replies_by_role,
@@ -32,10 +32,10 @@ from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import resolutions
-from agenteval.verdict.asides import asides_text
-from agenteval.verdict.gate_chances import every_sample_chances
+from agenteval.verdict.caveats import format_caveats
+from agenteval.verdict.gate_error_rates import every_sample_error_rates
 from agenteval.verdict.run_gates import replaces_every_sample
-from agenteval.verdict.run_gates.chance import COIN
+from agenteval.verdict.run_gates.error_rates import UNINFORMATIVE_ABOVE
 from agenteval.verdict.statistics import Stability
 
 MOST = 5
@@ -99,7 +99,7 @@ def _lost(facts: Facts) -> Iterator[str]:
 
 
 def _without_score(facts: Facts) -> Iterator[str]:
-    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in broken_judges(facts.report))
+    return (f"{judge.names}: {judge.message} ({judge.where})" for judge in failed_judges(facts.report))
 
 
 def _ungated(facts: Facts) -> Iterator[str]:
@@ -135,19 +135,19 @@ def _flaky(facts: Facts) -> str:
         for (scenario, agent), entry in facts.repeats.scenarios.items()
         if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
     ]
-    return few(flaky, 5)
+    return join_first(flaky, 5)
 
 
 def _error_rates(facts: Facts) -> Iterator[str]:
-    return (sentence for sentence, _ in _chances(facts))
+    return (sentence for sentence, _ in _error_rate_sentences(facts))
 
 
 def _advised_error_rates(facts: Facts) -> Iterator[str]:
     if any(_repeats(facts)):
-        yield from map("; ".join, _chances(facts))
+        yield from map("; ".join, _error_rate_sentences(facts))
 
 
-def _chances(facts: Facts) -> Iterator[tuple[str, str]]:
+def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
     """What a green or red that every sample has a part in is worth, where it is worth little; and what to do
     about it."""
     report, decision = facts.report, facts.decision
@@ -156,9 +156,9 @@ def _chances(facts: Facts) -> Iterator[tuple[str, str]]:
     is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
     if not (is_green or is_red) or replaces_every_sample(report.plan.suite.gates) or decision.is_reported:
         return
-    worth = every_sample_chances([len(each.samples) + len(each.missing) for each in report.scenarios])
+    worth = every_sample_error_rates([len(each.samples) + len(each.missing) for each in report.scenarios])
     wrong = worth.false_green if is_green else worth.false_red
-    if wrong is not None and wrong > COIN:
+    if wrong is not None and wrong > UNINFORMATIVE_ABOVE:
         which = f"{1 - worth.bad:.0%} of a scenario is green"
         if is_red:
             which = f"{1 - worth.good:.0%} of all conversations is red"
@@ -202,7 +202,7 @@ def _cost(facts: Facts) -> Iterator[str]:
 # ── the tables ───────────────────────────────────────────────────────────────────────────────────
 
 _CAVEATS: _Table = (
-    ("with", lambda facts: [asides_text(facts.report, facts.decision)]),
+    ("with", lambda facts: [format_caveats(facts.report, facts.decision)]),
     ("to decide", lambda facts: resolutions(facts.decision)),
     ("judging", lambda facts: [overridden_text(facts.report)]),
     ("scripted replies", _scripted),

@@ -10,15 +10,15 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import Aggregate, ScenarioReport, p95_is_highest
 from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
-from agenteval.reporters.sections.gates import NOTHING, shown
+from agenteval.reporters.sections.gates import NO_FIGURE, format_value
 from agenteval.reporters.sections.section import Cell, Section
 from agenteval.reporters.words import score_cells
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import planned, scenario_decision
 from agenteval.reporters.words.failure_rates import percentage
 from agenteval.reporters.words.judge import second_opinions_text
-from agenteval.reporters.words.rows import folded
-from agenteval.reporters.words.score_cells import NOT_APPLICABLE, Column, is_scored, legend
+from agenteval.reporters.words.row_groups import fold_rows
+from agenteval.reporters.words.score_cells import NOT_APPLICABLE, ScoreColumn, is_scored, legend
 from agenteval.verdict.report import Report
 
 _MOST_AGGREGATES = 12
@@ -28,7 +28,7 @@ def scenarios(facts: Facts) -> Iterator[Section]:
     """A row for each; none in a log of which nothing is expected: there no conversation passes."""
     if facts.decision.is_reported or not facts.report.scenarios:
         return
-    report, decision = folded(facts.report, facts.decision)
+    report, decision = fold_rows(facts.report, facts.decision)
     judged = {column.name for column in facts.columns}
     yield Section(
         "Scenarios",
@@ -54,13 +54,13 @@ def _cells(scenario: ScenarioReport, decision: Decision, judged: Collection[str]
         scenario.agent,
         scenario.scenario.category.value,
         f"{passed}/{len(keys)}",
-        ", ".join(measured[:_MOST_AGGREGATES]) or NOTHING,
+        ", ".join(measured[:_MOST_AGGREGATES]) or NO_FIGURE,
     )
 
 
 def _aggregate(value: Aggregate) -> str:
     missing = f", {value.missing} missing" if value.missing else ""
-    return f"{shown(value.value)} (n={value.n}{missing})"
+    return f"{format_value(value.value)} (n={value.n}{missing})"
 
 
 # ── scores ───────────────────────────────────────────────────────────────────────────────────────
@@ -94,7 +94,7 @@ class _ScoreRow(NamedTuple):
     """A scenario: its verdict and name, and a cell for each judged metric."""
 
     head: tuple[Cell, ...]
-    cells: tuple[score_cells.Cell, ...]
+    cells: tuple[score_cells.ScoreCell, ...]
 
 
 def _score_rows(facts: Facts) -> Iterator[_ScoreRow]:
@@ -106,14 +106,14 @@ def _score_rows(facts: Facts) -> Iterator[_ScoreRow]:
         yield _ScoreRow((verdict, scenario.scenario.id, *agent), cells)
 
 
-def _heading(column: Column) -> str:
+def _heading(column: ScoreColumn) -> str:
     return one_line(column.name, 60).replace("_", " ") or "?"
 
 
 _THRESHOLD_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONCLUSIVE: "?"}
 
 
-def _score(cell: score_cells.Cell) -> str:
+def _score(cell: score_cells.ScoreCell) -> str:
     text = cell.text + ("ˢ" if cell.scripted else "")
     text += f" {_THRESHOLD_MARKS[cell.verdict]}" if cell.verdict and is_scored(cell) else ""
     text += f" !{cell.missing}" if cell.missing else ""
@@ -171,14 +171,18 @@ def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, 
                 name != "robustness_pass" or dimension.category is Category.ROBUSTNESS
             ):
                 rate = dimension.rates[name]
-                share = NOTHING if rate.value is None else percentage(rate.value)
+                share = NO_FIGURE if rate.value is None else percentage(rate.value)
                 yield dimension.category, metric, agent, (share, "", "", f"{rate.n:,}")
         for name, metric in _SPREADS.items():
             if (spread := dimension.spreads.get(name)) is None:
                 continue
             about = estimates_of(report, dimension.category, agent) if name.endswith("_tokens") else ""
-            most = f"{'max ' if p95_is_highest(spread.n) else ''}{shown(spread.p95)}"
-            figures = (f"{about}{shown(spread.mean)}", f"{about}{shown(spread.p50)}", f"{about}{most}")
+            most = f"{'max ' if p95_is_highest(spread.n) else ''}{format_value(spread.p95)}"
+            figures = (
+                f"{about}{format_value(spread.mean)}",
+                f"{about}{format_value(spread.p50)}",
+                f"{about}{most}",
+            )
             yield dimension.category, metric, agent, (*figures, f"{spread.n:,}")
 
 

@@ -20,28 +20,28 @@ class Tone(StrEnum):
     WORST = "worst"
 
 
-class Span(NamedTuple):
+class StyledText(NamedTuple):
     """A text in a tone."""
 
     text: str
     tone: Tone | None = None
 
 
-class Place(NamedTuple):
+class LocationCell(NamedTuple):
     """Where something is written: ``file:line``, or words where there is no file."""
 
     where: str
 
 
-Cell: TypeAlias = str | Span | Verdict | Place
+Cell: TypeAlias = str | StyledText | Verdict | LocationCell
 """A verdict is shown as its mark."""
 
 
 class Item(NamedTuple):
     """Something in a line, with what belongs to it below; what is empty there is not shown."""
 
-    head: tuple[str | Span, ...]
-    below: tuple[str | Span, ...] = ()
+    head: tuple[str | StyledText, ...]
+    below: tuple[str | StyledText, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Section:
     title: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
-    notes: tuple[str | Span | Item, ...] = ()
+    notes: tuple[str | StyledText | Item, ...] = ()
     numbers: tuple[str, ...] = ()
     """The columns that are aligned to the right."""
     noun: str = "row"
@@ -63,5 +63,5 @@ class Section:
     """The rows begin with their verdict, and a short report leaves out those that passed."""
 
 
-def has_text(span: str | Span) -> bool:
-    return bool(span.text if isinstance(span, Span) else span)
+def has_text(span: str | StyledText) -> bool:
+    return bool(span.text if isinstance(span, StyledText) else span)

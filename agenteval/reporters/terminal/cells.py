@@ -16,20 +16,20 @@ from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import Aggregate
 from agenteval.core.score import Verdict
 
-NOTHING = "–"
+NO_VALUE = "–"
 """Where there is no value: nobody measured, or it does not apply."""
 
 NARROW = 60
 """Below so many columns a table keeps only what it cannot do without."""
 
-UNDECIDED = "magenta"
+UNDECIDED_STYLE = "magenta"
 """Yellow and cyan vanish on a light background, blue on a dark one: of the colours these are left, and words
 are never told by colour alone."""
 
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
     Verdict.FAILED: ("✗", "red"),
-    Verdict.INCONCLUSIVE: ("?", UNDECIDED),
+    Verdict.INCONCLUSIVE: ("?", UNDECIDED_STYLE),
 }
 _MOST_TOOLS = 20
 
@@ -47,23 +47,23 @@ def heading(words: str) -> Text:
     return Text(words, style="bold")
 
 
-def free(text: str, style: str = "") -> Text:
+def clean_text(text: str, style: str = "") -> Text:
     """Text from outside as a value that rich shows and never reads as markup."""
     return Text(clean(text), style=style)
 
 
-def free_line(text: str, limit: int, style: str = "") -> Text:
+def clean_line(text: str, limit: int, style: str = "") -> Text:
     return Text(one_line(text, limit), style=style)
 
 
-def cut(text: str, width: int, style: str = "") -> Text:
+def truncate(text: str, width: int, style: str = "") -> Text:
     """Text from outside as one line of at most ``width`` columns."""
     line = Text(one_line(text, 4 * max(1, width)), style=style, no_wrap=True)
     line.truncate(max(1, width), overflow="ellipsis")
     return line
 
 
-def wrapped(text: str, width: int, most: int) -> list[Text]:
+def wrap_lines(text: str, width: int, most: int) -> list[Text]:
     """Text from outside as at most so many lines of that width; the last says by ``…`` that there is more."""
     width = max(8, width)
     lines: list[Text] = []
@@ -72,10 +72,10 @@ def wrapped(text: str, width: int, most: int) -> list[Text]:
         head = first_line(rest, width)
         lines.append(Text(head.rstrip(), no_wrap=True))
         rest = rest[len(head) :].lstrip()
-    return [*lines, cut(rest, width)] if rest else lines
+    return [*lines, truncate(rest, width)] if rest else lines
 
 
-def whole(text: str, width: int, style: str = "") -> list[Text]:
+def wrap_fully(text: str, width: int, style: str = "") -> list[Text]:
     """Text on as many lines as it takes. They end at blanks: a command or a path can be copied, and is rather
     wider than the screen. A writing without blanks ends where the screen does. YAML stays indented."""
     lines: list[str] = []
@@ -96,13 +96,13 @@ def _parts(word: str, width: int) -> list[str]:
     return chop_cells(word, max(2, width)) if is_wide else [word]
 
 
-def advised(what: str, remedy: str, width: int, most: int) -> list[Text]:
+def wrap_with_remedy(what: str, remedy: str, width: int, most: int) -> list[Text]:
     """What is said as at most so many lines, and what to do about it in whole."""
     if not remedy:
-        return wrapped(what, width, most)
+        return wrap_lines(what, width, most)
     advice = f"— {remedy}"
-    lines = whole(" ".join(filter(None, (*what.split(), advice))), width)
-    return lines if len(lines) <= most else [*wrapped(what, width, most), *whole(advice, width)]
+    lines = wrap_fully(" ".join(filter(None, (*what.split(), advice))), width)
+    return lines if len(lines) <= most else [*wrap_lines(what, width, most), *wrap_fully(advice, width)]
 
 
 def first_line(text: str, width: int) -> str:
@@ -146,7 +146,7 @@ def unbroken(text: str, style: str | Style = "") -> Text:
 def percent(value: float | None, *, digits: int = 1) -> str:
     """A share as a percentage. Only a whole share reads 100 %, only an empty one 0 %."""
     if value is None:
-        return NOTHING
+        return NO_VALUE
     least = 10**-digits
     points = value * 100
     if 0 < value < 1:
@@ -157,7 +157,7 @@ def percent(value: float | None, *, digits: int = 1) -> str:
 def number(value: float | None) -> str:
     """``2.3``, ``51``, ``3,833``: one decimal below a hundred, and none where there is nothing after it."""
     if value is None:
-        return NOTHING
+        return NO_VALUE
     if value >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.1f}".removesuffix(".0") if value >= 0.05 else f"{value:.2g}"
@@ -166,7 +166,7 @@ def number(value: float | None) -> str:
 def yes_no(rate: Aggregate | None) -> str:
     """``yes`` or ``no`` for one sample, ``2/3`` for several."""
     if rate is None or rate.value is None:
-        return NOTHING
+        return NO_VALUE
     held = round(rate.value * rate.n)
     if rate.n == 1:
         return "yes" if held else "no"
@@ -182,7 +182,7 @@ def tools_called(names: Iterable[str]) -> Text:
     ]
     if len(runs) > _MOST_TOOLS:
         parts.append("…")
-    return Text(", ".join(parts) or NOTHING)
+    return Text(", ".join(parts) or NO_VALUE)
 
 
 def plain_table(*, show_header: bool = True) -> Table:

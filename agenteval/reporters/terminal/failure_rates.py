@@ -12,15 +12,22 @@ from rich.text import Text
 from agenteval.core.plurals import plural
 from agenteval.core.score import Severity
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import NARROW, UNDECIDED, cut, free, heading, wrapped
+from agenteval.reporters.terminal.cells import (
+    NARROW,
+    UNDECIDED_STYLE,
+    clean_text,
+    heading,
+    truncate,
+    wrap_lines,
+)
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import (
     COLUMNS,
     HEAD,
-    cells,
     line_of,
     quotation_place,
     quotation_text,
+    rate_cells,
     unknown_lines,
 )
 from agenteval.verdict.failure_rates import FailureRate
@@ -47,21 +54,21 @@ def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
         if widths:
             yield _line(row, widths, is_first=not number)
         else:
-            yield from (Text(f"  {line}") for line in wrapped(line_of(row), options.width - 2, 4))
+            yield from (Text(f"  {line}") for line in wrap_lines(line_of(row), options.width - 2, 4))
         for quotation in row.quotations:
             place = Text(" " * _INDENT + quotation_place(quotation) + "  ", style="dim")
             room = options.width - place.cell_len
             text = quotation_text(quotation)
             if room >= _LEAST_ROOM:
-                yield place.append(cut(text, room).plain, style="not dim")
+                yield place.append(truncate(text, room).plain, style="not dim")
             else:
                 yield place
-                for line in wrapped(text, options.width - 2 * _INDENT, 2):
+                for line in wrap_lines(text, options.width - 2 * _INDENT, 2):
                     yield Text(" " * 2 * _INDENT).append_text(line)
     if len(rates.rows) > MOST_ROWS:
         yield Text(f"  … and {len(rates.rows) - MOST_ROWS:,} more; --report json has all")
     for text in unknown_lines(rates):
-        yield free(f"  not known: {text}", UNDECIDED)
+        yield clean_text(f"  not known: {text}", UNDECIDED_STYLE)
     yield Text()
 
 
@@ -70,7 +77,7 @@ _LEAST_ROOM = 60
 
 def _widths(rows: Sequence[FailureRate], width: int) -> list[int] | None:
     """Of each column; ``None``: there is no room for a table."""
-    texts = [COLUMNS, *map(cells, rows)]
+    texts = [COLUMNS, *map(rate_cells, rows)]
     widths = [max(cell_len(text) for text in column) for column in zip(*texts, strict=True)]
     if width < NARROW or sum(widths) + _GAP * len(widths) > width:
         return None
@@ -82,7 +89,7 @@ def _line(row: FailureRate, widths: Sequence[int], *, is_first: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", show_header=is_first)
     for title, width in zip(COLUMNS, widths, strict=True):
         table.add_column(title, width=width, no_wrap=True, justify="right" if title in _NUMBERS else "left")
-    severity, *others = cells(row)
+    severity, *others = rate_cells(row)
     style = _STYLES.get(row.severity, "")
     table.add_row(Text(severity, style=style), Text(others[0], style="bold"), *map(Text, others[1:]))
     return table

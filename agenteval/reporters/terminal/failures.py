@@ -19,17 +19,17 @@ from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Stop, StopReason
 from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken, whole
+from agenteval.reporters.terminal.cells import clean_text, heading, indented, mark, unbroken, wrap_fully
 from agenteval.reporters.terminal.scores import conversation_scores
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
-    Failure,
+    ReportedFailure,
     never_ran_text,
-    split_advice,
+    split_violation_remedy,
     title,
 )
-from agenteval.reporters.words.judge import Lack, lack_of
+from agenteval.reporters.words.judge import MissingScore, classify_missing_score
 from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.transcript_lines import TranscriptLine, has_several_agents, transcript
 
@@ -57,22 +57,22 @@ _FAULTS = {
 }
 
 
-class _Group(NamedTuple):
+class _EpochGroup(NamedTuple):
     """Epochs of one scenario that failed for the very same reasons: told once, at the first."""
 
-    first: Failure
-    others: tuple[Failure, ...] = ()
+    first: ReportedFailure
+    others: tuple[ReportedFailure, ...] = ()
 
 
-def _groups(failed: Iterable[Failure]) -> list[_Group]:
+def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
     """Failed before inconclusive, and what decided the run before what was tolerated."""
-    alike: dict[tuple[object, ...], list[Failure]] = {}
+    alike: dict[tuple[object, ...], list[ReportedFailure]] = {}
     for failure in failed:
         variant = failure.sample.key.variant if failure.sample else ""
         whole = failure.epoch is None
         key = (failure.scenario, failure.agent, variant, whole, failure.verdict, failure.reasons)
         alike.setdefault(key, []).append(failure)
-    groups = [_Group(first, tuple(others)) for first, *others in alike.values()]
+    groups = [_EpochGroup(first, tuple(others)) for first, *others in alike.values()]
     return sorted(groups, key=lambda group: _urgency(group.first))
 
 
@@ -90,16 +90,16 @@ def failure_section(facts: Facts, options: ReportOptions) -> Iterator[Renderable
         yield indented(_lines(rest, options))
         yield Text()
     if never := never_ran_text([group.first] for group in told):
-        yield indented(free(never))
+        yield indented(clean_text(never))
         yield Text()
 
 
-def _urgency(failure: Failure) -> tuple[bool, bool]:
+def _urgency(failure: ReportedFailure) -> tuple[bool, bool]:
     """Sorts what decided the run before what was tolerated, and failed before inconclusive."""
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
-def _in_full(group: _Group, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def _in_full(group: _EpochGroup, facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
@@ -107,56 +107,56 @@ def _in_full(group: _Group, facts: Facts, options: ReportOptions) -> Iterator[Re
     if group.others:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
-        yield _below(conversation(untold(_concerned(failure), failure.reasons)))
+        yield _below(conversation(unreported_lines(_concerned(failure), failure.reasons)))
         said = conversation_scores(failure.sample, facts.columns)
         yield from [_below(said)] if said else []
     else:
-        yield from (_below(free(line, "dim")) for line in failure.evidence)
+        yield from (_below(clean_text(line, "dim")) for line in failure.evidence)
     yield unbroken(f"    repeat: {failure.repro}", "bold")
 
 
-def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
+def _reasons(failure: ReportedFailure, options: ReportOptions) -> Iterator[Text]:
     """Each broken rule with its place."""
     for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
         left = lines[MOST_LINES:]
-        advice = [f"— {remedy}" for line in left if (remedy := split_advice(violation, line)[1])]
+        advice = [f"— {remedy}" for line in left if (remedy := split_violation_remedy(violation, line)[1])]
         more = [f"… {plural(len(left), 'more line')}"] if left else []
-        told = whole("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
+        told = wrap_fully("\n".join((*lines[:MOST_LINES], *more, *advice)), options.width - _INDENT)
         if violation.where and violation.where != failure.where:
             place = shown_place(violation.where, options.root)
             if told[-1].cell_len + cell_len(place) + _INDENT + 2 <= options.width:
                 told[-1].append(f"  {place}", style="dim")
             else:
-                told += whole(place, options.width - _INDENT, "dim")
+                told += wrap_fully(place, options.width - _INDENT, "dim")
         yield from told
         known = zip(violation.fingerprints, violation.covers, strict=True)
         for name, covers in list(known)[:MOST_FINGERPRINTS]:
-            yield from whole(f"#{name} covers {covers}", options.width - _INDENT, "dim")
+            yield from wrap_fully(f"#{name} covers {covers}", options.width - _INDENT, "dim")
 
 
 def _below(what: RenderableType) -> Padding:
     return Padding(what, (0, 0, 0, _INDENT))
 
 
-def _epochs(group: _Group) -> str:
+def _epochs(group: _EpochGroup) -> str:
     epochs = [str(failure.epoch + 1) for failure in group.others if failure.epoch is not None]
     return f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(epochs)}"
 
 
 def fault_text(fault: str, sample: SampleReport | None) -> str:
-    lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
-    if fault == "judge" and lacks == {Lack.DETECTOR}:
+    lacks = {classify_missing_score(failure) for failure in sample.all_failures} if sample else set()
+    if fault == "judge" and lacks == {MissingScore.DETECTOR}:
         return "not the agent's fault: a detector failed"
-    if sample and fault in ("judge", "undecided") and not lacks - {Lack.UNCLEAR}:
+    if sample and fault in ("judge", "undecided") and not lacks - {MissingScore.UNCLEAR}:
         asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
         if lacks or any(check.by for check in asked):
             return "not decided: not clear to the judge"
     return _FAULTS.get(fault, fault)
 
 
-def _head(failure: Failure, options: ReportOptions) -> Text:
-    place = shown_places((failure.where, failure.of.scenario.row), options.root)
+def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
+    place = shown_places((failure.where, failure.scenario_report.scenario.row), options.root)
     line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
     line.append(f"  {place}", style="dim")
     remarks = [fault_text(failure.fault, failure.sample)] if failure.fault else []
@@ -165,7 +165,7 @@ def _head(failure: Failure, options: ReportOptions) -> Text:
     return line.append(f"  ({'; '.join(remarks)})" if remarks else "")
 
 
-def _lines(rest: Sequence[_Group], options: ReportOptions) -> Text:
+def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
     """One line for each, cut to the width: a mark, its name, how many epochs, the first reason."""
     lines = []
     for failure, others in rest:
@@ -176,7 +176,7 @@ def _lines(rest: Sequence[_Group], options: ReportOptions) -> Text:
     return Text("\n").join(lines)
 
 
-def _concerned(failure: Failure) -> tuple[TranscriptLine, ...]:
+def _concerned(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
     """The turns that broke a rule; the whole conversation if the rule is about the whole."""
     sample = failure.sample
     if sample is None:
@@ -191,7 +191,7 @@ def _concerned(failure: Failure) -> tuple[TranscriptLine, ...]:
     return tuple(lines)
 
 
-def _turns_concerned(failure: Failure) -> list[int] | None:
+def _turns_concerned(failure: ReportedFailure) -> list[int] | None:
     """The turns that a failure is about; ``None``: all."""
     turns = {violation.turn for violation in failure.violations}
     told = len(failure.sample.turns) if failure.sample else 0
@@ -199,7 +199,7 @@ def _turns_concerned(failure: Failure) -> list[int] | None:
     return None if None in turns or not known else known
 
 
-def untold(
+def unreported_lines(
     lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
 ) -> list[TranscriptLine]:
     """Without saying the error again that is the reason: only where it happened."""
@@ -237,7 +237,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
             turn = line.turn
             table.add_row(f"turn {turn + 1}", "")
         # A message of nothing is a message too: that is what a robustness test sends.
-        table.add_row(_SIGNS[line.speaker], free(line.text or "(empty)", _STYLES.get(line.speaker, "")))
+        table.add_row(_SIGNS[line.speaker], clean_text(line.text or "(empty)", _STYLES.get(line.speaker, "")))
     return table
 
 

@@ -12,7 +12,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import gates as sections
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.cells import plain_table, style_of
-from agenteval.reporters.terminal.sections import printed
+from agenteval.reporters.terminal.sections import render_section
 from agenteval.reporters.words.facts import Facts
 
 WIDE = 70
@@ -26,7 +26,7 @@ def gates(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     if not (facts.decision.gates or facts.decision.ungated):
         return
     for section in sections.gates(facts):
-        yield from printed(section, options, _rows if options.width >= WIDE else _lines)
+        yield from render_section(section, options, _rows if options.width >= WIDE else _lines)
 
 
 def _rows(section: Section, rows: Sequence[Sequence[Text]], options: ReportOptions) -> RenderableType:

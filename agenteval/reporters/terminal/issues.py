@@ -13,7 +13,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import Severity, Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.issues import TONES
-from agenteval.reporters.terminal.cells import free, labelled, right_aligned
+from agenteval.reporters.terminal.cells import clean_text, labelled, right_aligned
 from agenteval.reporters.terminal.sections import STYLES
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, issues_text
@@ -52,4 +52,6 @@ def _line(text: IssueText, width: int) -> Text:
     places = (one_line(example.scenario, 60) for example in text.issue.examples)
     right = Text(f"{next(places, '')}{times}", style="dim")
     right.truncate(max(12, width * 2 // 5), overflow="ellipsis")
-    return right_aligned(severity.append_text(free(text.title, "not dim not bold default")), right, width)
+    return right_aligned(
+        severity.append_text(clean_text(text.title, "not dim not bold default")), right, width
+    )

@@ -19,13 +19,12 @@ from agenteval.core.sample_report import ScenarioReport, p95_is_highest
 from agenteval.core.scenario import Category
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.gates import figures
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.sections.scenarios import estimates_of
 from agenteval.reporters.terminal.cells import (
     LABEL,
-    NOTHING,
-    cut,
-    free_line,
+    NO_VALUE,
+    clean_line,
     labelled,
     mark,
     not_shown,
@@ -33,9 +32,10 @@ from agenteval.reporters.terminal.cells import (
     percent,
     right_aligned,
     style_of,
+    truncate,
 )
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import NEVER, OF_SAMPLES, TOLERATED
+from agenteval.reporters.words.failure import NONE_PASSED, SAMPLE_GATES, SOME_FAILED
 from agenteval.reporters.words.judge import is_scripted_model
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.selection import by_file
@@ -142,8 +142,8 @@ class _File(NamedTuple):
 _WORDS = {
     Verdict.FAILED.value: "failed",
     Verdict.INCONCLUSIVE.value: "undecided",
-    NEVER: "without a conversation that passed",
-    TOLERATED: "not in every conversation",
+    NONE_PASSED: "without a conversation that passed",
+    SOME_FAILED: "not in every conversation",
 }
 
 
@@ -167,7 +167,7 @@ def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def _ends(scenarios: Iterable[ScenarioReport], facts: Facts) -> Counter[str]:
-    return Counter(facts.ends[each.scenario.id, each.agent] for each in scenarios)
+    return Counter(facts.outcomes[each.scenario.id, each.agent] for each in scenarios)
 
 
 def _together(told: Sequence[_File]) -> _File:
@@ -187,7 +187,7 @@ def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool
 
 
 def _file_line(file: _File, name: str, options: ReportOptions) -> Text:
-    left = Text.assemble(mark(file.verdict), " ", free_line(name, 200))
+    left = Text.assemble(mark(file.verdict), " ", clean_line(name, 200))
     right = Text(file.words, style="" if file.verdict is Verdict.PASSED else style_of(file.verdict))
     return right_aligned(left, right, options.width)
 
@@ -195,7 +195,7 @@ def _file_line(file: _File, name: str, options: ReportOptions) -> Text:
 # ── the three dimensions ─────────────────────────────────────────────────────────────────────────
 
 
-class _Row(NamedTuple):
+class _DimensionRow(NamedTuple):
     """A dimension of an agent."""
 
     agent: str
@@ -205,41 +205,41 @@ class _Row(NamedTuple):
     """The sign of an estimate, where tokens were not told."""
 
 
-class _Column(NamedTuple):
+class _DimensionColumn(NamedTuple):
     """``wide`` and ``short``: its titles; what it shows; the later ones go first where there is no room."""
 
     wide: str
     short: str
-    cell: Callable[[_Row], str]
+    cell: Callable[[_DimensionRow], str]
 
 
-def _passed(row: _Row) -> str:
+def _passed(row: _DimensionRow) -> str:
     return f"{row.ends[Verdict.PASSED.value]:,}/{row.ends.total():,}"
 
 
-def _rate(name: str) -> Callable[[_Row], str]:
-    def cell(row: _Row) -> str:
+def _rate(name: str) -> Callable[[_DimensionRow], str]:
+    def cell(row: _DimensionRow) -> str:
         rate = row.dimension.rates.get(name)
-        return percent(rate.value) if rate else NOTHING
+        return percent(rate.value) if rate else NO_VALUE
 
     return cell
 
 
-def _spread(name: str, statistic: str) -> Callable[[_Row], str]:
-    def cell(row: _Row) -> str:
+def _spread(name: str, statistic: str) -> Callable[[_DimensionRow], str]:
+    def cell(row: _DimensionRow) -> str:
         spread = row.dimension.spreads.get(name)
-        return number(getattr(spread, statistic)) if spread else NOTHING
+        return number(getattr(spread, statistic)) if spread else NO_VALUE
 
     return cell
 
 
-def _tokens(row: _Row) -> str:
+def _tokens(row: _DimensionRow) -> str:
     spreads = [row.dimension.spreads.get(name) for name in ("input_tokens", "output_tokens")]
     told = sum(spread.mean for spread in spreads if spread)
-    return f"{row.about}{number(round(told))}" if told else NOTHING
+    return f"{row.about}{number(round(told))}" if told else NO_VALUE
 
 
-def _slowest(row: _Row) -> str:
+def _slowest(row: _DimensionRow) -> str:
     """The 95th percentile of latency; of few conversations that is the slowest of them."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
@@ -247,14 +247,14 @@ def _slowest(row: _Row) -> str:
 
 
 _COLUMNS = (
-    _Column("Passed", "Passed", _passed),
-    _Column("Tool calls", "Tools", _rate("tool_calls")),
-    _Column("Output", "Output", _rate("output")),
-    _Column("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
-    _Column("p95 ms", "p95 ms", _slowest),
-    _Column("Avg steps", "Steps", _spread("steps", "mean")),
-    _Column("Avg tokens", "Tokens", _tokens),
-    _Column("Avg calls", "Calls", _spread("tool_calls", "mean")),
+    _DimensionColumn("Passed", "Passed", _passed),
+    _DimensionColumn("Tool calls", "Tools", _rate("tool_calls")),
+    _DimensionColumn("Output", "Output", _rate("output")),
+    _DimensionColumn("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
+    _DimensionColumn("p95 ms", "p95 ms", _slowest),
+    _DimensionColumn("Avg steps", "Steps", _spread("steps", "mean")),
+    _DimensionColumn("Avg tokens", "Tokens", _tokens),
+    _DimensionColumn("Avg calls", "Calls", _spread("tool_calls", "mean")),
 )
 _PADDING = 3
 """Of each column, with its border."""
@@ -267,7 +267,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
     if not rows:
         return
     limit = max(12, options.width // 3)
-    names = [cut(_name(row, several=facts.report.has_several_agents), limit) for row in rows]
+    names = [truncate(_name(row, several=facts.report.has_several_agents), limit) for row in rows]
     yield from _table(names, [[column.cell(row) for column in _COLUMNS] for row in rows], options.width)
     if decision.verdict is not Verdict.PASSED or decision.author_errors:
         yield Text()
@@ -275,7 +275,7 @@ def dimensions(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]
 
 def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
     """A row for each of the names; without the columns in which no cell says anything."""
-    used = [n for n in range(len(_COLUMNS)) if any(line[n] != NOTHING for line in cells)]
+    used = [n for n in range(len(_COLUMNS)) if any(line[n] != NO_VALUE for line in cells)]
     room = width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
     shown, is_wide = _fitting(used, cells, room)
     table = Table(box=box.ROUNDED, header_style="bold", border_style="dim")
@@ -308,7 +308,7 @@ def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> 
     return columns, False
 
 
-def _rows(facts: Facts) -> Iterator[_Row]:
+def _rows(facts: Facts) -> Iterator[_DimensionRow]:
     report = facts.report
     by_place: dict[tuple[str, Category], list[ScenarioReport]] = {}
     for scenario in report.scenarios:
@@ -317,10 +317,10 @@ def _rows(facts: Facts) -> Iterator[_Row]:
         for dimension in own:
             ends = _ends(by_place[agent, dimension.category], facts)
             about = estimates_of(report, dimension.category, agent)
-            yield _Row(agent, dimension, ends, about)
+            yield _DimensionRow(agent, dimension, ends, about)
 
 
-def _name(row: _Row, *, several: bool) -> str:
+def _name(row: _DimensionRow, *, several: bool) -> str:
     name = row.dimension.category.capitalize()
     return f"{name} · {one_line(row.agent, 60)}" if several else name
 
@@ -328,7 +328,7 @@ def _name(row: _Row, *, several: bool) -> str:
 # ── what held ────────────────────────────────────────────────────────────────────────────────────
 
 
-def held(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Of a run that passed: what judges said on average, and which gate it passed by least."""
     decision = facts.decision
     if decision.verdict is not Verdict.PASSED or decision.author_errors or decision.is_reported:
@@ -336,7 +336,7 @@ def held(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     scores = " · ".join(_means(facts))
     for label, text in (("scores", scores), ("gates", _gates(decision))):
         if text:
-            yield labelled(label, cut(text, options.width - LABEL))
+            yield labelled(label, truncate(text, options.width - LABEL))
 
 
 def _means(facts: Facts) -> Iterator[str]:
@@ -355,7 +355,7 @@ def _means(facts: Facts) -> Iterator[str]:
 def _distance(row: GateRow) -> float | None:
     """How far it is from its bound, as a share of that; ``None`` where it only counts samples."""
     if (
-        row.name in OF_SAMPLES
+        row.name in SAMPLE_GATES
         or not isinstance(row.value, float | int)
         or not isinstance(row.bound, float | int)
     ):
@@ -370,7 +370,7 @@ def _gates(decision: Decision) -> str:
     if not near:
         return f"{plural(len(rows), 'rule')} held" if rows else ""
     row = rows[near[0][1]]
-    value, bound = figures(row)
+    value, bound = format_figures(row)
     place = f" ({one_line(row.scenario, 60)})" if row.scenario else ""
     closest = f"closest: {one_line(row.name, 60)} {value}, bound {bound}{place}"
     return f"{plural(len(rows), 'rule')} held; {closest}"

@@ -11,9 +11,17 @@ from agenteval.core.errors import split_remedy
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import remarks as sections
-from agenteval.reporters.sections.accepted import to_accept
+from agenteval.reporters.sections.accepted import accept_list_entries
 from agenteval.reporters.sections.remarks import Remark
-from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, advised, heading, labelled, unbroken, whole
+from agenteval.reporters.terminal.cells import (
+    LABEL,
+    UNDECIDED_STYLE,
+    heading,
+    labelled,
+    unbroken,
+    wrap_fully,
+    wrap_with_remedy,
+)
 from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
@@ -21,10 +29,10 @@ _QUOTING = ("lost", "no score")
 """Words of others may be cut where only a few are shown; all else is ours."""
 _STYLES = {
     "error": "red",
-    "warning": UNDECIDED,
+    "warning": UNDECIDED_STYLE,
     "info": "dim",
-    "accepted": UNDECIDED,
-    "no score": UNDECIDED,
+    "accepted": UNDECIDED_STYLE,
+    "no score": UNDECIDED_STYLE,
 }
 
 
@@ -45,7 +53,7 @@ def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
 
-def mistakes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """The author's, in full: nothing is known before they are corrected."""
     errors = facts.decision.author_errors
     yield from _lines((Remark("error", error) for error in errors), options.width, LABEL)
@@ -57,14 +65,18 @@ def _lines(told: Iterable[Remark], width: int, indent: int) -> Iterator[Text]:
     # Each line is indented: none of them can pass for one of ours.
     room = width - indent
     for label, text in told:
-        lines = advised(*split_remedy(text), room, _LINES) if label in _QUOTING else whole(text, room)
+        lines = (
+            wrap_with_remedy(*split_remedy(text), room, _LINES)
+            if label in _QUOTING
+            else wrap_fully(text, room)
+        )
         for number, line in enumerate(lines):
             yield labelled("" if number else label, line, _STYLES.get(label, ""), indent)
 
 
-def acceptable(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+def accept_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """What to paste to accept the failures of this run."""
-    entries = to_accept(facts.report, facts.decision)
+    entries = accept_list_entries(facts.report, facts.decision)
     if entries:
         yield heading("To accept a failure for a while, add its entry to the accept list")
         yield from (unbroken(f"    {line}") for line in entries.split("\n"))

@@ -15,24 +15,24 @@ from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
-from agenteval.reporters.terminal.tables import Row, all_rows
+from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, clean_text, heading, indented, mark
+from agenteval.reporters.terminal.tables import ScenarioRow, all_rows
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import because
-from agenteval.reporters.words.judge import lack_in_words, lack_of
-from agenteval.reporters.words.rows import folded
+from agenteval.reporters.words.failure import reason_suffix
+from agenteval.reporters.words.judge import classify_missing_score, describe_missing_score
+from agenteval.reporters.words.row_groups import fold_rows
 from agenteval.reporters.words.score_cells import (
     NOT_APPLICABLE,
     NOT_JUDGED,
-    Cell,
-    Column,
     JudgedPlace,
-    cut_names,
+    ScoreCell,
+    ScoreColumn,
     is_scored,
     judged_places,
     legend,
     scenario_cells,
     score_text,
+    shortened_names,
     threshold_marks,
 )
 from agenteval.verdict.report import Report
@@ -48,18 +48,18 @@ _LONGEST = 2000
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Line(NamedTuple):
+class _ScoreLine(NamedTuple):
     """A scenario and its cells, in the order of the columns."""
 
-    row: Row
+    row: ScenarioRow
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ScoreCell, ...]
 
 
 def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
     room stand below, with the names again."""
-    report, decision = folded(facts.report, facts.decision)
+    report, decision = fold_rows(facts.report, facts.decision)
     known = facts.columns
     lines = _lines(all_rows(report, decision), known, report, decision)
     used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
@@ -74,11 +74,13 @@ def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
     yield Text()
 
 
-def _lines(rows: Sequence[Row], known: Sequence[Column], report: Report, decision: Decision) -> list[_Line]:
+def _lines(
+    rows: Sequence[ScenarioRow], known: Sequence[ScoreColumn], report: Report, decision: Decision
+) -> list[_ScoreLine]:
     marks = threshold_marks(decision)
     several = report.has_several_agents
     return [
-        _Line(
+        _ScoreLine(
             row,
             _name(row.scenario, several_agents=several),
             scenario_cells(row.scenario, known, report, marks),
@@ -97,7 +99,7 @@ def _legend(table: _Table, report: Report) -> Iterator[str]:
     yield from legend(cells)
     if report.plan.suite.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
         yield "not judged: --no-judge"
-    for short, whole in cut_names(table.known):
+    for short, whole in shortened_names(table.known):
         yield f"{short}: {whole}"
 
 
@@ -105,7 +107,7 @@ class _Table:
     """Lines laid out in columns, in as many blocks as the width asks for. (Rich's own table cannot let a
     text span columns, and would squeeze figures until they are unreadable.)"""
 
-    def __init__(self, known: Sequence[Column], lines: Sequence[_Line], width: int) -> None:
+    def __init__(self, known: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
         self.known = known
         self.lines = lines
         self._values = [max((cell_len(_value(line, n)) for line in lines), default=0) for n in self._all]
@@ -158,7 +160,7 @@ class _Table:
             for line in self.lines:
                 yield from self._row(line, block, widths)
 
-    def _row(self, line: _Line, block: Sequence[int], widths: dict[int, int]) -> Iterator[Text]:
+    def _row(self, line: _ScoreLine, block: Sequence[int], widths: dict[int, int]) -> Iterator[Text]:
         first, *rest = chop_cells(line.name, self._name_width) or [""]
         text = Text.assemble(mark(line.row.verdict), "  ", _padded(first, self._name_width))
         for judged, run in groupby(block, key=lambda n: _is_judged(line, n)):
@@ -173,7 +175,7 @@ class _Table:
         yield text
         yield from (Text(" " * _MARK + part) for part in rest)
 
-    def _cell(self, line: _Line, n: int, width: int) -> Text:
+    def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
         """The figure to the right, and behind it, below each other, what is to be said of it."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
@@ -181,21 +183,21 @@ class _Table:
         text.append("ˢ" if cell.scripted else "")
         if cell.verdict:
             text.append_text(mark(cell.verdict))
-        text.append(f"!{cell.missing:,}" if cell.missing else "", style=UNDECIDED)
-        text.append(f"~{cell.open:,}" if cell.open else "", style=UNDECIDED)
+        text.append(f"!{cell.missing:,}" if cell.missing else "", style=UNDECIDED_STYLE)
+        text.append(f"~{cell.open:,}" if cell.open else "", style=UNDECIDED_STYLE)
         return text.append(" " * max(0, width - text.cell_len))
 
 
-def _is_judged(line: _Line, n: int) -> bool:
+def _is_judged(line: _ScoreLine, n: int) -> bool:
     """Whether the cell has something of its own to say; an undecided threshold is told among the gates."""
     return line.cells[n].text != NOT_JUDGED
 
 
-def _value(line: _Line, n: int) -> str:
+def _value(line: _ScoreLine, n: int) -> str:
     return line.cells[n].text if _is_judged(line, n) else ""
 
 
-def _suffix(line: _Line, n: int) -> str:
+def _suffix(line: _ScoreLine, n: int) -> str:
     cell = line.cells[n]
     if not _is_judged(line, n):
         return ""
@@ -215,7 +217,7 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-def conversation_scores(sample: SampleReport, known: Sequence[Column]) -> RenderableType | None:
+def conversation_scores(sample: SampleReport, known: Sequence[ScoreColumn]) -> RenderableType | None:
     """What judges said of a conversation, with their reasons, turn by turn. ``None`` if nothing was judged
     there."""
     places = list(judged_places(sample))
@@ -233,11 +235,13 @@ def conversation_scores(sample: SampleReport, known: Sequence[Column]) -> Render
     return Group(Text("scores (uncalibrated)" if is_scored else "scores", style="dim"), table)
 
 
-def _place_lines(place: JudgedPlace, known: Sequence[Column]) -> Iterator[Text]:
+def _place_lines(place: JudgedPlace, known: Sequence[ScoreColumn]) -> Iterator[Text]:
     order = [column.name for column in known]
-    lacking = dict.fromkeys((failure.metric, lack_of(failure)) for failure in place.failures)
-    parts = [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
-    yield from [free(" · ".join(parts))] if parts else []
+    lacking = dict.fromkeys((failure.metric, classify_missing_score(failure)) for failure in place.failures)
+    parts = [f"{one_line(name, 40)}: {describe_missing_score(lack)}" for name, lack in lacking]
+    yield from [clean_text(" · ".join(parts))] if parts else []
     for score in sorted(place.scores, key=lambda score: order.index(score.metric)):
-        why = because(score.reason, score.evidence, limit=_LONGEST)
-        yield free(f"{one_line(score.metric, 60)} {score_text(score)}{why or ': no reason given'}", "dim")
+        why = reason_suffix(score.reason, score.evidence, limit=_LONGEST)
+        yield clean_text(
+            f"{one_line(score.metric, 60)} {score_text(score)}{why or ': no reason given'}", "dim"
+        )

@@ -10,20 +10,20 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from agenteval.core.decision import Decision
-from agenteval.core.safe_text import no_commands
+from agenteval.core.safe_text import neutralize_workflow_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, issues, scenarios
 from agenteval.reporters.sections.section import Section
-from agenteval.reporters.terminal.blocks import blocks
-from agenteval.reporters.terminal.ends import ending, failure_list
+from agenteval.reporters.terminal.closing_lines import ending, failure_list
+from agenteval.reporters.terminal.failure_blocks import failure_blocks
 from agenteval.reporters.terminal.failure_rates import failures_by_rate
 from agenteval.reporters.terminal.failures import failure_section, transcripts
 from agenteval.reporters.terminal.gates import gates
 from agenteval.reporters.terminal.issues import issue_lines
-from agenteval.reporters.terminal.overview import dimensions, files, head, held
-from agenteval.reporters.terminal.remarks import acceptable, mistakes, notes, remarks
+from agenteval.reporters.terminal.overview import dimensions, files, head, passing_margins
+from agenteval.reporters.terminal.remarks import accept_list, author_errors, notes, remarks
 from agenteval.reporters.terminal.scores import score_table
-from agenteval.reporters.terminal.sections import printed
+from agenteval.reporters.terminal.sections import render_section
 from agenteval.reporters.terminal.tables import dimension_tables
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
@@ -35,24 +35,24 @@ Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
 def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
     def part(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
         for section in sections(facts):
-            yield from printed(section, options)
+            yield from render_section(section, options)
 
     return part
 
 
 # What matters most stands last: the end of a text is what a terminal, and the log of a CI job, shows.
-QUIET: tuple[Part, ...] = (mistakes, failure_list, ending)
+QUIET: tuple[Part, ...] = (author_errors, failure_list, ending)
 USUAL: tuple[Part, ...] = (
     head,
     files,
     dimensions,
-    held,
+    passing_margins,
     _part(agents.sections),
-    blocks,
+    failure_blocks,
     issue_lines,
     failures_by_rate,
     remarks,
-    mistakes,
+    author_errors,
     failure_list,
     ending,
 )
@@ -69,7 +69,7 @@ VERBOSE: tuple[Part, ...] = (
     _part(issues.issues),
     _part(issues.broken),
     _part(accepted.sections),
-    acceptable,
+    accept_list,
     gates,
     notes,
     failure_list,
@@ -84,10 +84,10 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The whole report as text, ending in a newline. Colours only if ``options.color``."""
     parts = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
     facts = Facts(report, decision)
-    return painted((each for part in parts for each in part(facts, options)), options)
+    return render_parts((each for part in parts for each in part(facts, options)), options)
 
 
-def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:
+def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str:
     """The parts below each other, as wide as the options say; harmless in the log of a CI job."""
     out = StringIO()
     console = _console(out, options)
@@ -95,7 +95,7 @@ def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:
         _print(console, part)
     text = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
     # The log of a CI job obeys lines of a certain form; colours would be lost, and keep them from it.
-    return text if options.color else no_commands(text)
+    return text if options.color else neutralize_workflow_commands(text)
 
 
 def _print(console: Console, part: RenderableType) -> None:

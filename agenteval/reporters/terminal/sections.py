@@ -10,9 +10,9 @@ from rich.text import Text
 
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.section import Cell, Item, Place, Section, Span, Tone, has_text
-from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
-from agenteval.reporters.terminal.fitting import FittingTable
+from agenteval.reporters.sections.section import Cell, Item, LocationCell, Section, StyledText, Tone, has_text
+from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, clean_text, heading, indented, mark
+from agenteval.reporters.terminal.fitting_table import FittingTable
 from agenteval.reporters.words.places import shown_place
 
 MOST_ROWS = 30
@@ -20,7 +20,7 @@ MOST_ROWS = 30
 STYLES = {
     Tone.STRONG: "bold",
     Tone.QUIET: "dim",
-    Tone.OPEN: UNDECIDED,
+    Tone.OPEN: UNDECIDED_STYLE,
     Tone.BAD: "red",
     Tone.WORST: "bold red",
 }
@@ -30,7 +30,7 @@ def fitting_table(section: Section, rows: Sequence[Sequence[Text]], options: Rep
     return FittingTable(section.columns, rows, head=section.named_by, numbers=section.numbers)
 
 
-def printed(
+def render_section(
     section: Section,
     options: ReportOptions,
     table: Callable[[Section, Sequence[Sequence[Text]], ReportOptions], RenderableType] = fitting_table,
@@ -54,8 +54,8 @@ def text_of(cell: Cell, options: ReportOptions) -> Text:
     match cell:
         case Verdict():
             return mark(cell)
-        case Place():
-            return free(shown_place(cell.where, options.root), "dim")
-        case Span():
-            return free(cell.text, STYLES[cell.tone] if cell.tone else "")
-    return free(cell)
+        case LocationCell():
+            return clean_text(shown_place(cell.where, options.root), "dim")
+        case StyledText():
+            return clean_text(cell.text, STYLES[cell.tone] if cell.tone else "")
+    return clean_text(cell)

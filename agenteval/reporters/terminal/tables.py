@@ -15,8 +15,8 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import (
     NARROW,
-    NOTHING,
-    free_line,
+    NO_VALUE,
+    clean_line,
     heading,
     indented,
     mark,
@@ -29,7 +29,7 @@ from agenteval.reporters.terminal.cells import (
 )
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import NEVER_RAN, scenario_decision
-from agenteval.reporters.words.rows import folded
+from agenteval.reporters.words.row_groups import fold_rows
 from agenteval.verdict.report import Report
 
 _NAME_LIMIT = 200
@@ -37,7 +37,7 @@ _GAP = 2
 _LEAST = 12
 
 
-class Row(NamedTuple):
+class ScenarioRow(NamedTuple):
     """A scenario with one agent, and what was decided."""
 
     scenario: ScenarioReport
@@ -55,9 +55,9 @@ class Row(NamedTuple):
         return self.decision.samples.get(sample.key, NEVER_RAN).verdict
 
 
-class _Column(NamedTuple):
+class _TableColumn(NamedTuple):
     title: str
-    cell: Callable[[Row], str | Text]
+    cell: Callable[[ScenarioRow], str | Text]
     is_number: bool = False
     is_flexible: bool = False
     """At most one: it gets the room that the others leave, and goes if that is too little."""
@@ -65,7 +65,7 @@ class _Column(NamedTuple):
 
 def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """One table per dimension that the run has, the rows of a scenario on one line."""
-    report, decision = folded(facts.report, facts.decision)
+    report, decision = fold_rows(facts.report, facts.decision)
     for category in Category:
         rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
         if rows:
@@ -74,10 +74,10 @@ def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
             yield Text()
 
 
-def all_rows(report: Report, decision: Decision) -> list[Row]:
+def all_rows(report: Report, decision: Decision) -> list[ScenarioRow]:
     """A row for each scenario and agent."""
     return [
-        Row(scenario, scenario_decision(decision, scenario).verdict, decision)
+        ScenarioRow(scenario, scenario_decision(decision, scenario).verdict, decision)
         for scenario in _side_by_side(report.scenarios)
     ]
 
@@ -89,17 +89,19 @@ def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
 
 
 def _dimension(
-    category: Category, rows: Sequence[Row], report: Report, options: ReportOptions
+    category: Category, rows: Sequence[ScenarioRow], report: Report, options: ReportOptions
 ) -> Iterator[RenderableType]:
     columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
     yield from map(indented, _table(rows, columns, options.width))
 
 
-def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Iterator[RenderableType]:
+def _table(
+    rows: Sequence[ScenarioRow], columns: Sequence[_TableColumn], width: int
+) -> Iterator[RenderableType]:
     """A table that fits. Rich would take what is missing from every column; here the flexible one gives
     way first, then the last ones go."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
-    names = [free_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
+    names = [clean_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
     natural = max(name.cell_len for name in [*names, Text("scenario")])
     name_width = min(natural, max(12, width * 2 // 5))
     shown, room = _fitting(cells, width - (1 + _GAP) - (name_width + _GAP) - _GAP)
@@ -121,7 +123,7 @@ def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Itera
         yield not_shown(left)
 
 
-def _fitting(cells: Mapping[_Column, Sequence[Text]], width: int) -> tuple[list[_Column], int]:
+def _fitting(cells: Mapping[_TableColumn, Sequence[Text]], width: int) -> tuple[list[_TableColumn], int]:
     """The columns that have room, and the room that they leave to the flexible one."""
     fixed = [column for column in cells if not column.is_flexible]
     while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
@@ -133,18 +135,20 @@ def _as_text(cell: str | Text) -> Text:
     return Text(cell) if isinstance(cell, str) else cell
 
 
-def _natural(column: _Column, cells: Sequence[Text]) -> int:
+def _natural(column: _TableColumn, cells: Sequence[Text]) -> int:
     return max(len(column.title), *(cell.cell_len for cell in cells))
 
 
-def _columns(category: Category, rows: Sequence[Row], *, agents: int, width: int) -> list[_Column]:
+def _columns(
+    category: Category, rows: Sequence[ScenarioRow], *, agents: int, width: int
+) -> list[_TableColumn]:
     columns = (
-        [_Column("agent", lambda row: free_line(row.scenario.agent, max(8, width // 4)))]
+        [_TableColumn("agent", lambda row: clean_line(row.scenario.agent, max(8, width // 4)))]
         if agents > 1
         else []
     )
     if any(len(row.scenario.samples) + len(row.scenario.missing) > 1 for row in rows):
-        columns.append(_Column("passed", _samples_passed, is_number=True))
+        columns.append(_TableColumn("passed", _samples_passed, is_number=True))
     own = {
         Category.CAPABILITY: _capability,
         Category.EFFICIENCY: _efficiency,
@@ -153,94 +157,94 @@ def _columns(category: Category, rows: Sequence[Row], *, agents: int, width: int
     return columns + own
 
 
-def _capability(width: int) -> list[_Column]:
+def _capability(width: int) -> list[_TableColumn]:
     accuracy, output = ("acc.", "ok") if width < NARROW else ("tool accuracy", "output ok")
     return [
         *_tools_column(),
-        _Column(accuracy, lambda row: _accuracy(row), is_number=True),
-        _Column(output, lambda row: yes_no(row.scenario.aggregates.get("output_correct"))),
-        _Column("checks", _checks, is_number=True),
+        _TableColumn(accuracy, lambda row: _accuracy(row), is_number=True),
+        _TableColumn(output, lambda row: yes_no(row.scenario.aggregates.get("output_correct"))),
+        _TableColumn("checks", _checks, is_number=True),
     ]
 
 
-def _efficiency(width: int) -> list[_Column]:
+def _efficiency(width: int) -> list[_TableColumn]:
     return [
         *_tools_column(),
-        _Column("steps", lambda row: _mean(row, lambda s: s.trajectory.steps), is_number=True),
-        _Column("calls", lambda row: _mean(row, lambda s: len(s.trajectory.tool_calls)), is_number=True),
-        _Column("tokens in", lambda row: _tokens(row, "input_tokens"), is_number=True),
-        _Column("out", lambda row: _tokens(row, "output_tokens"), is_number=True),
-        _Column("ms" if width < NARROW else "latency ms", _latency, is_number=True),
+        _TableColumn("steps", lambda row: _mean(row, lambda s: s.trajectory.steps), is_number=True),
+        _TableColumn("calls", lambda row: _mean(row, lambda s: len(s.trajectory.tool_calls)), is_number=True),
+        _TableColumn("tokens in", lambda row: _tokens(row, "input_tokens"), is_number=True),
+        _TableColumn("out", lambda row: _tokens(row, "output_tokens"), is_number=True),
+        _TableColumn("ms" if width < NARROW else "latency ms", _latency, is_number=True),
     ]
 
 
-def _robustness(_width: int) -> list[_Column]:
+def _robustness(_width: int) -> list[_TableColumn]:
     return [
-        _Column("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass"))),
-        _Column("note", _note, is_flexible=True),
+        _TableColumn("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass"))),
+        _TableColumn("note", _note, is_flexible=True),
     ]
 
 
-def _tools_column() -> list[_Column]:
-    return [_Column("tools called", _tools, is_flexible=True)]
+def _tools_column() -> list[_TableColumn]:
+    return [_TableColumn("tools called", _tools, is_flexible=True)]
 
 
-def _samples_passed(row: Row) -> str:
+def _samples_passed(row: ScenarioRow) -> str:
     samples = row.scenario.samples
     passed = sum(row.sample_verdict(sample) is Verdict.PASSED for sample in samples)
     return f"{passed}/{len(samples) + len(row.scenario.missing)}"
 
 
-def _tools(row: Row) -> Text:
+def _tools(row: ScenarioRow) -> Text:
     sample = row.deciding_sample()
-    return tools_called(call.name for call in sample.trajectory.tool_calls) if sample else Text(NOTHING)
+    return tools_called(call.name for call in sample.trajectory.tool_calls) if sample else Text(NO_VALUE)
 
 
-def _accuracy(row: Row) -> str:
+def _accuracy(row: ScenarioRow) -> str:
     rate = row.scenario.aggregates.get("tool_accuracy")
-    return percent(rate.value, digits=0) if rate else NOTHING
+    return percent(rate.value, digits=0) if rate else NO_VALUE
 
 
-def _checks(row: Row) -> str:
+def _checks(row: ScenarioRow) -> str:
     checks = [check for sample in row.scenario.samples for check in sample.all_checks]
-    return f"{sum(check.passed is True for check in checks)}/{len(checks)}" if checks else NOTHING
+    return f"{sum(check.passed is True for check in checks)}/{len(checks)}" if checks else NO_VALUE
 
 
-def _ended_well(row: Row) -> list[SampleReport]:
+def _ended_well(row: ScenarioRow) -> list[SampleReport]:
     """Those whose cost means something: nothing broke them off."""
     return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
 
 
-def _mean(row: Row, of: Callable[[SampleReport], float]) -> str:
+def _mean(row: ScenarioRow, of: Callable[[SampleReport], float]) -> str:
     values = [of(sample) for sample in _ended_well(row)]
-    return number(sum(values) / len(values)) if values else NOTHING
+    return number(sum(values) / len(values)) if values else NO_VALUE
 
 
-def _latency(row: Row) -> str:
+def _latency(row: ScenarioRow) -> str:
     return _mean(row, lambda sample: sample.trajectory.latency_ms)
 
 
-def _tokens(row: Row, side: str) -> str:
+def _tokens(row: ScenarioRow, side: str) -> str:
     usages = [sample.trajectory.usage for sample in _ended_well(row)]
     told = [usage for usage in usages if usage.tokens]
     if not told:
-        return NOTHING
+        return NO_VALUE
     about = "≈" if any(usage.estimated for usage in told) else ""
     return about + number(sum(getattr(usage, side) for usage in told) / len(told))
 
 
-def _note(row: Row) -> Text:
+def _note(row: ScenarioRow) -> Text:
     """Why it did not pass, or how the answer begins."""
     sample = row.deciding_sample()
     if sample is None:
         return Text("did not run", style="dim")
     if row.verdict is not Verdict.PASSED:
-        return free_line(_first_reason(row, sample), _NAME_LIMIT)
+        return clean_line(_first_reason(row, sample), _NAME_LIMIT)
     answers = [turn.turn.answer for turn in sample.turns]
-    return free_line(answers[-1] if answers else "", _NAME_LIMIT, "dim")
+    return clean_line(answers[-1] if answers else "", _NAME_LIMIT, "dim")
 
 
-def _first_reason(row: Row, sample: SampleReport) -> str:
+def _first_reason(row: ScenarioRow, sample: SampleReport) -> str:
     decided = row.decision.samples.get(sample.key, NEVER_RAN)
     of_scenario = scenario_decision(row.decision, row.scenario)
     violations = (*decided.violations, *of_scenario.violations)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agenteval.core.decision import Decision
-from agenteval.reporters.words.failure import Failure, decisive, ends_of, failures
-from agenteval.reporters.words.rows import RowGroup, folded_failures
-from agenteval.reporters.words.score_cells import Column, columns
+from agenteval.reporters.words.failure import (
+    ReportedFailure,
+    collect_failures,
+    decisive_failures,
+    outcomes_by_scenario,
+)
+from agenteval.reporters.words.row_groups import RowGroup, fold_failures
+from agenteval.reporters.words.score_cells import ScoreColumn, score_columns
 from agenteval.verdict.failure_rates import FailureRates, failure_rates
 from agenteval.verdict.reliability import Repeats, repeats_of
 from agenteval.verdict.report import Report
@@ -26,30 +31,30 @@ class Facts:
     """What was decided of it."""
 
     @cached_property
-    def ends(self) -> Mapping[tuple[str, str], str]:
+    def outcomes(self) -> Mapping[tuple[str, str], str]:
         """How each scenario × agent ended, in the words of the verdict."""
-        return ends_of(self.report, self.decision)
+        return outcomes_by_scenario(self.report, self.decision)
 
     @cached_property
-    def failures(self) -> tuple[Failure, ...]:
+    def failures(self) -> tuple[ReportedFailure, ...]:
         """All that did not pass, in the order of the report."""
-        return failures(self.report, self.decision)
+        return collect_failures(self.report, self.decision)
 
     @cached_property
-    def decisive(self) -> list[tuple[Failure, ...]]:
+    def decisive(self) -> list[tuple[ReportedFailure, ...]]:
         """Those that nothing tolerates, together for each scenario × agent, failed ones first."""
-        return decisive(self.failures)
+        return decisive_failures(self.failures)
 
     @cached_property
     def decisive_rows(self) -> list[RowGroup]:
         """Of these the ones that were begun; rows of one scenario that broke the same rules are together."""
         begun = [group for group in self.decisive if not group[0].never_ran]
-        return folded_failures(begun, self.report.scenarios)
+        return fold_failures(begun, self.report.scenarios)
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ScoreColumn, ...]:
         """The metrics that were asked for or judged."""
-        return columns(self.report)
+        return score_columns(self.report)
 
     @cached_property
     def repeats(self) -> Repeats:

@@ -10,13 +10,18 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.core.errors import split_remedy
 from agenteval.core.event import RunStarted
-from agenteval.core.plurals import few, plural
-from agenteval.core.safe_text import brief, clean, no_commands, one_line, shorten_message
+from agenteval.core.plurals import join_first, plural
+from agenteval.core.safe_text import brief, clean, neutralize_workflow_commands, one_line, shorten_message
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, Verdict
 from agenteval.reporters.words.places import shown_place, split_place
-from agenteval.reporters.words.repeat_command import all_scored_again, repro, score_options, scored_again
+from agenteval.reporters.words.rerun_commands import (
+    repro,
+    rescore_sample_command,
+    rescore_scenario_command,
+    score_options,
+)
 from agenteval.reporters.words.score_cells import is_failure_free, judged_places, score_text
 from agenteval.reporters.words.transcript_lines import TranscriptLine, transcript
 from agenteval.verdict.report import Report
@@ -25,15 +30,15 @@ _REASON_LIMIT = 2000
 _TEXT_LIMIT = 600
 _MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
 
-TOLERATED = "did not pass every conversation"
-NEVER = "passed no conversation"
+SOME_FAILED = "did not pass every conversation"
+NONE_PASSED = "passed no conversation"
 """How a scenario may end, beside its verdict."""
 NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
 """What holds of a planned sample that nothing was told of."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class ReportedFailure:
     """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
 
     ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
@@ -42,7 +47,7 @@ class Failure:
     the command that runs the scenario again.
     """
 
-    of: ScenarioReport
+    scenario_report: ScenarioReport
     scenario: str
     agent: str
     key: SampleKey | None
@@ -65,7 +70,11 @@ class Failure:
     @property
     def never_ran(self) -> bool:
         """Whether no conversation of its scenario was begun, so that there is nothing to say of it."""
-        return bool(self.of.missing) and not self.of.samples and self.verdict is Verdict.INCONCLUSIVE
+        return (
+            bool(self.scenario_report.missing)
+            and not self.scenario_report.samples
+            and self.verdict is Verdict.INCONCLUSIVE
+        )
 
     @property
     def epoch(self) -> int | None:
@@ -84,7 +93,7 @@ class Failure:
     def evidence(self) -> tuple[str, ...]:
         """What judges and detectors found, a line each, the worst first."""
         if self.sample is None:
-            return lowest_scores(self.of, {v.metric for v in self.violations})
+            return lowest_scores(self.scenario_report, {v.metric for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
         return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
 
@@ -93,7 +102,7 @@ class Failure:
         return transcript(self.sample) if self.sample else ()
 
 
-def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
+def collect_failures(report: Report, decision: Decision) -> tuple[ReportedFailure, ...]:
     """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
     several = report.has_several_agents
     bad = [row for row in decision.gates if row.verdict is not Verdict.PASSED]
@@ -112,13 +121,13 @@ def _of_scenario(
     broken: Set[tuple[str, str]],
     *,
     several_agents: bool,
-) -> Iterator[Failure]:
+) -> Iterator[ReportedFailure]:
     """``broken``: the scenarios, with their agents, whose own gates do not hold. Where conversations are only
     reported, nothing else decides."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
-    whole = Failure(
-        of=scenario,
+    whole = ReportedFailure(
+        scenario_report=scenario,
         scenario=scenario.scenario.id,
         agent=scenario.agent,
         key=None,
@@ -129,7 +138,8 @@ def _of_scenario(
         or (decision.is_reported and name not in broken),
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
-        repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
+        repro=rescore_scenario_command(scenario, run.command)
+        or repro(scenario, run, several_agents=several_agents),
         several_agents=several_agents,
         is_reported=decision.is_reported,
     )
@@ -149,17 +159,17 @@ def _of_scenario(
                 where=sample.record if sample and sample.record else whole.where,
                 violations=sample_violations(sample, decided, whole.where),
                 sample=sample,
-                repro=scored_again(key, sample, options) or whole.repro,
+                repro=rescore_sample_command(key, sample, options) or whole.repro,
             )
     if whole.violations:
         yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
 
 
-def decisive(failed: Iterable[Failure]) -> list[tuple[Failure, ...]]:
+def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
     """Of the failures those that nothing tolerates, together for each scenario × agent: failed ones before
     those that were not decided, in the report's order else; in each, what decided it comes first: of a gate
     over repeated runs that is its own row, and no single conversation."""
-    groups: dict[tuple[str, str], list[Failure]] = {}
+    groups: dict[tuple[str, str], list[ReportedFailure]] = {}
     for failure in failed:
         if not failure.tolerated:
             groups.setdefault((failure.scenario, failure.agent), []).append(failure)
@@ -167,28 +177,31 @@ def decisive(failed: Iterable[Failure]) -> list[tuple[Failure, ...]]:
     return sorted(ordered, key=lambda group: _is_undecided(group[0]))
 
 
-def never_ran_text(groups: Iterable[Sequence[Failure]]) -> str:
+def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
     """``17 scenarios never ran``, and the first of their names; empty where all were begun."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""
-    names = [one_line(title(each.of, None, several_agents=each.several_agents), 100) for each in firsts]
+    names = [
+        one_line(title(each.scenario_report, None, several_agents=each.several_agents), 100)
+        for each in firsts
+    ]
     names = list(dict.fromkeys(names))
-    return f"{plural(len(names), 'scenario')} never ran: {few(names, _MOST_NEVER)}"
+    return f"{plural(len(names), 'scenario')} never ran: {join_first(names, _MOST_NEVER)}"
 
 
 _MOST_NEVER = 5
 
 
-def _after_what_decided(failure: Failure) -> tuple[bool, bool]:
+def _after_what_decided(failure: ReportedFailure) -> tuple[bool, bool]:
     return _is_undecided(failure), failure.key is not None
 
 
-def _is_undecided(failure: Failure) -> bool:
+def _is_undecided(failure: ReportedFailure) -> bool:
     return failure.verdict is not Verdict.FAILED
 
 
-OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
+SAMPLE_GATES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
@@ -197,7 +210,7 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
     return tuple(
         gate
         for gate in decision.gates
-        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in OF_SAMPLES
+        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in SAMPLE_GATES
     )
 
 
@@ -214,7 +227,7 @@ def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioD
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
 
 
-def ends_of(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
+def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, str], str]:
     """How each scenario × agent ended."""
     return {(each.scenario.id, each.agent): _end_of(each, decision) for each in report.scenarios}
 
@@ -225,7 +238,7 @@ def _end_of(scenario: ScenarioReport, decision: Decision) -> str:
     verdict = scenario_decision(decision, scenario).verdict
     decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
     if verdict is Verdict.PASSED and Verdict.FAILED in decided:
-        return TOLERATED if Verdict.PASSED in decided else NEVER
+        return SOME_FAILED if Verdict.PASSED in decided else NONE_PASSED
     return verdict.value
 
 
@@ -256,7 +269,7 @@ def sample_violations(
         return ()
     told = decided.violations
     if sample is not None and decided.verdict is Verdict.FAILED:
-        told += tuple(_untold_checks(sample, told))
+        told += tuple(_unreported_checks(sample, told))
     if told:
         return tuple(sorted(told, key=lambda violation: violation.verdict is not decided.verdict))
     if sample is None:
@@ -265,7 +278,7 @@ def sample_violations(
     return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
 
 
-def _untold_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
+def _unreported_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
     names = {violation.name for violation in told}
     whole: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
     for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *whole):
@@ -277,7 +290,7 @@ def _untold_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[
 def reason(violation: Violation) -> str:
     """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
     turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
-    detail = no_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
+    detail = neutralize_workflow_commands(shorten_message(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
     return f"{name}{turn}: {detail}" if detail else f"{name}{turn}"
 
@@ -291,7 +304,7 @@ def rule_name(violation: Violation) -> str:
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
 
-def split_advice(violation: Violation, text: str) -> tuple[str, str]:
+def split_violation_remedy(violation: Violation, text: str) -> tuple[str, str]:
     """What is said of a violation, and what to do. A rule that failed compares, and advises nothing."""
     compares = violation.verdict is Verdict.FAILED and violation.name != "no_error"
     return (text, "") if compares else split_remedy(text)
@@ -322,7 +335,7 @@ def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
     """What an agent raised is a quotation beyond its line; else all that follows is to be done, as it is
     written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
-    lines = [split_advice(violation, line) for line in what.split("\n") if line.strip()]
+    lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines
 
 
@@ -334,13 +347,13 @@ def _gist(violation: Violation, name: str, text: str) -> str:
     turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
     lines = [line for line in text.split("\n") if line.strip()]
     at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
-    detail = no_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
+    detail = neutralize_workflow_commands(brief(lines[at], _REASON_LIMIT)) if lines else ""
     is_told = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
     return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)
 
 
-def reason_lines(failure: Failure, root: str) -> tuple[str, ...]:
+def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
     """Each reason, and under it the place that wrote the rule; then the evidence."""
     lines = []
     for violation in failure.violations[:_MOST_REASONS]:
@@ -357,7 +370,7 @@ def finding_text(finding: Finding) -> str:
     judge names both."""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
     head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
-    return head + because(finding.explanation, finding.evidence)
+    return head + reason_suffix(finding.explanation, finding.evidence)
 
 
 def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
@@ -372,7 +385,8 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
     mean = sum(told[0] for told in scores) / max(1, len(scores))
     lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]
     return tuple(
-        f"{one_line(score.metric, 80)} {score_text(score)} ({place})" + because(score.reason, score.evidence)
+        f"{one_line(score.metric, 80)} {score_text(score)} ({place})"
+        + reason_suffix(score.reason, score.evidence)
         for _, score, place in lowest
     )
 
@@ -382,7 +396,7 @@ def turn_words(turn: int | None) -> str:
     return f", turn {turn + 1}" if turn is not None else ""
 
 
-def because(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
+def reason_suffix(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
     """``: the reason — "the evidence"``; empty where neither was given."""
     why = f": {one_line(reason, limit)}" if reason.strip() else ""
     return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")

@@ -18,7 +18,7 @@ COLUMNS = ("severity", "what", "found by", "conversations", "rate", "95 % interv
 _NOT_KNOWN = "not known in {} more"
 
 
-def cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
+def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
     """In the order of ``COLUMNS``."""
     low, high = row.interval
     many = f"{row.conversations:,} of {row.of:,}"
@@ -66,7 +66,7 @@ def quotation_text(quotation: Quotation) -> str:
 
 def line_of(row: FailureRate) -> str:
     """All of a row in a line: ``high: wrong tool (unknown_tool): 3 of 100, 3.0 % (1.0 % to 8.5 %)``."""
-    severity, what, by, many, rate, interval = cells(row)
+    severity, what, by, many, rate, interval = rate_cells(row)
     return f"{severity}: {what} ({by}): {many}, {rate} ({interval})"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.safe_text import brief, clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
@@ -57,7 +57,7 @@ def _only_scripted(report: Report) -> bool:
 # ── judges and detectors that failed ──────────────────────────────────────────────────────────────
 
 
-class Lack(StrEnum):
+class MissingScore(StrEnum):
     """Why there is no score. A judge that says that the record does not decide has not broken."""
 
     JUDGE = "Judges that failed"
@@ -70,25 +70,27 @@ class Lack(StrEnum):
 
 
 _REMARKS = {
-    Lack.JUDGE: "no score, and not the agent's fault",
-    Lack.UNCLEAR: "no score: the record does not decide it",
-    Lack.DETECTOR: "a defect in agenteval, not the agent's fault",
+    MissingScore.JUDGE: "no score, and not the agent's fault",
+    MissingScore.UNCLEAR: "no score: the record does not decide it",
+    MissingScore.DETECTOR: "a defect in agenteval, not the agent's fault",
 }
 
 
-def lack_of(failure: ScoreFailure) -> Lack:
+def classify_missing_score(failure: ScoreFailure) -> MissingScore:
     if is_detector(failure.metric):
-        return Lack.DETECTOR
-    return Lack.UNCLEAR if failure.unclear else Lack.JUDGE
+        return MissingScore.DETECTOR
+    return MissingScore.UNCLEAR if failure.unclear else MissingScore.JUDGE
 
 
-def lack_in_words(lack: Lack) -> str:
+def describe_missing_score(lack: MissingScore) -> str:
     """``the judge failed``, ``the detector failed`` or ``not clear``."""
-    return {Lack.UNCLEAR: "not clear", Lack.DETECTOR: "the detector failed"}.get(lack, "the judge failed")
+    return {MissingScore.UNCLEAR: "not clear", MissingScore.DETECTOR: "the detector failed"}.get(
+        lack, "the judge failed"
+    )
 
 
 @dataclass(frozen=True)
-class BrokenJudge:
+class FailedJudge:
     """A way in which there were no scores: the metrics, why, how often, where first, and what was said there.
     Of a detector no judge was asked: ``metrics`` are detectors."""
 
@@ -99,7 +101,7 @@ class BrokenJudge:
     samples: int
     place: str
     scenario: ScenarioReport | None = None
-    lack: Lack = Lack.JUDGE
+    missing_score: MissingScore = MissingScore.JUDGE
 
     @property
     def message(self) -> str:
@@ -108,7 +110,7 @@ class BrokenJudge:
     @property
     def names(self) -> str:
         """``helpfulness, coherence and 6 more``"""
-        return few([one_line(name, 60) for name in self.metrics], 3)
+        return join_first([one_line(name, 60) for name in self.metrics], 3)
 
     @property
     def where(self) -> str:
@@ -118,19 +120,19 @@ class BrokenJudge:
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
 
 
-class _Broken(NamedTuple):
+class _JudgeFailure(NamedTuple):
     failure: ScoreFailure
     key: SampleKey | None
     place: str
     scenario: ScenarioReport | None
 
 
-def broken_judges(report: Report) -> tuple[BrokenJudge, ...]:
+def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
     """Each message once with all that it was met at, the most frequent first. Detectors that failed are among
     them, and what was not clear. The author's mistakes are told as such elsewhere."""
-    groups: dict[object, list[_Broken]] = {}
+    groups: dict[object, list[_JudgeFailure]] = {}
     for broken in _broken(report):
-        alike = (without_waits(broken.failure.message), lack_of(broken.failure))
+        alike = (strip_retry_counts(broken.failure.message), classify_missing_score(broken.failure))
         groups.setdefault(alike, []).append(broken)
     return tuple(sorted(map(_broken_judge, groups.values()), key=lambda judge: -judge.times))
 
@@ -138,15 +140,15 @@ def broken_judges(report: Report) -> tuple[BrokenJudge, ...]:
 _WAITED = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 
-def without_waits(message: str) -> str:
+def strip_retry_counts(message: str) -> str:
     """The message of a call that failed, without how often it was tried: by that, no two are the same."""
     return _WAITED.sub("", message)
 
 
-def _broken_judge(group: list[_Broken]) -> BrokenJudge:
+def _broken_judge(group: list[_JudgeFailure]) -> FailedJudge:
     first = group[0]
     said = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
-    return BrokenJudge(
+    return FailedJudge(
         metrics=tuple(dict.fromkeys(broken.failure.metric for broken in group)),
         full_message=first.failure.message,
         raw=clean(said[:RAW_LIMIT]) + ("…" if len(said) > RAW_LIMIT else ""),
@@ -154,7 +156,7 @@ def _broken_judge(group: list[_Broken]) -> BrokenJudge:
         samples=len({broken.key for broken in group}),
         place=first.place,
         scenario=first.scenario,
-        lack=lack_of(first.failure),
+        missing_score=classify_missing_score(first.failure),
     )
 
 
@@ -163,17 +165,17 @@ def is_detector(metric: str) -> bool:
     return metric in DETECTORS
 
 
-def _broken(report: Report) -> Iterator[_Broken]:
+def _broken(report: Report) -> Iterator[_JudgeFailure]:
     several = report.has_several_agents
     for scenario in report.scenarios:
         for sample in scenario.samples:
             name = title(scenario, sample.key, several_agents=several)
             for turn, failure in _failures(sample):
                 if not failure.author:
-                    yield _Broken(failure, sample.key, name + turn_words(turn), scenario)
+                    yield _JudgeFailure(failure, sample.key, name + turn_words(turn), scenario)
     for failure in report.issue_failures:
         if not failure.author:
-            yield _Broken(failure, None, "the grouping of issues; code grouped them", None)
+            yield _JudgeFailure(failure, None, "the grouping of issues; code grouped them", None)
 
 
 def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
@@ -185,7 +187,7 @@ def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]
 # ── the simulated user ───────────────────────────────────────────────────────────────────────────
 
 
-class Reviews(NamedTuple):
+class ReviewCounts(NamedTuple):
     """How many conversations of simulated users were reviewed, by what became of them, and in how many the
     user was at fault; those that passed are a tenth, drawn by lot. ``not_in_scenario``: in how many nothing
     that is known of the user says whether it was."""
@@ -218,8 +220,8 @@ class Simulation(NamedTuple):
 
     messages: int
     refused: int
-    lost: int
-    reviews: Reviews
+    errored: int
+    reviews: ReviewCounts
     scripted: int
     real: int
     models: tuple[str, ...]
@@ -237,7 +239,7 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     return Simulation(
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
-        lost=lost - sum(review.decides for review in reviews),
+        errored=lost - sum(review.decides for review in reviews),
         reviews=_counted(reviews),
         scripted=scripted,
         real=len(models) - scripted,
@@ -246,11 +248,11 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     )
 
 
-def _counted(reviews: Sequence[UserReview]) -> Reviews:
+def _counted(reviews: Sequence[UserReview]) -> ReviewCounts:
     failed = [review.is_fault for review in reviews if review.failed]
     passed = [review.is_fault for review in reviews if not review.failed]
     not_in_scenario = sum(review.label == NOT_IN_SCENARIO for review in reviews)
-    return Reviews(len(failed), sum(failed), len(passed), sum(passed), not_in_scenario)
+    return ReviewCounts(len(failed), sum(failed), len(passed), sum(passed), not_in_scenario)
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
@@ -286,15 +288,15 @@ def simulation_text(report: Report) -> str:
     """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
     if no user was simulated."""
     told = simulation(report.samples)
-    if not told.messages and not told.lost:
+    if not told.messages and not told.errored:
         return _reviews_text(told.reviews).removeprefix("; ")
-    lost = f"; {plural(told.lost, 'sample')} lost to it" if told.lost else ""
+    lost = f"; {plural(told.errored, 'sample')} lost to it" if told.errored else ""
     return (
         f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
     )
 
 
-def _reviews_text(told: Reviews) -> str:
+def _reviews_text(told: ReviewCounts) -> str:
     """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
     if not told.all:
         return ""

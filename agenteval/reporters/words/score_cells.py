@@ -24,12 +24,12 @@ _SHORT_LIMIT = 16
 _MOST_DIGITS = 6
 _LABEL_LIMIT = 60
 
-Marks: TypeAlias = Mapping[tuple[str, str, str], Verdict]
+ThresholdVerdicts: TypeAlias = Mapping[tuple[str, str, str], Verdict]
 """The verdicts of thresholds by scenario, agent and metric."""
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """A judged metric. ``short`` fits over a column of figures; ``spec`` is ``None`` for a metric that
     the run did not announce."""
 
@@ -39,7 +39,7 @@ class Column:
     spec: MetricSpec | None = None
 
 
-class Cell(NamedTuple):
+class ScoreCell(NamedTuple):
     """What is known of a metric in a scenario. ``text``: a mean, a share as ``2/3``, ``–`` where the
     metric does not apply, ``not judged``, or nothing (``missing`` or ``open`` tells why). ``missing``: how
     often the judge failed; ``open``: how often its answer counts neither way. ``verdict``: of the threshold,
@@ -55,7 +55,7 @@ class Cell(NamedTuple):
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def columns(report: Report) -> tuple[Column, ...]:
+def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
     """The metrics that were asked for or judged; none where nothing was to be judged."""
     known = {spec.name: spec for spec in report.plan.suite.metrics}
     told = {score.metric: score for sample in report.samples for score in sample.all_scores}
@@ -65,13 +65,13 @@ def columns(report: Report) -> tuple[Column, ...]:
     return tuple(_column(name, known.get(name), told.get(name)) for name in names if name in asked)
 
 
-def _column(name: str, spec: MetricSpec | None, score: Score | None) -> Column:
+def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreColumn:
     if spec is not None:
         is_rate = spec.kind == "rate"
     else:
         is_rate = name == GOAL or (score is not None and score.value is None)
     short = spec.short if spec and spec.short else _shortened(name)
-    return Column(name, short, is_rate, spec)
+    return ScoreColumn(name, short, is_rate, spec)
 
 
 def _shortened(name: str) -> str:
@@ -81,7 +81,7 @@ def _shortened(name: str) -> str:
     return line if len(line) <= _SHORT_LIMIT else f"{line[:half]}…{line[1 - half :]}"
 
 
-def cut_names(told: Sequence[Column]) -> tuple[tuple[str, str], ...]:
+def shortened_names(told: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
     """The short and the whole name of custom metrics whose name is too long for a column."""
     pairs = (
         (column.short, one_line(column.name, 80))
@@ -91,12 +91,12 @@ def cut_names(told: Sequence[Column]) -> tuple[tuple[str, str], ...]:
     return tuple((short, whole) for short, whole in pairs if short != whole)
 
 
-def is_scored(cell: Cell) -> bool:
+def is_scored(cell: ScoreCell) -> bool:
     """Whether a judge was asked at all."""
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
-def legend(cells: Sequence[Cell]) -> Iterator[str]:
+def legend(cells: Sequence[ScoreCell]) -> Iterator[str]:
     """What the signs in the cells mean; nothing of those that are in none."""
     signs = (
         (any(map(is_scored, cells)), UNCALIBRATED),
@@ -112,7 +112,7 @@ def legend(cells: Sequence[Cell]) -> Iterator[str]:
 # ── cells ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def threshold_marks(decision: Decision) -> Marks:
+def threshold_marks(decision: Decision) -> ThresholdVerdicts:
     """The worst verdict on each metric of each scenario × agent."""
     marks: dict[tuple[str, str, str], Verdict] = {}
     for gate in decision.gates:
@@ -123,8 +123,8 @@ def threshold_marks(decision: Decision) -> Marks:
 
 
 def scenario_cells(
-    scenario: ScenarioReport, told: Sequence[Column], report: Report, marks: Marks
-) -> tuple[Cell, ...]:
+    scenario: ScenarioReport, told: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
+) -> tuple[ScoreCell, ...]:
     """A cell for each column. The scores of a scenario are walked once, however many columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
@@ -132,23 +132,25 @@ def scenario_cells(
     )
 
 
-def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks) -> Cell:
+def _cell(
+    scenario: ScenarioReport, column: ScoreColumn, report: Report, marks: ThresholdVerdicts
+) -> ScoreCell:
     verdict = marks.get((scenario.scenario.id, scenario.agent, column.name))
     found = scenario.aggregates.get(column.name)
-    if found is not None and (found.n or found.missing or found.open):
-        text = _figure(found, column, bound_in(scenario, column.name))
-        return Cell(text, missing=found.missing, open=sum(found.open.values()), verdict=verdict)
+    if found is not None and (found.n or found.missing or found.undecided):
+        text = _figure(found, column, threshold_of(scenario, column.name))
+        return ScoreCell(text, missing=found.missing, open=sum(found.undecided.values()), verdict=verdict)
     applies = column.name in report.plan.suite.judged and column.name not in scenario.rules.unjudged
-    return Cell(NOT_JUDGED if applies or verdict else NOT_APPLICABLE, verdict=verdict)
+    return ScoreCell(NOT_JUDGED if applies or verdict else NOT_APPLICABLE, verdict=verdict)
 
 
-def bound_in(scenario: ScenarioReport, metric: str) -> float | None:
+def threshold_of(scenario: ScenarioReport, metric: str) -> float | None:
     """The least mean of a metric in a scenario, if one is written."""
     held = scenario.rules.thresholds.get(metric)
     return held.rule.at_least if held else None
 
 
-def _figure(found: Aggregate, column: Column, bound: float | None) -> str:
+def _figure(found: Aggregate, column: ScoreColumn, bound: float | None) -> str:
     if found.value is None:
         return ""
     if column.is_rate:
@@ -203,7 +205,7 @@ def is_failure_free(score: Score) -> bool:
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 
-def is_low(score: Score, column: Column | None, bound: float | None) -> bool:
+def is_low(score: Score, column: ScoreColumn | None, bound: float | None) -> bool:
     """Whether a reader will want to know why: a failing label, a goal missed, a number below the
     threshold or in the lower half of its scale."""
     if score.value is None:

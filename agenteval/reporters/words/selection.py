@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 from pathlib import PurePath
 
 from agenteval.core.sample_report import ScenarioReport
-from agenteval.core.selection import BETWEEN
-from agenteval.reporters.words.failure import Failure
+from agenteval.core.selection import ID_SEPARATOR
+from agenteval.reporters.words.failure import ReportedFailure
 from agenteval.reporters.words.places import split_place
-from agenteval.reporters.words.repeat_command import command_of, quoted
+from agenteval.reporters.words.rerun_commands import command_of, quote_word
 from agenteval.verdict.report import Report
 
 
@@ -41,19 +41,19 @@ def _short(file: str, others: Collection[str]) -> str:
 def selectors(report: Report) -> dict[str, str]:
     """By scenario id, what ``run`` takes to select it, as a shell takes it; of recorded ones the id."""
     names = {} if is_recorded(report) else short_files(report)
-    return {each.scenario.id: quoted(_selector(each, names)) for each in report.scenarios}
+    return {each.scenario.id: quote_word(_selector(each, names)) for each in report.scenarios}
 
 
 def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
     file = names.get(file_of(scenario), "")
-    return f"{file}{BETWEEN}{scenario.scenario.id}" if file else scenario.scenario.id
+    return f"{file}{ID_SEPARATOR}{scenario.scenario.id}" if file else scenario.scenario.id
 
 
-def show_command(failure: Failure, run: str) -> str:
+def show_command(failure: ReportedFailure, run: str) -> str:
     """What shows the conversation of a failure. ``run``: its name, if it is not the latest."""
     name = failure.scenario
     if name.startswith("-"):  # an option, to whoever reads the command
-        name = f"{file_of(failure.of)}{BETWEEN}{name}"
+        name = f"{file_of(failure.scenario_report)}{ID_SEPARATOR}{name}"
     words = ["agenteval", "show", *([run] if run else []), name]
     return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])
 

@@ -30,7 +30,7 @@ def sum_text(report: Report) -> str:
     if not cost.known:
         return ""
     known = _known_sum(cost, report)
-    if cost.is_whole:
+    if cost.is_fully_known:
         return f"{known} USD in total"
     names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
     return f"at least {known} USD: without {names}, whose cost is unknown"
@@ -41,7 +41,7 @@ def brief_sum(report: Report) -> str:
     cost = total_cost(report.ledger)
     if not cost.known:
         return "cost unknown" if any(unknown_texts(report)) else ""
-    least = "" if cost.is_whole else "at least "
+    least = "" if cost.is_fully_known else "at least "
     limit = report.plan.suite.budget.max_cost
     of = f" of {amount(limit)}" if limit else ""
     return f"{least}{_known_sum(cost, report)}{of} USD"

@@ -41,10 +41,10 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     """The conversation, a line for each message, call and result; the middle of a long one is left out, and
     so is that of a secret which the agent told. ``by_name``: whether agents are named; ``None``: if several
     are known."""
-    hidden = secrets_told(sample)
+    hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
-        line._replace(text=concealed(line.text, hidden))
+        line._replace(text=mask_secrets(line.text, hidden))
         for index, told in enumerate(sample.turns)
         for line in _of_turn(told.turn, index, by_name=by_name)
     ]
@@ -75,7 +75,7 @@ def has_several_agents(sample: SampleReport) -> bool:
     return len(frozenset().union(*(told.turn.agents for told in sample.turns))) > 1
 
 
-def secrets_told(sample: SampleReport) -> dict[str, str]:
+def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
     """What the detector of leaks found, with what is shown of it: whoever reads a report is not meant to
     have it either. Instructions are quoted whole."""
     return {
@@ -88,8 +88,8 @@ def secrets_told(sample: SampleReport) -> dict[str, str]:
     }
 
 
-def concealed(text: str, hidden: Mapping[str, str]) -> str:
-    """``text`` without the secrets of ``secrets_told``."""
+def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
+    """``text`` without the secrets of ``disclosed_secrets``."""
     for secret, shown in hidden.items():
         text = text.replace(secret, shown)
     return text
@@ -100,14 +100,14 @@ def _of_turn(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLin
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = one_line(step.text or "", _TEXT_LIMIT) or "(empty)"
-            yield TranscriptLine("agent", _named(step.agent, by_name) + text, index)
+            yield TranscriptLine("agent", _agent_prefix(step.agent, by_name) + text, index)
         for call in step.tool_calls:
-            yield from _of_call(call, index, _named(call.agent, by_name))
+            yield from _of_call(call, index, _agent_prefix(call.agent, by_name))
     if turn.error:
         yield TranscriptLine("error", brief(turn.error, _TEXT_LIMIT), index)
 
 
-def _named(agent: str, by_name: bool) -> str:
+def _agent_prefix(agent: str, by_name: bool) -> str:
     return f"({one_line(agent, 60)}) " if by_name and agent else ""
 
 

@@ -9,9 +9,9 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import NEVER, TOLERATED
+from agenteval.reporters.words.failure import NONE_PASSED, SOME_FAILED
 from agenteval.reporters.words.failure_rates import reported_text
-from agenteval.verdict.asides import asides_text
+from agenteval.verdict.caveats import format_caveats
 from agenteval.verdict.report import Report
 
 INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
@@ -20,7 +20,7 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 def verdict_line(facts: Facts) -> tuple[str, str]:
     """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
     report, decision = facts.report, facts.decision
-    beside = asides_text(report, decision)
+    beside = format_caveats(report, decision)
     told = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
     return _word(report, decision), f"{told} — with {beside}" if beside else told
 
@@ -53,17 +53,17 @@ def ends_text(facts: Facts) -> str:
 def _word(report: Report, decision: Decision) -> str:
     if report.finished is None or report.finished.outcome == "interrupted":
         return INCOMPLETE
-    return AUTHOR_ERROR if decision.author_errors else decision.word.upper()
+    return AUTHOR_ERROR if decision.author_errors else decision.verdict_label.upper()
 
 
-_ENDS = ("failed", "inconclusive", NEVER, TOLERATED, "passed")
+_ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
 
 
 def _counted(facts: Facts) -> str:
     """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
-    if not facts.ends:
+    if not facts.outcomes:
         return "no scenario was run"
-    ends, total = Counter(facts.ends.values()), len(facts.ends)
+    ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
     noun, across = _counted_things(facts)
     rule = "" if _is_shown_by(ends, facts.decision) else _rule_over_all(facts.decision)
     if ends["passed"] == total:
@@ -80,7 +80,7 @@ def _counted_things(facts: Facts) -> tuple[str, str]:
     agents = len(facts.report.dimensions)
     if agents <= 1:
         return "scenario", ""
-    scenarios = len({scenario for scenario, _ in facts.ends})
+    scenarios = len({scenario for scenario, _ in facts.outcomes})
     return "result", f", over {plural(scenarios, 'scenario')} and {agents} agents"
 
 

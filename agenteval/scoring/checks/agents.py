@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from agenteval.core.errors import Mistake
-from agenteval.scoring.checks.quoting import one_line
-from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
+from agenteval.scoring.checks.excerpts import one_line
 
 NAMELESS = (
     "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
@@ -18,19 +18,19 @@ _UNKNOWN = ""
 _SHOWN = 30
 
 
-def agents(expected: Sequence[str], seen: Seen) -> Outcome:
+def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     """Steps in a row of one agent are one. Where some name none, only what they cannot change is decided."""
-    spoken = _spoken(seen)
+    spoken = _list_speakers(seen)
     told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
     if not any(spoken):
-        return Outcome(None, f"{told}; no agent is named — {NAMELESS}")
+        return CheckOutcome(None, f"{told}; no agent is named — {NAMELESS}")
     ends = _matched(expected, spoken)
     can_go_on = bool(ends)
-    if can_go_on and (seen.goes_on or len(expected) in ends):
+    if can_go_on and (seen.is_ongoing or len(expected) in ends):
         if _UNKNOWN in spoken:
-            return Outcome(None, f"{told}; where no agent is named, nobody knows — {NAMELESS}")
-        return Outcome(True, told)
-    return Outcome(
+            return CheckOutcome(None, f"{told}; where no agent is named, nobody knows — {NAMELESS}")
+        return CheckOutcome(True, told)
+    return CheckOutcome(
         False,
         told,
         parts=(_difference(expected, spoken),),
@@ -39,7 +39,7 @@ def agents(expected: Sequence[str], seen: Seen) -> Outcome:
     )
 
 
-def _spoken(seen: Seen) -> list[str]:
+def _list_speakers(seen: CheckInput) -> list[str]:
     """Who said or called something, in order."""
     return [agent for agent, _ in groupby(agent for turn in seen.all_turns for agent in turn.spoken)]
 
@@ -77,7 +77,7 @@ def _listed(names: Sequence[str]) -> str:
     return (", ".join(shown) or "nobody") + more
 
 
-def mistakes(written: Any) -> Iterator[Mistake]:
+def find_agent_name_mistakes(written: Any) -> Iterator[Mistake]:
     names = written if isinstance(written, list) else [written]
     for at, name in enumerate(names):
         path = (at,) if isinstance(written, list) else ()
@@ -88,4 +88,4 @@ def mistakes(written: Any) -> Iterator[Mistake]:
             yield Mistake(what, "write it once", path)
 
 
-AGENTS = (Rule("agents", agents, needs_answers=True, mistakes=mistakes),)
+AGENTS = (CheckRule("agents", check_agents, needs_answers=True, find_mistakes=find_agent_name_mistakes),)

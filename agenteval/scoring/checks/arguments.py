@@ -19,11 +19,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, error_of
 from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.folding import nfc
-from agenteval.core.patterns import is_in, misuse
+from agenteval.core.patterns import pattern_matches, pattern_mistake
 from agenteval.core.scenario import ArgsMatch, CallPattern
 from agenteval.core.trajectory import ToolCall
-from agenteval.files.yaml_scalars import shown
-from agenteval.scoring.checks.quoting import one_line
+from agenteval.files.yaml_scalars import display_value
+from agenteval.scoring.checks.excerpts import one_line
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -43,22 +43,23 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         if self.actual is _ABSENT:
-            return f"{self.path}: missing, expected {words(self.expected)}"
+            return f"{self.path}: missing, expected {describe_expected(self.expected)}"
         if self.expected is _ABSENT:
-            return f"{self.path}: not expected, got {words(self.actual, literal=True)}"
-        return f"{self.path}: expected {words(self.expected)}, got {words(self.actual, literal=True)}"
+            return f"{self.path}: not expected, got {describe_expected(self.actual, literal=True)}"
+        actual = describe_expected(self.actual, literal=True)
+        return f"{self.path}: expected {describe_expected(self.expected)}, got {actual}"
 
 
-def matches(expected: Any, actual: Any) -> bool:
+def matches_value(expected: Any, actual: Any) -> bool:
     """Whether ``actual`` is what ``expected`` says, matchers included.
 
     Raises ``AuthorError`` for an unknown or misused matcher. A scenario file is checked for them
     when it is loaded; expectations made in code come here unchecked.
     """
-    return next(differences(expected, actual), None) is None
+    return next(find_differences(expected, actual), None) is None
 
 
-Unknown: TypeAlias = Literal["arguments", "agent", "result"]
+UnknownPart: TypeAlias = Literal["arguments", "agent", "result"]
 """What has to be known of a call to say whether it matches, and is not."""
 
 
@@ -67,57 +68,57 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 
     ``exact``: the same keys. ``partial``: at least these keys, their values exact. ``ignore``: any.
     """
-    return match_of(expected, call) is True
+    return match_call(expected, call) is True
 
 
-def match_of(expected: CallPattern, call: ToolCall) -> bool | Unknown:
+def match_call(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
     """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
     (they could not be read), the agent that made it, or its result."""
     if expected.name != call.name:
         return False
-    if difference := next(call_differences(expected, call), None):
-        return "arguments" if isinstance(difference.actual, _Unreadable) else False
+    if difference := next(find_call_differences(expected, call), None):
+        return "arguments" if isinstance(difference.actual, _UnreadableArguments) else False
     if expected.agent and not call.agent:
         return "agent"
-    return "result" if expected.wanted_result and result_of(call) is None else True
+    return "result" if expected.wanted_result and get_result_status(call) is None else True
 
 
-def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
+def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
     """``None``: what came of it is not known."""
     if call.result is None:
         return None
     return "ok" if error_of(call.result) is None else "error"
 
 
-def call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
+def find_call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
     """Where the agent, the result and the arguments of ``call`` differ; the name is not looked at."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
-    wanted, result = expected.wanted_result, result_of(call) if expected.wanted_result else None
+    wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None
     if result and wanted != result:
         message = error_of(call.result)
         yield Difference("result", wanted, f"error: {message}" if message else result)
     if expected.mode is ArgsMatch.IGNORE:
         return
     if call.args is None:
-        yield Difference("args", expected.args, _Unreadable(call.raw_args))
+        yield Difference("args", expected.args, _UnreadableArguments(call.raw_args))
         return
-    yield from differences(expected.args, call.args, partial=expected.mode is ArgsMatch.PARTIAL)
+    yield from find_differences(expected.args, call.args, partial=expected.mode is ArgsMatch.PARTIAL)
 
 
-def explain(expected: Any, actual: Any) -> str:
+def explain_differences(expected: Any, actual: Any) -> str:
     """The paths that differ, in a sentence; empty if none does. Both are values (``args``), or an
     ``CallPattern`` and a ``ToolCall``."""
     if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
-        found = list(call_differences(expected, actual))
+        found = list(find_call_differences(expected, actual))
     else:
-        found = list(differences(expected, actual))
+        found = list(find_differences(expected, actual))
     shown = "; ".join(map(str, found[:_SHOWN_DIFFERENCES]))
     rest = len(found) - _SHOWN_DIFFERENCES
     return f"{shown}; and {rest} more" if rest > 0 else shown
 
 
-def differences(
+def find_differences(
     expected: Any, actual: Any, *, path: str = "args", partial: bool = False
 ) -> Iterator[Difference]:
     """Where ``actual`` is not as ``expected``; either may be ``_ABSENT``. ``partial``: further keys at this
@@ -134,14 +135,14 @@ def differences(
         yield Difference(path, expected, actual)
 
 
-def words(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
+def describe_expected(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
     """An expected value as JSON with its matchers in words; ``literal``: no matchers are looked for."""
-    if isinstance(expected, _Unreadable):
+    if isinstance(expected, _UnreadableArguments):
         return str(expected)
     return one_line(_json(expected) if literal else _words(expected), limit)
 
 
-class _Unreadable(NamedTuple):
+class _UnreadableArguments(NamedTuple):
     raw: str | None
 
     def __str__(self) -> str:
@@ -162,7 +163,7 @@ def _keys(
 ) -> Iterator[Difference]:
     expected, actual = _composed(expected), _composed(actual)
     for key, value in expected.items():
-        yield from differences(value, actual.get(key, _ABSENT), path=_join(path, key))
+        yield from find_differences(value, actual.get(key, _ABSENT), path=_join(path, key))
     if not partial:
         for key in (key for key in actual if key not in expected):
             yield Difference(_join(path, key), _ABSENT, actual[key])
@@ -178,7 +179,7 @@ def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
     for index, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=_ABSENT)):
-        yield from differences(one, other, path=f"{path}[{index}]")
+        yield from find_differences(one, other, path=f"{path}[{index}]")
 
 
 def _is_number(value: Any) -> bool:
@@ -200,18 +201,18 @@ def _join(path: str, key: Any) -> str:
 def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
     if not isinstance(expected, Mapping) or not any(str(key).startswith("$") for key in expected):
         return None
-    if wrong := next(matcher_mistakes(expected), None):
+    if wrong := next(find_matcher_mistakes(expected), None):
         raise AuthorError(Problem(f"args: {wrong.what}", wrong.remedy))
     ((name, operand),) = expected.items()
     return _MATCHERS[name], operand
 
 
-def matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
+def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
     """What is wrong with the matchers in an expected value that an author wrote."""
     reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
         for key, item in _items_in(value):
-            yield from matcher_mistakes(item, (*path, key))
+            yield from find_matcher_mistakes(item, (*path, key))
         return
     for key in reserved:
         yield from _mistakes_of(key, value[key], (*path, key))
@@ -234,55 +235,55 @@ def _mistakes_of(matcher: str, operand: Any, path: Path) -> Iterator[Mistake]:
     elif fault := _MATCHERS[matcher].misuse(operand):
         yield Mistake(f"{matcher}: {fault[0]}", fault[1], path)
     elif matcher == "$optional":
-        yield from matcher_mistakes(operand, path)
+        yield from find_matcher_mistakes(operand, path)
     elif matcher == "$in":
-        yield from matcher_mistakes(operand, path)
+        yield from find_matcher_mistakes(operand, path)
         for index, option in enumerate(operand):
             if isinstance(option, Mapping) and "$optional" in option:
                 what = "$optional is about a value that may be absent, and $in lists values"
                 yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
 
 
-def optional_places(value: Any, path: Path = ()) -> Iterator[Path]:
+def find_optional_paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Where in an expected value something may be absent."""
     for key, item in _items_in(value):
         if key == "$optional":
             yield (*path, key)
-        yield from optional_places(item, (*path, key))
+        yield from find_optional_paths(item, (*path, key))
 
 
 def may_be_absent(expected: Any) -> bool:
     """Whether it holds where there is no value at all."""
-    return matches(expected, _ABSENT)
+    return matches_value(expected, _ABSENT)
 
 
 def _in(options: Any, actual: Any) -> bool:
-    return any(matches(option, actual) for option in options)
+    return any(matches_value(option, actual) for option in options)
 
 
 def _any_misuse(operand: Any) -> tuple[str, str] | None:
-    return None if operand is True else (f"expected true, got {shown(operand)}", "write {$any: true}")
+    return None if operand is True else (f"expected true, got {display_value(operand)}", "write {$any: true}")
 
 
 def _in_misuse(options: Any) -> tuple[str, str] | None:
     if isinstance(options, list | tuple) and options:
         return None
-    got = "an empty list" if options == [] else shown(options)
+    got = "an empty list" if options == [] else display_value(options)
     return f"expected a list of values, got {got}", "write {$in: [one, two]}"
 
 
 def _optional(expected: Any, actual: Any) -> bool:
-    return actual is None or actual is _ABSENT or matches(expected, actual)
+    return actual is None or actual is _ABSENT or matches_value(expected, actual)
 
 
 def _regex(pattern: str, actual: Any) -> bool:
-    return isinstance(actual, str) and is_in(pattern, actual)
+    return isinstance(actual, str) and pattern_matches(pattern, actual)
 
 
 def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
     if not isinstance(pattern, str):
-        return f"expected a text, got {shown(pattern)}", "put it in quotes"
-    what, _, remedy = misuse(pattern).partition("; ")
+        return f"expected a text, got {display_value(pattern)}", "put it in quotes"
+    what, _, remedy = pattern_mistake(pattern).partition("; ")
     return (what, remedy) if what else None
 
 
@@ -319,15 +320,15 @@ def _approx_misuse(operand: Any) -> tuple[str, str] | None:
     if _is_number(operand):
         return None
     if not isinstance(operand, Mapping):
-        return f"expected a number or a mapping, got {shown(operand)}", example
+        return f"expected a number or a mapping, got {display_value(operand)}", example
     for key, value in operand.items():
         if key not in _APPROX_KEYS:
             return f"unknown key '{key}'", did_you_mean(str(key), _APPROX_KEYS)
         is_bound = key != "value"
         if not _is_number(value) or (is_bound and not _is_finite(value)):
-            return f"{key}: expected a number, got {shown(value)}", example
+            return f"{key}: expected a number, got {display_value(value)}", example
         if is_bound and value < 0:
-            return f"{key}: must not be negative, got {shown(value)}", example
+            return f"{key}: must not be negative, got {display_value(value)}", example
     return None if "value" in operand else ("'value' is missing", example)
 
 

@@ -19,7 +19,7 @@ Calls are assigned optimally. Without order this is a maximum bipartite matching
 never takes the call that a strict one needs. With order it is an assignment that keeps the order on both
 sides and leaves as little undone as any: of what is needed, and of the calls that have to be placed.
 
-Whether a call matches may not be known (its arguments could not be read). ``mild`` takes what is not known
+Whether a call matches may not be known (its arguments could not be read). ``lenient`` takes what is not known
 as it suits the agent: what then fails, fails whatever the calls were. Otherwise it is taken as it suits it
 least: what then holds, holds whatever they were.
 """
@@ -36,125 +36,127 @@ from typing import NamedTuple
 from agenteval.core.scenario import MatchMode
 
 
-class Extent(Enum):
+class CallCoverage(Enum):
     """How much of what the agent called is known."""
 
-    WHOLE = auto()
-    BEGINNING = auto()
+    COMPLETE = auto()
+    PREFIX = auto()
     """More calls may follow."""
-    PART = auto()
+    PARTIAL = auto()
     """More calls may have been made, anywhere among these."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class CallRequirement:
     """An expected call. ``sure`` and ``unsure`` are the places of the actual calls that match it and that
     may, ascending. ``counts_all``: it stands for every call that matches. ``refused``: calls that match but
     were not made; ``perhaps_refused``: those that may. They serve nothing, and ``within`` allows them."""
 
-    fewest: int
-    most: int | None
-    counts_all: bool
-    sure: Sequence[int]
-    unsure: Sequence[int] = ()
+    min_count: int
+    max_count: int | None
+    counts_every_match: bool
+    certain: Sequence[int]
+    possible: Sequence[int] = ()
     refused: Sequence[int] = ()
     perhaps_refused: Sequence[int] = ()
 
-    def places(self, *, mild: bool) -> Sequence[int]:
+    def counted_places(self, *, lenient: bool) -> Sequence[int]:
         """Those that count towards ``fewest``."""
-        return sorted((*self.sure, *self.unsure)) if mild and self.unsure else self.sure
+        return sorted((*self.certain, *self.possible)) if lenient and self.possible else self.certain
 
-    def claimed(self, *, mild: bool) -> Sequence[int]:
+    def possible_places(self, *, lenient: bool) -> Sequence[int]:
         """Those that count towards ``most``."""
-        return self.places(mild=not mild)
+        return self.counted_places(lenient=not lenient)
 
-    def is_short(self, *, mild: bool) -> bool:
+    def is_short(self, *, lenient: bool) -> bool:
         """Whether there are fewer than ``fewest``."""
-        return len(self.places(mild=mild)) < self.fewest
+        return len(self.counted_places(lenient=lenient)) < self.min_count
 
-    def too_many(self, *, mild: bool) -> Sequence[int]:
+    def excess_places(self, *, lenient: bool) -> Sequence[int]:
         """Those beyond ``most``."""
-        return () if self.most is None else self.claimed(mild=mild)[self.most :]
+        return () if self.max_count is None else self.possible_places(lenient=lenient)[self.max_count :]
 
     @property
-    def room(self) -> int:
+    def spare_count(self) -> int:
         """How many of those that may match can do so without being too many."""
-        return len(self.unsure) if self.most is None else max(0, self.most - len(self.sure))
+        return len(self.possible) if self.max_count is None else max(0, self.max_count - len(self.certain))
 
 
 @dataclass(frozen=True)
-class Faults:
+class AssignmentFaults:
     """What is left undone: numbers of expected calls, and places of actual ones. ``taken``: the calls that
     serve an expected one."""
 
     missing: tuple[int, ...] = ()
     extra: tuple[int, ...] = ()
     out_of_order: tuple[int, ...] = ()
-    taken: frozenset[int] = frozenset()
+    matched_calls: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.missing) + len(self.extra) + len(self.out_of_order)
 
 
-def faults_of(
-    entries: Sequence[Entry],
+def find_assignment_faults(
+    entries: Sequence[CallRequirement],
     match: MatchMode,
     count: int,
     *,
-    mild: bool = True,
-    extent: Extent = Extent.WHOLE,
-) -> Faults:
+    lenient: bool = True,
+    extent: CallCoverage = CallCoverage.COMPLETE,
+) -> AssignmentFaults:
     """What is wrong with ``count`` actual calls."""
     if match in (MatchMode.STRICT, MatchMode.IN_ORDER):
-        return _in_runs(entries, count, closed=match is MatchMode.STRICT, mild=mild, extent=extent)
-    return _in_any_order(entries, count, match, mild=mild, needs=extent is Extent.WHOLE)
+        return _in_runs(entries, count, closed=match is MatchMode.STRICT, lenient=lenient, extent=extent)
+    return _in_any_order(entries, count, match, lenient=lenient, needs=extent is CallCoverage.COMPLETE)
 
 
 # ── without order ────────────────────────────────────────────────────────────────────────────────
 
 
 def _in_any_order(
-    entries: Sequence[Entry], count: int, match: MatchMode, *, mild: bool, needs: bool
-) -> Faults:
+    entries: Sequence[CallRequirement], count: int, match: MatchMode, *, lenient: bool, needs: bool
+) -> AssignmentFaults:
     """``needs``: whether all that is expected has to be there."""
-    counting = {at: entry for at, entry in enumerate(entries) if entry.counts_all}
+    counting = {at: entry for at, entry in enumerate(entries) if entry.counts_every_match}
     single = [at for at in range(len(entries)) if at not in counting]
-    edges = [entries[at].places(mild=mild) for at in single]
-    owners = matched(edges)
+    edges = [entries[at].counted_places(lenient=lenient) for at in single]
+    owners = find_maximum_matching(edges)
     left: list[int] = []
     if match is not MatchMode.CONTAINS:
-        counted, slots = _counted(counting.values(), mild=mild)
-        placed = counted | _refused(entries, mild=mild) if match is MatchMode.WITHIN else counted
+        counted, slots = _counted(counting.values(), lenient=lenient)
+        placed = counted | _refused(entries, lenient=lenient) if match is MatchMode.WITHIN else counted
         left = [at for at in range(count) if at not in placed]
         if set(left) - set(owners.values()):
             owners = _covering(left, [*edges, *slots], owners)
     taken = frozenset(owners.values())
-    too_many = (entry.too_many(mild=mild) for entry in counting.values())
+    too_many = (entry.excess_places(lenient=lenient) for entry in counting.values())
     extra = (set(left) - taken).union(*too_many)
     missing = [at for number, at in enumerate(single) if number not in owners]
-    missing += [at for at, entry in counting.items() if entry.is_short(mild=mild)]
-    return Faults(tuple(sorted(missing)) if needs else (), tuple(sorted(extra)), (), taken)
+    missing += [at for at, entry in counting.items() if entry.is_short(lenient=lenient)]
+    return AssignmentFaults(tuple(sorted(missing)) if needs else (), tuple(sorted(extra)), (), taken)
 
 
-def _counted(entries: Collection[Entry], *, mild: bool) -> tuple[set[int], list[Sequence[int]]]:
+def _counted(entries: Collection[CallRequirement], *, lenient: bool) -> tuple[set[int], list[Sequence[int]]]:
     """The calls that ``times`` counts. Of an entry that has room for some of those that may match, not for
     all, they are left to the assignment: so many slots take them."""
-    counted = {at for entry in entries for at in entry.sure}
+    counted = {at for entry in entries for at in entry.certain}
     slots: list[Sequence[int]] = []
-    for entry in entries if mild else ():
-        if entry.room < len(entry.unsure):
-            slots += [entry.unsure] * entry.room
+    for entry in entries if lenient else ():
+        if entry.spare_count < len(entry.possible):
+            slots += [entry.possible] * entry.spare_count
         else:
-            counted.update(entry.unsure)
+            counted.update(entry.possible)
     return counted, slots
 
 
-def _refused(entries: Iterable[Entry], *, mild: bool) -> set[int]:
+def _refused(entries: Iterable[CallRequirement], *, lenient: bool) -> set[int]:
     """What ``within`` allows."""
-    return {at for each in entries for at in (*each.refused, *(each.perhaps_refused if mild else ()))}
+    return {at for each in entries for at in (*each.refused, *(each.perhaps_refused if lenient else ()))}
 
 
-def matched(edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None) -> dict[int, int]:
+def find_maximum_matching(
+    edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None
+) -> dict[int, int]:
     """A maximum assignment of calls to expected calls; every expected call that ``start`` assigns stays
     assigned, and which others are does not depend on the order of the calls.
 
@@ -269,44 +271,48 @@ _NEEDED = 2
 """A call that is needed counts for more than one that has to be placed: rather is one of many too late."""
 
 
-def _in_runs(entries: Sequence[Entry], count: int, *, closed: bool, mild: bool, extent: Extent) -> Faults:
-    slots = _slots(entries, closed=closed, mild=mild, needs=extent is not Extent.PART)
-    claims = (entry.claimed(mild=mild) for entry in entries if entry.counts_all)
+def _in_runs(
+    entries: Sequence[CallRequirement], count: int, *, closed: bool, lenient: bool, extent: CallCoverage
+) -> AssignmentFaults:
+    slots = _slots(entries, closed=closed, lenient=lenient, needs=extent is not CallCoverage.PARTIAL)
+    claims = (entry.possible_places(lenient=lenient) for entry in entries if entry.counts_every_match)
     to_place = set(range(count)) if closed else {at for places in claims for at in places}
     rows = _rows(slots, count, to_place)
     required = [0, *accumulate(_NEEDED * slot.required for slot in slots)]
     undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
     # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
-    end = undone.index(min(undone)) if extent is Extent.BEGINNING else len(slots)
+    end = undone.index(min(undone)) if extent is CallCoverage.PREFIX else len(slots)
     pairs = _traced(rows, slots, end)
     if not undone[end]:
-        return Faults(taken=frozenset(call for _, call in pairs))
+        return AssignmentFaults(matched_calls=frozenset(call for _, call in pairs))
     return _undone(slots, end, pairs, to_place)
 
 
-def _slots(entries: Sequence[Entry], *, closed: bool, mild: bool, needs: bool) -> list[_Slot]:
-    claims = Counter(at for entry in entries if entry.counts_all for at in entry.places(mild=True))
+def _slots(entries: Sequence[CallRequirement], *, closed: bool, lenient: bool, needs: bool) -> list[_Slot]:
+    claims = Counter(
+        at for entry in entries if entry.counts_every_match for at in entry.counted_places(lenient=True)
+    )
     slots = []
     for number, entry in enumerate(entries):
-        places = entry.places(mild=mild)
+        places = entry.counted_places(lenient=lenient)
         # What may match this alone has to be placed in case it does; in case it does not, it is another call.
-        perhaps = [] if mild or closed else [at for at in entry.unsure if claims[at] == 1]
+        perhaps = [] if lenient or closed else [at for at in entry.possible if claims[at] == 1]
         takes = sorted((*places, *perhaps)) if perhaps else places
         slots += _slots_of(number, entry, places, takes, needs=needs)
     return slots
 
 
 def _slots_of(
-    number: int, entry: Entry, places: Sequence[int], takes: Sequence[int], *, needs: bool
+    number: int, entry: CallRequirement, places: Sequence[int], takes: Sequence[int], *, needs: bool
 ) -> list[_Slot]:
     """Those of one expected call. ``places``: what counts towards ``fewest``; ``takes``: what it may take."""
-    many = [_Slot(number, takes, many=True)] if entry.counts_all and takes else []
-    if entry.counts_all and entry.fewest > len(takes):
+    many = [_Slot(number, takes, many=True)] if entry.counts_every_match and takes else []
+    if entry.counts_every_match and entry.min_count > len(takes):
         # There are too few: it is missing however many of them are placed.
         return [*many, _Slot(number, (), required=needs)]
-    required = [_Slot(number, places, required=needs)] * entry.fewest
-    if entry.most is not None and entry.most - entry.fewest < len(takes):
-        return required + [_Slot(number, takes)] * (entry.most - entry.fewest)
+    required = [_Slot(number, places, required=needs)] * entry.min_count
+    if entry.max_count is not None and entry.max_count - entry.min_count < len(takes):
+        return required + [_Slot(number, takes)] * (entry.max_count - entry.min_count)
     before = many if len(takes) > len(places) else []
     return [*before, *required, *many]
 
@@ -350,14 +356,16 @@ def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> 
     return pairs
 
 
-def _undone(slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]) -> Faults:
+def _undone(
+    slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]
+) -> AssignmentFaults:
     """What is missing, extra, and out of order: there, and to be assigned only if order did not count."""
     in_order = {slot: call for slot, call in pairs if not slots[slot].many}
     in_many = {call for slot, call in pairs if slots[slot].many}
     ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)
     rank = {slot: number for number, slot in enumerate(ranked)}
     edges = [[] if slots[at].many else slots[at].places for at in ranked]
-    found = matched(edges, {rank[slot]: call for slot, call in in_order.items()})
+    found = find_maximum_matching(edges, {rank[slot]: call for slot, call in in_order.items()})
     assignment = {ranked[number]: call for number, call in found.items()}
     astray = {call for slot, call in assignment.items() if slot not in in_order}
     taken = set(assignment.values()) | in_many
@@ -366,9 +374,9 @@ def _undone(slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], 
     missing = dict.fromkeys(
         slot.entry for at, slot in enumerate(slots[:end]) if slot.required and at not in assignment
     )
-    return Faults(
+    return AssignmentFaults(
         missing=tuple(missing),
         extra=tuple(sorted(left - takes_many)),
         out_of_order=tuple(sorted(astray | (left & takes_many))),
-        taken=frozenset(taken | left & takes_many),
+        matched_calls=frozenset(taken | left & takes_many),
     )

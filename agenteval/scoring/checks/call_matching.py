@@ -25,16 +25,27 @@ from agenteval.core.scenario import (
     ToolCallsExpectation,
 )
 from agenteval.core.trajectory import ToolCall
-from agenteval.scoring.checks.arguments import Unknown, call_differences, explain, match_of, result_of
-from agenteval.scoring.checks.call_assignment import Entry, Extent, Faults, faults_of
-from agenteval.scoring.checks.quoting import one_line
+from agenteval.scoring.checks.arguments import (
+    UnknownPart,
+    explain_differences,
+    find_call_differences,
+    get_result_status,
+    match_call,
+)
+from agenteval.scoring.checks.call_assignment import (
+    AssignmentFaults,
+    CallCoverage,
+    CallRequirement,
+    find_assignment_faults,
+)
+from agenteval.scoring.checks.excerpts import one_line
 
-SHOWN_NEAR = 10
+MAX_NEAREST_SHOWN = 10
 _COMPARED = 50  # calls looked at for the nearest one: a looping agent makes a thousand
 
 
 @dataclass(frozen=True)
-class NearCall:
+class NearestCall:
     """For an expected call that is missing (or an extra one): the most similar on the other side."""
 
     expected: ExpectedCall
@@ -58,29 +69,29 @@ class ToolCallsResult:
     passed: bool | None
     expectation: ToolCallsExpectation
     calls: tuple[ToolCall, ...]
-    nearest: CallsExpectation | None = None
+    nearest_alternative: CallsExpectation | None = None
     missing: tuple[ExpectedCall, ...] = ()
     extra: tuple[ToolCall, ...] = ()
     out_of_order: tuple[ToolCall, ...] = ()
     too_many: tuple[ExpectedCall, ...] = ()
     forbidden: tuple[ToolCall, ...] = ()
-    near: tuple[NearCall, ...] = ()
+    near: tuple[NearestCall, ...] = ()
     times: Mapping[int, int] = field(default_factory=dict)
-    unknown: Mapping[Unknown, tuple[ToolCall, ...]] = field(default_factory=dict)
+    unknown_calls: Mapping[UnknownPart, tuple[ToolCall, ...]] = field(default_factory=dict)
     rests_on_absence: bool = False
 
 
-def compare(
-    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, goes_on: bool = False
+def compare_tool_calls(
+    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, is_ongoing: bool = False
 ) -> ToolCallsResult:
     """Compare the actual ``calls``, in order, with what is expected. ``goes_on``: more were to follow, so
     that only what is wrong whatever these are is a failure. Raises ``AuthorError`` for an argument matcher
     that is none."""
-    seen = _Calls(calls, expectation)
-    tried = [_try(each, seen, goes_on=goes_on) for each in expectation.alternatives]
-    best = min(tried, key=_Tried.order, default=None)
+    seen = _GroupedCalls(calls, expectation)
+    tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
+    best = min(tried, key=_AlternativeResult.order, default=None)
     forbidden: set[int] = set()
-    perhaps_forbidden: dict[int, Unknown] = {}
+    perhaps_forbidden: dict[int, UnknownPart] = {}
     for entry in expectation.forbidden:
         found = seen.matching(entry)
         forbidden.update(found.sure)
@@ -90,23 +101,26 @@ def compare(
         passed = False
     elif passed and perhaps_forbidden:
         passed = None
-    unknown: dict[int, Unknown] = {}
+    unknown: dict[int, UnknownPart] = {}
     for open_ones in (perhaps_forbidden, *(each.unknown for each in tried if each.passed is None)):
         unknown |= open_ones
     result = ToolCallsResult(
         passed=passed,
         expectation=expectation,
         calls=seen.calls,
-        nearest=best.alternative if best else None,
+        nearest_alternative=best.alternative if best else None,
         forbidden=seen.picked(forbidden),
-        unknown=seen.by_reason(unknown) if passed is None else {},
+        unknown_calls=seen.by_reason(unknown) if passed is None else {},
         rests_on_absence=_rests_on_absence(passed, expectation, tried, forbidden),
     )
     return _with_faults(result, best, seen) if best and best.passed is False else result
 
 
 def _rests_on_absence(
-    passed: bool | None, expectation: ToolCallsExpectation, tried: Sequence[_Tried], forbidden: set[int]
+    passed: bool | None,
+    expectation: ToolCallsExpectation,
+    tried: Sequence[_AlternativeResult],
+    forbidden: set[int],
 ) -> bool:
     """Whether further calls, anywhere among those that were seen, could turn the verdict. The one place that
     says so of calls."""
@@ -127,40 +141,42 @@ def _bounds_calls(alternative: CallsExpectation) -> bool:
 # ── one alternative ──────────────────────────────────────────────────────────────────────────────
 
 
-class _Tried(NamedTuple):
+class _AlternativeResult(NamedTuple):
     """An alternative, held against the calls. ``unknown``: the calls of which it is not known whether they
     are among the expected ones."""
 
     alternative: CallsExpectation
-    entries: Sequence[Entry]
+    entries: Sequence[CallRequirement]
     passed: bool | None
-    faults: Faults
+    faults: AssignmentFaults
     could_hold_with_more: bool
-    unknown: Mapping[int, Unknown]
+    unknown: Mapping[int, UnknownPart]
 
     def order(self) -> tuple[int, int]:
         """The one that holds first, then those that may; of those that do not, the nearest."""
         return (0 if self.passed else 2 if self.passed is False else 1), len(self.faults)
 
 
-def _try(alternative: CallsExpectation, seen: _Calls, *, goes_on: bool) -> _Tried:
+def _try_alternative(
+    alternative: CallsExpectation, seen: _GroupedCalls, *, is_ongoing: bool
+) -> _AlternativeResult:
     match, expected = alternative.match, alternative.calls or ()
     found = [seen.matching(call) for call in expected]
     entries = [_entry(call, each, match) for call, each in zip(expected, found, strict=True)]
     unknown = {at: why for each in found for at, why in each.unsure.items()}
-    count, extent = len(seen.calls), Extent.BEGINNING if goes_on else Extent.WHOLE
-    faults = faults_of(entries, match, count, extent=extent)
+    count, extent = len(seen.calls), CallCoverage.PREFIX if is_ongoing else CallCoverage.COMPLETE
+    faults = find_assignment_faults(entries, match, count, extent=extent)
     passed: bool | None = not faults
-    if passed and unknown and faults_of(entries, match, count, mild=False, extent=extent):
+    if passed and unknown and find_assignment_faults(entries, match, count, lenient=False, extent=extent):
         passed = None
-    with_more = not faults or not faults_of(entries, match, count, extent=Extent.PART)
-    return _Tried(alternative, entries, passed, faults, with_more, unknown)
+    with_more = not faults or not find_assignment_faults(entries, match, count, extent=CallCoverage.PARTIAL)
+    return _AlternativeResult(alternative, entries, passed, faults, with_more, unknown)
 
 
-def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> Entry:
+def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> CallRequirement:
     fewest, most = call.bounds(match)
     counts_all = call.times is not None or match is MatchMode.WITHIN
-    return Entry(fewest, most, counts_all, *found.serving, *found.refused)
+    return CallRequirement(fewest, most, counts_all, *found.serving, *found.refused)
 
 
 def _can_serve(expected: CallPattern, call: ToolCall) -> bool:
@@ -173,12 +189,12 @@ class _Matching(NamedTuple):
     those that may serve an expected call, and those that were refused."""
 
     sure: Sequence[int]
-    unsure: Mapping[int, Unknown]
+    unsure: Mapping[int, UnknownPart]
     serving: tuple[Sequence[int], Sequence[int]]
     refused: tuple[Sequence[int], Sequence[int]]
 
 
-class _Calls:
+class _GroupedCalls:
     """The actual calls, those that are written alike together: they are compared once, since a looping agent
     makes the same call again and again."""
 
@@ -189,7 +205,7 @@ class _Calls:
         self._known: dict[tuple[Any, ...], _Matching] = {}
         for place, call in enumerate(self.calls):
             groups = self._by_name.setdefault(call.name, {})
-            key = (call.agent, _fingerprint(call.args, place), by_result and result_of(call))
+            key = (call.agent, _fingerprint(call.args, place), by_result and get_result_status(call))
             groups.setdefault(key, []).append(place)
 
     def matching(self, expected: CallPattern) -> _Matching:
@@ -203,9 +219,9 @@ class _Calls:
 
     def _compared(self, expected: CallPattern) -> _Matching:
         sure: list[int] = []
-        unsure: dict[int, Unknown] = {}
+        unsure: dict[int, UnknownPart] = {}
         for places in self._by_name.get(expected.name, {}).values():
-            matches = match_of(expected, self.calls[places[0]])
+            matches = match_call(expected, self.calls[places[0]])
             if matches is True:
                 sure += places
             elif matches:
@@ -218,7 +234,7 @@ class _Calls:
     def picked(self, places: Iterable[int]) -> tuple[ToolCall, ...]:
         return tuple(self.calls[place] for place in sorted(places))
 
-    def by_reason(self, unknown: Mapping[int, Unknown]) -> dict[Unknown, tuple[ToolCall, ...]]:
+    def by_reason(self, unknown: Mapping[int, UnknownPart]) -> dict[UnknownPart, tuple[ToolCall, ...]]:
         reasons = dict.fromkeys(unknown[at] for at in sorted(unknown))
         return {why: self.picked(at for at in unknown if unknown[at] == why) for why in reasons}
 
@@ -234,21 +250,28 @@ def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
 # ── what a failure shows ─────────────────────────────────────────────────────────────────────────
 
 
-def _with_faults(result: ToolCallsResult, tried: _Tried, seen: _Calls) -> ToolCallsResult:
+def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _GroupedCalls) -> ToolCallsResult:
     faults, expected = tried.faults, tried.alternative.calls or ()
     missing = [expected[number] for number in faults.missing]
     extra = seen.picked(faults.extra)
-    near: Iterable[NearCall | None]
+    near: Iterable[NearestCall | None]
     if tried.alternative.match is MatchMode.WITHIN:
-        near = (_nearest_expected(call, expected) for call in islice(extra, SHOWN_NEAR))
+        near = (_nearest_expected(call, expected) for call in islice(extra, MAX_NEAREST_SHOWN))
     else:
-        near = (_nearest_call(call, seen.calls, faults.taken) for call in islice(missing, SHOWN_NEAR))
+        near = (
+            _nearest_call(call, seen.calls, faults.matched_calls)
+            for call in islice(missing, MAX_NEAREST_SHOWN)
+        )
     counted = [
         (call, entry) for call, entry in zip(expected, tried.entries, strict=True) if call.times is not None
     ]
     # In order a call may belong to another one that it matches.
     bounded = [] if tried.alternative.is_ordered else counted
-    exceeded = [call for call, entry in bounded if entry.most is not None and len(entry.sure) > entry.most]
+    exceeded = [
+        call
+        for call, entry in bounded
+        if entry.max_count is not None and len(entry.certain) > entry.max_count
+    ]
     return replace(
         result,
         missing=tuple(missing),
@@ -256,29 +279,29 @@ def _with_faults(result: ToolCallsResult, tried: _Tried, seen: _Calls) -> ToolCa
         out_of_order=seen.picked(faults.out_of_order),
         near=tuple(found for found in near if found),
         too_many=tuple(exceeded),
-        times={id(call): len(entry.places(mild=True)) for call, entry in counted},
+        times={id(call): len(entry.counted_places(lenient=True)) for call, entry in counted},
     )
 
 
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
-) -> NearCall | None:
+) -> NearestCall | None:
     """The actual call of that name with the fewest differences, rather one that no other took."""
     named = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in named if index not in taken]
     if not named:
         return None
     if not free:
-        return NearCall(expected, calls[named[0]], "another expected call takes it")
+        return NearestCall(expected, calls[named[0]], "another expected call takes it")
     near = [calls[index] for index in free[:_COMPARED]]
-    best = min(near, key=lambda call: sum(1 for _ in call_differences(expected, call)))
+    best = min(near, key=lambda call: sum(1 for _ in find_call_differences(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""
-    return NearCall(expected, best, refused or explain(expected, best))
+    return NearestCall(expected, best, refused or explain_differences(expected, best))
 
 
-def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearCall | None:
+def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearestCall | None:
     named = [item for item in expected if item.name == call.name][:_COMPARED]
     if not named:
         return None
-    best = min(named, key=lambda item: sum(1 for _ in call_differences(item, call)))
-    return NearCall(best, call, explain(best, call))
+    best = min(named, key=lambda item: sum(1 for _ in find_call_differences(item, call)))
+    return NearestCall(best, call, explain_differences(best, call))

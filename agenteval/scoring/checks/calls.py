@@ -7,26 +7,26 @@ from typing import Any
 
 from agenteval.core.errors import Mistake
 from agenteval.core.scenario import ToolCallsExpectation
-from agenteval.scoring.checks.arguments import call_matches, matcher_mistakes, optional_places
-from agenteval.scoring.checks.call_matching import ToolCallsResult, compare
-from agenteval.scoring.checks.call_texts import describe, faults
-from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+from agenteval.scoring.checks.arguments import call_matches, find_matcher_mistakes, find_optional_paths
+from agenteval.scoring.checks.call_descriptions import describe_tool_calls_result, list_call_faults
+from agenteval.scoring.checks.call_matching import ToolCallsResult, compare_tool_calls
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
 
 
-def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
-    result = compare(expected, seen.tool_calls, goes_on=seen.goes_on)
-    return Outcome(
+def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckOutcome:
+    result = compare_tool_calls(expected, seen.tool_calls, is_ongoing=seen.is_ongoing)
+    return CheckOutcome(
         result.passed,
-        describe(result),
-        parts=faults(result),
-        is_lasting=result.passed is False and (seen.goes_on or not result.rests_on_absence),
+        describe_tool_calls_result(result),
+        parts=list_call_faults(result),
+        is_lasting=result.passed is False and (seen.is_ongoing or not result.rests_on_absence),
         is_by_absence=result.rests_on_absence,
-        at=_forbidden_by(result),
+        key_path=_forbidden_by(result),
         turn=_first_turn(result, seen),
     )
 
 
-def _first_turn(result: ToolCallsResult, seen: Seen) -> int | None:
+def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
     """The turn of the first call that is wrong by itself; one that is missing is so in none."""
     wrong = (*result.forbidden, *result.extra)
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
@@ -34,18 +34,18 @@ def _first_turn(result: ToolCallsResult, seen: Seen) -> int | None:
 
 def _forbidden_by(result: ToolCallsResult) -> str:
     """The entry that forbids the first forbidden call, where nothing else is wrong."""
-    if not result.forbidden or any(not fault.startswith("forbidden ") for fault in faults(result)):
+    if not result.forbidden or any(not fault.startswith("forbidden ") for fault in list_call_faults(result)):
         return ""
     entries = enumerate(result.expectation.forbidden)
     return next((f"forbidden.{at}" for at, each in entries if call_matches(each, result.forbidden[0])), "")
 
 
-def mistakes(written: Any) -> Iterator[Mistake]:
+def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
     """Of names and matchers. Whether nothing at all is checked its own model says."""
     for path, entry in _entries(written):
         yield from _of_call(entry, path)
         if path[0] == "forbidden":
-            for place in optional_places(entry.get("args")):
+            for place in find_optional_paths(entry.get("args")):
                 what = "$optional has no place in forbidden: it would forbid calls without that argument"
                 yield Mistake(what, "leave the argument out, or write its value", (*path, "args", *place))
 
@@ -73,7 +73,7 @@ def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[
         if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
             what = "$optional is about an argument, and the arguments of a call are never absent"
             yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
-        yield from matcher_mistakes(args, (*path, "args"))
+        yield from find_matcher_mistakes(args, (*path, "args"))
 
 
 _IF_EMPTY = {
@@ -81,4 +81,4 @@ _IF_EMPTY = {
     "agent": ("an agent name must not be empty", "write the agent's name, or remove it"),
 }
 
-TOOL_CALLS = (Rule("tool_calls", tool_calls, mistakes=mistakes),)
+TOOL_CALLS = (CheckRule("tool_calls", check_tool_calls, find_mistakes=find_tool_call_mistakes),)

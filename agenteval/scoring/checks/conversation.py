@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval.core.speech import answer_of, said_in
+from agenteval.core.reasoning import agent_text, final_answer
 from agenteval.core.trajectory import Message, ToolCall, Turn
 from agenteval.messages import chat
 
@@ -72,14 +72,14 @@ class Conversation:
 
 
 def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> Conversation:
-    messages = tuple(deepcopy(chat.messages_of(turns)))
+    messages = tuple(deepcopy(chat.to_chat_messages(turns)))
     return Conversation(scenario, tuple(map(_turn, turns)), messages, observed)
 
 
 def _turn(turn: Turn) -> ConversationTurn:
     calls = tuple(map(call_record, turn.tool_calls))
     agents = turn.spoken if any(turn.spoken) else ()
-    return ConversationTurn(turn.user, answer_of(turn), said_in(turn), calls, agents)
+    return ConversationTurn(turn.user, final_answer(turn), agent_text(turn), calls, agents)
 
 
 def call_record(made: ToolCall) -> ToolCallRecord:

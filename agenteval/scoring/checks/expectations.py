@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from agenteval.core.patterns import EndlessSearchError, without_waiting
+from agenteval.core.patterns import SearchTimeoutError, run_in_thread_if_slow
 from agenteval.core.plurals import plural
+from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
-from agenteval.core.speech import spoken
-from agenteval.core.tool_visibility import resting_on_absence, unplaced_text
+from agenteval.core.tool_visibility import mark_absence_based, unplaced_text
 from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
-from agenteval.core.value import changed
+from agenteval.core.value import copy_with
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.checks.calls import TOOL_CALLS, tool_calls
-from agenteval.scoring.checks.mocks import MOCKS, unanswered_mocks
-from agenteval.scoring.checks.output import contains
-from agenteval.scoring.checks.quoting import excerpt, is_blank
-from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
+from agenteval.scoring.checks.calls import TOOL_CALLS, check_tool_calls
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule, quote_texts
+from agenteval.scoring.checks.excerpts import excerpt, is_blank
+from agenteval.scoring.checks.mocks import MOCKS, check_mocks
+from agenteval.scoring.checks.output import check_contains
 
 _KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
 """Faults that are not the agent's, and that take back no call which was recorded before them."""
@@ -43,19 +43,19 @@ class TurnExpectations:
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
         if trajectory.stop:
-            return await without_waiting(broken_turn_checks, scenario, trajectory)
+            return await run_in_thread_if_slow(broken_turn_checks, scenario, trajectory)
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
         turn = turn.without_unsure_calls
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
-        checks = await without_waiting(turn_checks, scenario, turn, before, observed, self._recorded)
+        checks = await run_in_thread_if_slow(turn_checks, scenario, turn, before, observed, self._recorded)
         if expect is None:
             return checks
         at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
-        seen = Seen((turn,), before=before)
-        return (*checks, *await _asked_of_author(expect, seen, at, self._timeout_s))
+        seen = CheckInput((turn,), before=before)
+        return (*checks, *await _run_author_checks(expect, seen, at, self._timeout_s))
 
 
 class ConversationExpectations:
@@ -67,12 +67,12 @@ class ConversationExpectations:
         self._timeout_s = timeout_s
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
-        checks = await without_waiting(conversation_checks, scenario, trajectory)
+        checks = await run_in_thread_if_slow(conversation_checks, scenario, trajectory)
         if (trajectory.stop and trajectory.stop.fault) or not any(_author_rules(scenario.expect)):
             return checks
         at = _Places(scenario, "expect", observed=trajectory.all_calls_seen)
-        seen = Seen(trajectory.turns)
-        return (*checks, *await _asked_of_author(scenario.expect, seen, at, self._timeout_s))
+        seen = CheckInput(trajectory.turns)
+        return (*checks, *await _run_author_checks(scenario.expect, seen, at, self._timeout_s))
 
 
 def turn_checks(
@@ -90,12 +90,12 @@ def turn_checks(
     always = [_turn_answer(scenario, turn, at, recorded=recorded), *_mocks(scenario, turn, at)]
     if expect is None:
         return tuple(always)
-    return (*always, *_asked(expect, Seen((turn,), before=before), at))
+    return (*always, *_run_rules(expect, CheckInput((turn,), before=before), at))
 
 
 def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
     """Only where it is open whether the world that the author wrote was met."""
-    if outcome := unanswered_mocks(scenario.tools, turn):
+    if outcome := check_mocks(scenario.tools, turn):
         yield at.made(MOCKS, outcome, path="tools")
 
 
@@ -110,7 +110,7 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     turn = turn.without_unsure_calls
     observed = _is_fully_seen(trajectory, (turn,))
     at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
-    cut = Seen((), turn, before=trajectory.turns, goes_on=True)
+    cut = CheckInput((), turn, before=trajectory.turns, is_ongoing=True)
     return tuple(_broken_for_good(rules, expect, cut, at))
 
 
@@ -124,21 +124,21 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed, whole=True)
-    cut = Seen(trajectory.turns, goes_on=True)
+    cut = CheckInput(trajectory.turns, is_ongoing=True)
     if fault is not None and not broke:
         lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
-        called = Seen(trajectory.turns, lost, goes_on=True)
+        called = CheckInput(trajectory.turns, lost, is_ongoing=True)
         others = [rule for rule in RULES if rule not in TOOL_CALLS]
         return (
             *_broken_for_good(TOOL_CALLS, scenario.expect, called, at),
             *_broken_for_good(others, scenario.expect, cut, at),
         )
-    seen = Seen(trajectory.turns, trajectory.unfinished)
+    seen = CheckInput(trajectory.turns, trajectory.unfinished)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, at, broke=broke),
         *(() if broke else (_answers(scenario, trajectory, at),)),
-        *_asked(scenario.expect, seen, at, [rule for rule in RULES if rule not in of_answers]),
+        *_run_rules(scenario.expect, seen, at, [rule for rule in RULES if rule not in of_answers]),
         *_broken_for_good(of_answers, scenario.expect, cut, at),
         *_case(scenario, seen, broke=broke, observed=observed),
     )
@@ -148,42 +148,54 @@ def _is_fully_seen(trajectory: Trajectory, turns: Iterable[Turn]) -> bool:
     return trajectory.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in turns)
 
 
-def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
+def _broken_for_good(
+    rules: Iterable[CheckRule], expect: Expectation, cut: CheckInput, at: _Places
+) -> Iterator[Check]:
     """The rules that no further turn could have fixed."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
             yield at.made(rule.name, outcome)
 
 
-def _asked(expect: Expectation, seen: Seen, at: _Places, rules: Iterable[Rule] = RULES) -> Iterator[Check]:
+def _run_rules(
+    expect: Expectation, seen: CheckInput, at: _Places, rules: Iterable[CheckRule] = RULES
+) -> Iterator[Check]:
     for rule, outcome in _outcomes(rules, expect, seen):
         yield at.made(rule.name, outcome)
 
 
-def _outcomes(rules: Iterable[Rule], expect: Expectation, seen: Seen) -> Iterator[tuple[Rule, Outcome]]:
+def _outcomes(
+    rules: Iterable[CheckRule], expect: Expectation, seen: CheckInput
+) -> Iterator[tuple[CheckRule, CheckOutcome]]:
     for rule in rules:
-        asked = rule.asked(expect)
+        asked = rule.get_expected(expect)
         if asked is None or rule.decide is None:
             continue
         try:
             yield rule, rule.decide(asked, seen)
-        except EndlessSearchError as endless:
-            yield rule, Outcome(None, str(endless))
+        except SearchTimeoutError as endless:
+            yield rule, CheckOutcome(None, str(endless))
 
 
-async def _asked_of_author(expect: Expectation, seen: Seen, at: _Places, timeout_s: float) -> Sequence[Check]:
+async def _run_author_checks(
+    expect: Expectation, seen: CheckInput, at: _Places, timeout_s: float
+) -> Sequence[Check]:
     """What the author's own code says."""
     scenario, checks = at.scenario, []
     seen = replace(seen, scenario=scenario.id, base=scenario.base, observed=at.observed, timeout_s=timeout_s)
     for rule, asked in _author_rules(expect):
-        assert rule.ask
-        outcomes = enumerate(await rule.ask(asked, seen))
+        assert rule.evaluate_async
+        outcomes = enumerate(await rule.evaluate_async(asked, seen))
         checks += [at.made(rule.name, outcome, below=f".{index}") for index, outcome in outcomes]
     return checks
 
 
-def _author_rules(expect: Expectation) -> Iterator[tuple[Rule, Any]]:
-    return ((rule, asked) for rule in RULES if rule.ask and (asked := rule.asked(expect)) is not None)
+def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
+    return (
+        (rule, asked)
+        for rule in RULES
+        if rule.evaluate_async and (asked := rule.get_expected(expect)) is not None
+    )
 
 
 class _Places:
@@ -194,16 +206,16 @@ class _Places:
         self.scenario, self.observed = scenario, observed
         self._prefix, self._whole = prefix, whole
 
-    def made(self, name: str, outcome: Outcome, *, path: str | None = None, below: str = "") -> Check:
+    def made(self, name: str, outcome: CheckOutcome, *, path: str | None = None, below: str = "") -> Check:
         """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
         passed, detail, parts, *_ = outcome
-        below = below or (f".{outcome.at}" if outcome.at and path is None else "")
+        below = below or (f".{outcome.key_path}" if outcome.key_path and path is None else "")
         path = f"{self._prefix}.{name}{below}" if below else path
-        full = f"{name}.{outcome.of}" if outcome.of else name
+        full = f"{name}.{outcome.subject}" if outcome.subject else name
         check = self.check(full, passed, detail, path=path, parts=parts)
         if self._whole and passed is False and outcome.turn is not None:
-            check = changed(check, {"turn": outcome.turn})
-        return resting_on_absence(check) if outcome.is_by_absence and not self.observed else check
+            check = copy_with(check, {"turn": outcome.turn})
+        return mark_absence_based(check) if outcome.is_by_absence and not self.observed else check
 
     def check(
         self,
@@ -216,7 +228,7 @@ class _Places:
     ) -> Check:
         where = self.scenario.where(f"{self._prefix}.{name}" if path is None else path)
         own = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
-        return changed(_CHECK, own)
+        return copy_with(_CHECK, own)
 
 
 def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
@@ -235,7 +247,7 @@ def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
 
 
 def _turn_answer(scenario: Scenario, turn: Turn, at: _Places, *, recorded: bool) -> Check:
-    if not is_blank(spoken(turn.answer)):
+    if not is_blank(blank_reasoning(turn.answer)):
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
@@ -256,7 +268,7 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     turns = trajectory.turns
     if not turns:
         return at.check("answer", None, "there was no turn, so there is no answer")
-    empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
+    empty = [n for n, turn in enumerate(turns, 1) if is_blank(blank_reasoning(turn.answer))]
     missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
     is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
     failed = [n for n in missing if not (is_log and _may_have_answered(turns[n - 1]))]
@@ -272,7 +284,7 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     )
 
 
-def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Iterator[Check]:
+def _case(scenario: Scenario, seen: CheckInput, *, broke: bool, observed: bool) -> Iterator[Check]:
     """The two rules of the short form: each tool called at least once (or none at all), each keyword in the
     final answer."""
     if scenario.case is None:
@@ -282,14 +294,14 @@ def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Ite
         match = MatchMode.STRICT if scenario.case.allows_no_call else MatchMode.CONTAINS
         calls = tuple(ExpectedCall(name=name) for name in scenario.case.tools)
         expected = ToolCallsExpectation(match=match, calls=calls)
-        yield at.made("tool_calls", tool_calls(expected, seen), path="expected_tools")
+        yield at.made("tool_calls", check_tool_calls(expected, seen), path="expected_tools")
     if needles := scenario.case.keywords:
         path = "expected_output_contains"
         if broke or not seen.turns:
-            detail = f"no answer; expected {quoted(needles)}"
+            detail = f"no answer; expected {quote_texts(needles)}"
             yield at.check("output.contains", False, detail, path=path, parts=needles)
         else:
-            yield at.made("output.contains", contains(needles, Seen(seen.turns[-1:])), path=path)
+            yield at.made("output.contains", check_contains(needles, CheckInput(seen.turns[-1:])), path=path)
 
 
 def _enumerated(numbers: Iterable[int]) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from agenteval.core.errors import Mistake
-from agenteval.core.json_schema import misfit_of, schema_mistakes
+from agenteval.core.json_schema import build_schema_checker, schema_mistakes
 from agenteval.core.json_text import finite_number
 from agenteval.core.plurals import plural
-from agenteval.scoring.checks.arguments import differences, matcher_mistakes, may_be_absent
-from agenteval.scoring.checks.quoting import excerpt, one_line
-from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+from agenteval.scoring.checks.arguments import find_differences, find_matcher_mistakes, may_be_absent
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
+from agenteval.scoring.checks.excerpts import excerpt, one_line
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -72,9 +72,9 @@ def _float(digits: str) -> float:
 # ── json_schema ──────────────────────────────────────────────────────────────────────────────────
 
 
-def json_schema(schema: Mapping[str, Any], seen: Seen) -> Outcome:
+def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
     """Some answer is JSON that fits the schema."""
-    misfit = misfit_of(json.dumps(schema, sort_keys=True))
+    misfit = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
         try:
@@ -82,15 +82,15 @@ def json_schema(schema: Mapping[str, Any], seen: Seen) -> Outcome:
         except _NoJsonError as error:
             fault = f"it {error}"
         except RecursionError:
-            return Outcome(None, "the schema or the answer is nested without end")
+            return CheckOutcome(None, "the schema or the answer is nested without end")
         if not fault:
-            return Outcome(True, f"fits the schema: {excerpt(answer, 80)}")
+            return CheckOutcome(True, f"fits the schema: {excerpt(answer, 80)}")
         faults.append(fault)
     told = f": {one_line(faults[-1], 600)}" if faults else ""
-    return Outcome(False, f"not JSON that fits the schema{told}; in {seen.shown}")
+    return CheckOutcome(False, f"not JSON that fits the schema{told}; in {seen.quoted_answers}")
 
 
-def schema_mistakes_in(written: Any) -> Iterator[Mistake]:
+def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
     if written == {}:
         yield Mistake(
             "output.json_schema: an empty schema checks nothing",
@@ -103,7 +103,7 @@ def schema_mistakes_in(written: Any) -> Iterator[Mistake]:
 # ── json ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def json_values(asked: Mapping[str, Any], seen: Seen) -> Outcome:
+def check_json_values(asked: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
     """Some answer is JSON in which every path leads to the value that is expected there."""
     nearest: dict[str, str] | None = None
     not_json = ""
@@ -115,16 +115,18 @@ def json_values(asked: Mapping[str, Any], seen: Seen) -> Outcome:
             continue
         faults = {path: fault for path, expected in asked.items() if (fault := _fault(path, expected, value))}
         if not faults:
-            return Outcome(True, f"holds for {_listed(list(asked))}: {excerpt(answer, 80)}")
+            return CheckOutcome(True, f"holds for {_listed(list(asked))}: {excerpt(answer, 80)}")
         if nearest is None or len(faults) < len(nearest):
             nearest = faults
     if nearest is None:
         told = f"{not_json}; " if not_json else ""
-        return Outcome(False, f"no JSON for {_listed(list(asked))}: {told}{seen.shown}", parts=list(asked))
+        return CheckOutcome(
+            False, f"no JSON for {_listed(list(asked))}: {told}{seen.quoted_answers}", parts=list(asked)
+        )
     told = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
     more = len(nearest) - _FAULTS_SHOWN
     also = f"; and {more} more" if more > 0 else ""
-    return Outcome(False, f"{one_line(told, 1000)}{also}; in {seen.shown}", parts=list(nearest))
+    return CheckOutcome(False, f"{one_line(told, 1000)}{also}; in {seen.quoted_answers}", parts=list(nearest))
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
@@ -143,7 +145,7 @@ def _fault(path: str, expected: Any, value: Any) -> str:
             return "" if may_be_absent(expected) else f"{path}: {where} has {absence}"
         value = value[part]
         so_far = f"{so_far}[{part}]" if isinstance(part, int) else f"{so_far}.{part}" if so_far else part
-    return "; ".join(map(str, differences(expected, value, path=path)))
+    return "; ".join(map(str, find_differences(expected, value, path=path)))
 
 
 def _absence(part: str | int, value: Any) -> str:
@@ -175,7 +177,7 @@ def _listed(names: Sequence[str]) -> str:
     return one_line(", ".join(names[:_KEYS_SHOWN]), 400) + more
 
 
-def value_mistakes(written: Any) -> Iterator[Mistake]:
+def find_json_value_mistakes(written: Any) -> Iterator[Mistake]:
     if written == {}:
         yield Mistake(
             "output.json: an empty mapping checks nothing", "write what to check, or remove the key"
@@ -187,10 +189,12 @@ def value_mistakes(written: Any) -> Iterator[Mistake]:
         elif _parts(str(path)) is None:
             remedy = 'write for example items[0].price, or [0].price; other keys in brackets: ["a.b"]'
             yield Mistake(f"output.json: '{path}' is not a path", remedy, (path,))
-        yield from matcher_mistakes(expected, (path,))
+        yield from find_matcher_mistakes(expected, (path,))
 
 
 JSON = (
-    Rule("output.json_schema", json_schema, needs_answers=True, mistakes=schema_mistakes_in),
-    Rule("output.json", json_values, needs_answers=True, mistakes=value_mistakes),
+    CheckRule(
+        "output.json_schema", check_json_schema, needs_answers=True, find_mistakes=find_schema_mistakes
+    ),
+    CheckRule("output.json", check_json_values, needs_answers=True, find_mistakes=find_json_value_mistakes),
 )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from agenteval.core.plurals import plural
-from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
 
 
-def steps(bound: int, seen: Seen) -> Outcome:
+def check_step_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     return _of_calls(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
 
 
-def tool_calls(bound: int, seen: Seen) -> Outcome:
+def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     made = sum(not call.attempted for call in seen.tool_calls)
     return _of_calls(made, bound, "tool calls")
 
 
-def tokens(bound: int, seen: Seen) -> Outcome:
+def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     """A turn without any token was not counted, and a usage that nobody understood is not a count either: a
     sum within the bound then decides nothing."""
     turns = seen.all_turns
@@ -33,28 +33,28 @@ def tokens(bound: int, seen: Seen) -> Outcome:
     return found._replace(passed=None) if found.passed and (uncounted or unread) else found
 
 
-def latency_ms(bound: float, seen: Seen) -> Outcome:
+def check_latency_limit(bound: float, seen: CheckInput) -> CheckOutcome:
     """Of a recorded conversation nobody may know how long it took."""
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
-        return Outcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
+        return CheckOutcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
     return _within(latency, bound, "ms")
 
 
-def _within(value: float, bound: float, unit: str) -> Outcome:
+def _within(value: float, bound: float, unit: str) -> CheckOutcome:
     holds = value <= bound
-    return Outcome(holds, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed", is_lasting=not holds)
+    return CheckOutcome(holds, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed", is_lasting=not holds)
 
 
-def _of_calls(count: int, bound: int, unit: str) -> Outcome:
+def _of_calls(count: int, bound: int, unit: str) -> CheckOutcome:
     """A sum within the bound holds because no further call was seen."""
     found = _within(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 
 
 LIMITS = (
-    Rule("limits.steps", steps),
-    Rule("limits.tool_calls", tool_calls),
-    Rule("limits.tokens", tokens),
-    Rule("limits.latency_ms", latency_ms),
+    CheckRule("limits.steps", check_step_limit),
+    CheckRule("limits.tool_calls", check_tool_call_limit),
+    CheckRule("limits.tokens", check_token_limit),
+    CheckRule("limits.latency_ms", check_latency_limit),
 )

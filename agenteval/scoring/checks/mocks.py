@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agenteval.core.call_outcomes import shown
+from agenteval.core.call_outcomes import abbreviate_call
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import Turn
-from agenteval.scoring.checks.rule import Outcome
+from agenteval.scoring.checks.check_rule import CheckOutcome
 
 MOCKS = "mocks"
 _REMEDY = (
@@ -17,7 +17,7 @@ _REMEDY = (
 )
 
 
-def unanswered_mocks(tools: Mapping[str, Tool], turn: Turn) -> Outcome | None:
+def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
     """Return why a turn is not decided: a mocked tool was called and agenteval was not asked for it; ``None``
     if there is no such call. One that was only attempted ran nothing."""
     calls = [
@@ -28,7 +28,6 @@ def unanswered_mocks(tools: Mapping[str, Tool], turn: Turn) -> Outcome | None:
     if not calls:
         return None
     more = f", nor {len(calls) - 1:,} more" if len(calls) > 1 else ""
-    what = (
-        f"the mock of '{calls[0].name}' did not answer {shown(calls[0], 120)}{more}: the agent's own code did"
-    )
-    return Outcome(None, f"{what} — {_REMEDY.format(name=calls[0].name)}")
+    call = abbreviate_call(calls[0], 120)
+    what = f"the mock of '{calls[0].name}' did not answer {call}{more}: the agent's own code did"
+    return CheckOutcome(None, f"{what} — {_REMEDY.format(name=calls[0].name)}")

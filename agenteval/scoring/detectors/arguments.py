@@ -9,67 +9,67 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from agenteval.core.call_outcomes import shown
-from agenteval.core.json_schema import breaks
-from agenteval.core.json_text import leaves, parsed
+from agenteval.core.call_outcomes import abbreviate_call
+from agenteval.core.json_schema import schema_violations
+from agenteval.core.json_text import iter_leaves, parse_or
 from agenteval.core.tool_effects import words_of
-from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
-from agenteval.scoring.detectors.identifiers import Sources
-from agenteval.scoring.detectors.ungrounded import sources_of
+from agenteval.scoring.detectors.detector_input import DetectorInput, LocatedCall, Proof, ToolFacts
+from agenteval.scoring.detectors.identifiers import SourceTexts
+from agenteval.scoring.detectors.ungrounded import collect_sources
 
 
-def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
+def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Arguments that break the JSON Schema of their tool, that say nothing, or that hold an identifier or
     address which nobody gave. A list or object that was written as text and was accepted is a habit of the
     log."""
-    sources = sources_of(conversation)
+    sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
-        own = conversation.calls_of(number)
+        own = conversation.calls_in_turn(number)
         for _, step in groupby(own, key=attrgetter("step")):
             together = tuple(step)  # made at the same time: none knows the result of another
             for placed in together:
                 if why := _wrong(conversation, placed, sources):
-                    yield Proof(placed.turn, placed.index, shown(placed.call), why)
-                sources.say(shown(placed.call, 20_000))
+                    yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)
+                sources.add_agent_text(abbreviate_call(placed.call, 20_000))
             for placed in together:
                 sources.add_result(placed.call)
-        sources.say(turn.answer)
+        sources.add_agent_text(turn.answer)
 
 
-def _wrong(conversation: Conversation, placed: PlacedCall, sources: Sources) -> str:
+def _wrong(conversation: DetectorInput, placed: LocatedCall, sources: SourceTexts) -> str:
     call = placed.call
     if call.args is None:
         return ""
     facts = conversation.tools.get(call.name)
     if facts is not None and (broken := _broken(facts, placed)):
         return f"the arguments break the schema of '{call.name}': {broken}"
-    if nothing := _says_nothing(facts, call.args):
+    if nothing := _find_empty_arguments(facts, call.args):
         return f"the arguments of '{call.name}' say nothing: {nothing}"
     if not conversation.observed:
         return ""
-    texts = ((path, leaf) for path, leaf in leaves(call.args) if isinstance(leaf, str))
+    texts = ((path, leaf) for path, leaf in iter_leaves(call.args) if isinstance(leaf, str))
     reasons = (_ungrounded(*text, placed, sources) for text in texts if 0 < len(text[1]) <= _LONGEST_VALUE)
     return next(filter(None, reasons), "")
 
 
-def _broken(facts: ToolFacts, placed: PlacedCall) -> str:
+def _broken(facts: ToolFacts, placed: LocatedCall) -> str:
     """What breaks the schema; not a value that was written as JSON text and accepted."""
     args = placed.call.args or {}
-    broken = breaks(facts.parameters or {}, args)
+    broken = schema_violations(facts.parameters or {}, args)
     if not broken or placed.error is not None or placed.call.result is None:
         return broken
     decoded = {key: _decoded(value) for key, value in args.items()}
-    return breaks(facts.parameters or {}, decoded) if decoded != args else broken
+    return schema_violations(facts.parameters or {}, decoded) if decoded != args else broken
 
 
 def _decoded(value: Any) -> Any:
     if not isinstance(value, str) or value[:1] not in ("[", "{"):
         return value
-    return parsed(value, value)
+    return parse_or(value, value)
 
 
-def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
+def _find_empty_arguments(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
     """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
     placeholder was left in."""
     texts = {key: value for key, value in args.items() if isinstance(value, str)}
@@ -95,17 +95,17 @@ _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "iss
 """A call of such a tool may name something for the first time."""
 
 
-def _ungrounded(path: str, value: str, placed: PlacedCall, sources: Sources) -> str:
+def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:
     """Why a value that is an identifier cannot come from what was given; empty if it can. Parameters that
     code around the agent fills in, and what a call makes, need no source."""
     if _FILLED_IN.search(path):
         return ""
-    identifier, near = next(sources.ungrounded_in(value), (None, ""))
+    identifier, near = next(sources.find_ungrounded(value), (None, ""))
     if identifier is None or identifier.text != value:
         return ""
     if not near and not identifier.is_address and not _MAKES.isdisjoint(words_of(placed.call.name)):
         return ""
-    if placed.error is None and _OF_THE_USER.search(path) and not sources.is_of_a_kind(value):
+    if placed.error is None and _OF_THE_USER.search(path) and not sources.has_known_shape(value):
         return ""
     return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
 
@@ -113,7 +113,7 @@ def _ungrounded(path: str, value: str, placed: PlacedCall, sources: Sources) -> 
 # ── arguments that cannot be read ────────────────────────────────────────────────────────────────
 
 
-def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
+def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Arguments that are not a JSON object. Where the calls of the tool succeed all the same and all of
     them are written so, it is how the log was written; so is Python's notation, and JSON written as text
     twice, where no other call is written in JSON."""
@@ -136,8 +136,8 @@ def _looks_like_json(raw: str) -> bool:
 
 def _written(raw: str, was_read: bool) -> tuple[str, bool]:
     """What is wrong with arguments, and whether a logger may have written good ones so."""
-    inner = parsed(raw)
-    if isinstance(inner, str) and (was_read or isinstance(parsed(inner), dict)):
+    inner = parse_or(raw)
+    if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):
         return "a JSON object written as a JSON string", True
     if was_read:
         return "Python's notation, not JSON", _is_repr(raw)

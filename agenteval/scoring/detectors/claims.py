@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agenteval.core.tool_effects import ToolEffect, words_of
-from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts, effect_of_tool
+from agenteval.scoring.detectors.detector_input import DetectorInput, Proof, ToolFacts, get_tool_effect
 
 
-def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
+def claimed_action_not_called(conversation: DetectorInput) -> Iterator[Proof]:
     """ "I've cancelled …", "… has been successfully cancelled": the participle of a declared tool's own
     verb, in an answer of a conversation in which no call was made that may change anything."""
     tools = conversation.tools
     made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
-    if any(effect_of_tool(name, tools.get(name)) is not ToolEffect.READS for name in made):
+    if any(get_tool_effect(name, tools.get(name)) is not ToolEffect.READS for name in made):
         return
     participles = _participles(tools)
     if not participles:
@@ -51,7 +51,7 @@ def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, facts in tools.items():
         verb = next(iter(words_of(name)), "")
-        if verb and effect_of_tool(name, facts) is ToolEffect.WRITES:
+        if verb and get_tool_effect(name, facts) is ToolEffect.WRITES:
             found.setdefault(_participle(verb).replace("ll", "l"), name)
     return found
 

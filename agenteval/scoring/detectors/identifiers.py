@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agenteval.core.json_text import text_of
+from agenteval.core.json_text import to_json_or_repr
 from agenteval.core.trajectory import ToolCall
 
 
@@ -49,7 +49,7 @@ _FIRST_WIDE = "\u2e80"
 """From here on scripts write words without blanks between them: an identifier may stand right beside one."""
 
 
-def identifiers_in(text: str) -> Iterator[Identifier]:
+def find_identifiers(text: str) -> Iterator[Identifier]:
     """In no particular order; those of masked numbers (``•••• 4242``) are the digits that are shown."""
     if not _DIGITS.search(text) and "@" not in text and "://" not in text:
         return
@@ -136,13 +136,13 @@ _MEASURE = re.compile(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d
 
 # ── what was given ───────────────────────────────────────────────────────────────────────────────
 
-MOST = 400
+MAX_IDENTIFIERS = 400
 """Identifiers of one answer that are looked at: more than that is a list."""
 _MOST_NEAR = 2_000
 """Given ones among which one that differs in a character is looked for: many more have such by chance."""
 
 
-class Sources:
+class SourceTexts:
     """What stood in a conversation before a moment; it grows with it. ``add`` takes a text or a result, and
     arguments; ``say`` what the agent itself says: it makes nothing up twice. ``is_complete``: no result is
     missing, so that what is not here was not given."""
@@ -158,7 +158,7 @@ class Sources:
             self.add(value)
 
     def add(self, value: Any) -> None:
-        reading = _reading_of(value if isinstance(value, str) else text_of(value))
+        reading = _parse_source(value if isinstance(value, str) else to_json_or_repr(value))
         self._texts.append(reading.text)
         self._plain.append(reading.plain)
         self._cores |= dict.fromkeys(reading.cores)
@@ -172,25 +172,25 @@ class Sources:
         else:
             self.add(call.result.value)
 
-    def say(self, text: str) -> None:
-        reading = _reading_of(text)
+    def add_agent_text(self, text: str) -> None:
+        reading = _parse_source(text)
         self._texts.append(reading.text)
         self._plain.append(reading.plain)
         self._numbers |= reading.numbers
 
-    def ungrounded_in(self, text: str) -> Iterator[tuple[Identifier, str]]:
+    def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
         """The identifiers of a text that are such for sure and that no source gave, each once and in their
         order; beside each the given one that differs in a single character, if one does. None while a result
         is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
-        for each in found[:MOST]:
-            if self.has(each):
+        for each in found[:MAX_IDENTIFIERS]:
+            if self.contains(each):
                 continue
             near = "" if each.is_address else self._near(each.core)
-            if each.is_address or near or self._is_telling(each):
+            if each.is_address or near or self._is_distinctive(each):
                 yield each, near
 
-    def has(self, named: Identifier) -> bool:
+    def contains(self, named: Identifier) -> bool:
         """Whether an identifier stands anywhere, or each part of it does (``HAT010_2024-05-22``). A short
         number is one that was given, or the end of one that was: any long text holds it by chance."""
         if named.is_address:
@@ -200,22 +200,22 @@ class Sources:
             return core in self._numbers or any(other.endswith(core) for other in self._cores)
         parts = _named_parts(named.text)
         is_telling = any(not part.isdigit() or len(part) >= SHORTEST_NUMBER for part in parts)
-        return self._stands(core) or (is_telling and all(map(self._stands, parts)))
+        return self._contains_core(core) or (is_telling and all(map(self._contains_core, parts)))
 
-    def _stands(self, core: str) -> bool:
+    def _contains_core(self, core: str) -> bool:
         return core in self._cores or any(core in text for text in self._plain)
 
-    def is_of_a_kind(self, text: str) -> bool:
+    def has_known_shape(self, text: str) -> bool:
         """Whether identifiers of this shape (``ORD-99``) were given."""
         return shape_of(text) in self._shapes
 
-    def _is_telling(self, named: Identifier) -> bool:
+    def _is_distinctive(self, named: Identifier) -> bool:
         """Whether it is one for sure: a long number or the end of one, of a shape that was given, or with
         three digits and letters; not one that counts up or repeats, as examples do (``#W0000000``)."""
         digits = "".join(filter(str.isdigit, named.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
-        if named.text.isdigit() or self.is_of_a_kind(named.text):
+        if named.text.isdigit() or self.has_known_shape(named.text):
             return True
         return len(digits) >= 3 and len(named.core) >= 6
 
@@ -227,10 +227,10 @@ class Sources:
 
 
 def _distinct(text: str) -> list[Identifier]:
-    return list({each.core: each for each in reversed(list(identifiers_in(text)))}.values())
+    return list({each.core: each for each in reversed(list(find_identifiers(text)))}.values())
 
 
-class _Reading(NamedTuple):
+class _ParsedSource(NamedTuple):
     text: str
     plain: str
     cores: tuple[str, ...]
@@ -239,11 +239,11 @@ class _Reading(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _reading_of(text: str) -> _Reading:
+def _parse_source(text: str) -> _ParsedSource:
     """A result is asked for by every detector."""
-    named = [each for each in identifiers_in(text) if not each.is_address]
+    named = [each for each in find_identifiers(text) if not each.is_address]
     small = text.lower()
-    return _Reading(
+    return _ParsedSource(
         small,
         _SIGNS.sub("", small),
         tuple(each.core for each in named),

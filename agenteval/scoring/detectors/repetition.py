@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval.scoring.detectors.conversation import Conversation, Proof
+from agenteval.scoring.detectors.detector_input import DetectorInput, Proof
 
 SHORTEST_ANSWER = 60
 """Characters of an answer that counts when it is given again: "You're welcome, anything else?" does not."""
 
 
-def repetition(conversation: Conversation) -> Iterator[Proof]:
+def repetition(conversation: DetectorInput) -> Iterator[Proof]:
     """An answer that is that of an earlier turn word for word, to another message of the user."""
     said: dict[str, tuple[int, str]] = {}
     for number, turn in enumerate(conversation.turns):

@@ -11,9 +11,9 @@ from agenteval.core.safe_text import at_most
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, References, ScoreFailure, Severity
 from agenteval.core.trajectory import ToolVisibility, Trajectory
-from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.scoring.detectors.detector_input import DetectorInput, Proof, ToolFacts
 from agenteval.scoring.detectors.table import DETECTORS, Detector
-from agenteval.scoring.effects import rated
+from agenteval.scoring.finding_severity import rate_finding
 from agenteval.scoring.questions import asks_judge
 
 UNKNOWN_TOOL = "unknown_tool"
@@ -21,7 +21,7 @@ CLAIMED = "claimed_action_not_called"
 _MOST_NAMED = 20
 
 
-class Detectors:
+class DetectorScorer:
     """A finding for each failure that the configured detectors prove, and a check that fails the sample
     if a tool was called that does not exist, be its detector switched off or not.
 
@@ -55,15 +55,17 @@ class Detectors:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
-        return self.look_at(scenario, trajectory)
+        return self.run_detectors(scenario, trajectory)
 
-    def look_at(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check | Finding | ScoreFailure]:
+    def run_detectors(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Check | Finding | ScoreFailure]:
         """The same, for who cannot wait. Where it is not known yet whether all calls are seen, what depends
         on it says so."""
         if trajectory.visibility is not None:
-            return self._look_at(scenario, trajectory)
+            return self._run_detectors(scenario, trajectory)
         seen, unseen = (
-            self._look_at(scenario, trajectory.model_copy(update={"visibility": visibility}))
+            self._run_detectors(scenario, trajectory.model_copy(update={"visibility": visibility}))
             for visibility in (ToolVisibility.ALL, ToolVisibility.UNSEEN)
         )
         return [
@@ -71,12 +73,12 @@ class Detectors:
             *(_unless_all_seen(each) for each in unseen if each not in seen),
         ]
 
-    def _look_at(
+    def _run_detectors(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
         if trajectory.stop and trajectory.stop.fault not in (None, "agent"):
             trajectory = trajectory.model_copy(update={"unfinished": None})
-        conversation = self.conversation(scenario, trajectory)
+        conversation = self.build_input(scenario, trajectory)
         unknown = tuple(self._unknown(conversation))
         items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
         for detector in self._detectors:
@@ -94,10 +96,10 @@ class Detectors:
                 items.append(self._finding(detector, _in_answer(proof, conversation), scenario, trajectory))
         return items
 
-    def conversation(self, scenario: Scenario, trajectory: Trajectory) -> Conversation:
+    def build_input(self, scenario: Scenario, trajectory: Trajectory) -> DetectorInput:
         """What the detectors see of it."""
         declared = self._recorded or self._unmocked == "error"
-        return Conversation.of(
+        return DetectorInput.from_trajectory(
             trajectory,
             tools=self._facts_of(scenario.tools),
             undeclared_exist=not (declared and scenario.tools),
@@ -116,9 +118,9 @@ class Detectors:
         """Only tools that need a yes are asked about."""
         if not any(tool.destructive for tool in scenario.tools.values()):
             return frozenset()
-        from agenteval.scoring.detectors.consent import agreed_calls
+        from agenteval.scoring.detectors.consent import find_consented_calls
 
-        return agreed_calls(scenario, trajectory, is_judged=self._is_judged)
+        return find_consented_calls(scenario, trajectory, is_judged=self._is_judged)
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
         """Mostly one set of tools is that of all conversations."""
@@ -127,7 +129,7 @@ class Detectors:
             known = self._known = (tools, {name: _facts(tool) for name, tool in tools.items()})
         return known[1]
 
-    def _unknown(self, conversation: Conversation) -> Iterator[Proof]:
+    def _unknown(self, conversation: DetectorInput) -> Iterator[Proof]:
         """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
         for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
             observed = proof.call is not None and conversation.calls[proof.call].call.observed
@@ -149,8 +151,8 @@ class Detectors:
             references=References(tool=proof.tool),
             span=proof.span,
         )
-        effect = rated(finding, trajectory, scenario.tools).severity
-        severity = detector.severity_of(effect, self._severities, of_case=proof.severity)
+        effect = rate_finding(finding, trajectory, scenario.tools).severity
+        severity = detector.severity_of(effect, self._severities, case_severity=proof.severity)
         return finding.model_copy(update={"severity": severity})
 
 
@@ -163,7 +165,7 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
 
 
 def _left_open(
-    detector: Detector, conversation: Conversation, trajectory: Trajectory
+    detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
     """A claim of an action that a call nobody saw may have carried out, where no judge is asked for such. Of
     all else that rests on the absence of a call nothing is said."""
@@ -175,7 +177,7 @@ def _left_open(
         return
 
 
-def _in_answer(proof: Proof, conversation: Conversation) -> Proof:
+def _in_answer(proof: Proof, conversation: DetectorInput) -> Proof:
     """With its span in the final text of the turn; without one, if it quotes what was said before that."""
     before = conversation.answers_at.get(proof.turn, 0)
     if not before or proof.span is None:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agenteval.core.call_outcomes import is_same, key_of, same_result, shown
+from agenteval.core.call_outcomes import abbreviate_call, is_same_call, json_key, same_result
 from agenteval.core.tool_effects import ToolEffect, words_of
-from agenteval.scoring.detectors.conversation import (
-    Conversation,
-    PlacedCall,
+from agenteval.scoring.detectors.detector_input import (
+    DetectorInput,
+    LocatedCall,
     Proof,
     ToolFacts,
-    effect_of_tool,
+    get_tool_effect,
 )
 
 
-def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
+def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
     """A call of a tool that is not declared, where all that exist are."""
     if not conversation.tools or conversation.undeclared_exist:
         return
@@ -31,26 +31,26 @@ def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
             yield Proof(placed.turn, placed.index, name, why)
 
 
-def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
+def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
     """A call with the name, arguments and result of an earlier one, although nothing had changed in between:
     that call had not failed, no other call since may have changed anything, and no later one of the same kind
     got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
     the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
     course = _course_of(conversation)
-    latest: dict[object, PlacedCall] = {}
+    latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
         call = placed.call
         facts = conversation.tools.get(call.name)
         if call.args is None or call.attempted or _is_for_doing_again(call.name, facts):
             continue
-        key = (call.name, key_of(call.args))
+        key = (call.name, json_key(call.args))
         earlier = latest.get(key)
         latest[key] = placed
         if earlier is None or (earlier.turn != placed.turn and not (facts and facts.reads)):
             continue
         if _changed_nothing(conversation, course, earlier, placed):
             why = f"repeats call {earlier.index + 1} (turn {earlier.turn + 1}), although nothing had changed"
-            yield Proof(placed.turn, placed.index, shown(call), why)
+            yield Proof(placed.turn, placed.index, abbreviate_call(call), why)
 
 
 _AT_WILL = frozenset(
@@ -121,7 +121,7 @@ def _is_for_doing_again(name: str, facts: ToolFacts | None) -> bool:
 
 def _surely_changes(name: str, facts: ToolFacts | None) -> bool:
     """Whether a tool changes something, so that doing it twice is doing it twice."""
-    if effect_of_tool(name, facts) is not ToolEffect.WRITES:
+    if get_tool_effect(name, facts) is not ToolEffect.WRITES:
         return False
     return bool(facts and facts.is_marked) or _ADDING.isdisjoint(words_of(name))
 
@@ -138,16 +138,16 @@ class _Course(NamedTuple):
     differs_later: Sequence[bool]
 
 
-def _course_of(conversation: Conversation) -> _Course:
+def _course_of(conversation: DetectorInput) -> _Course:
     calls, tools = conversation.calls, conversation.tools
     return _Course(
         _latest_before(calls, lambda name: _surely_changes(name, tools.get(name))),
-        _latest_before(calls, lambda name: effect_of_tool(name, tools.get(name)) is not ToolEffect.READS),
+        _latest_before(calls, lambda name: get_tool_effect(name, tools.get(name)) is not ToolEffect.READS),
         _differs_later(calls),
     )
 
 
-def _latest_before(calls: Iterable[PlacedCall], holds: Callable[[str], bool]) -> list[int]:
+def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
     """Calls of one step are made at the same time: none of them is before another."""
     found: list[int] = []
     step, before, latest = None, -1, -1
@@ -160,20 +160,20 @@ def _latest_before(calls: Iterable[PlacedCall], holds: Callable[[str], bool]) ->
     return found
 
 
-def _differs_later(calls: Sequence[PlacedCall]) -> list[bool]:
+def _differs_later(calls: Sequence[LocatedCall]) -> list[bool]:
     later: dict[object, set[object]] = {}
     found: list[bool] = []
     for each in reversed(calls):
         call = each.call
-        results = later.setdefault((each.turn, call.name, key_of(call.args)), set())
-        result = call.result and (call.result.is_error, key_of(call.result.value))
+        results = later.setdefault((each.turn, call.name, json_key(call.args)), set())
+        result = call.result and (call.result.is_error, json_key(call.result.value))
         found.append(bool(results - {result}) if len(results) < 2 else True)
         results.add(result)
     return found[::-1]
 
 
 def _changed_nothing(
-    conversation: Conversation, course: _Course, earlier: PlacedCall, placed: PlacedCall
+    conversation: DetectorInput, course: _Course, earlier: LocatedCall, placed: LocatedCall
 ) -> bool:
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
@@ -195,7 +195,7 @@ _MAY_PASS = re.compile(
 )
 
 
-def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
+def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
     """The identical call at once after an error, that fails the same way, with nothing done in between;
     after an error that may pass (busy, a timeout) only from the third time in one turn on."""
     again = 0
@@ -203,7 +203,7 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
         error = before.error
         if (before.turn, before.step) == (placed.turn, placed.step):
             continue  # made at the same time
-        if error is None or placed.error != error or not is_same(before.call, placed.call):
+        if error is None or placed.error != error or not is_same_call(before.call, placed.call):
             again = 0
             continue
         may_pass = bool(_MAY_PASS.search(error[:400]))
@@ -216,4 +216,4 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
         times = "1 time" if again == 1 else f"{again} times"
         why = f'the identical call again, {times}, after the error "{error[:160]}"'
         why += "; whether the agent claims that it was done, only a judge can say"
-        yield Proof(placed.turn, placed.index, shown(placed.call), why)
+        yield Proof(placed.turn, placed.index, abbreviate_call(placed.call), why)

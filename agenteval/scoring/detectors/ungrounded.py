@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
-from agenteval.scoring.detectors.identifiers import Sources
+from agenteval.scoring.detectors.detector_input import DetectorInput, LocatedCall, Proof
+from agenteval.scoring.detectors.identifiers import SourceTexts
 
 
-def ungrounded_value(conversation: Conversation) -> Iterator[Proof]:
+def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
     """An identifier or address in an answer that nobody gave: neither the author (policy, knowledge, what a
     schema lists), the user, a call nor a result before it, nor the agent in an earlier turn. None after a
     call whose result is not in the record."""
-    sources = sources_of(conversation)
+    sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
-        for placed in conversation.calls_of(number):
+        for placed in conversation.calls_in_turn(number):
             sources.add(_arguments(placed))
             sources.add_result(placed.call)
-        for each, near in sources.ungrounded_in(turn.answer):
+        for each, near in sources.find_ungrounded(turn.answer):
             why = f"nobody gave {each.text}" + (f"; '{near}' was given" if near else "")
             yield Proof(number, None, each.text, why, (each.start, each.end))
-        sources.say(turn.answer)
+        sources.add_agent_text(turn.answer)
 
 
-def sources_of(conversation: Conversation) -> Sources:
+def collect_sources(conversation: DetectorInput) -> SourceTexts:
     """What was given before anybody spoke."""
-    return Sources(
+    return SourceTexts(
         conversation.policy,
         conversation.now,
         *conversation.truths,
@@ -48,5 +48,5 @@ def _offered(schema: Any) -> Iterator[Any]:
             pending.extend(part)
 
 
-def _arguments(placed: PlacedCall) -> Any:
+def _arguments(placed: LocatedCall) -> Any:
     return placed.call.args if placed.call.args is not None else placed.call.raw_args or ""

@@ -10,7 +10,7 @@ from agenteval.core.folding import fold
 from agenteval.core.score import Finding, Severity
 from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION
 from agenteval.files.prompts import CRITERIA
-from agenteval.scoring.findings import Cause, Located
+from agenteval.scoring.findings import Cause, LocatedFinding
 from agenteval.scoring.goals import GOAL
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 
@@ -47,14 +47,14 @@ NO_PROPOSAL = Proposal()
 class FindingGroup:
     """Findings of one agent taken to have one cause."""
 
-    members: tuple[Located, ...]
+    members: tuple[LocatedFinding, ...]
     """In the order of their numbers."""
-    effects: tuple[Located, ...] = ()
+    effects: tuple[LocatedFinding, ...] = ()
     """What the same faults are besides, under other labels."""
     proposal: Proposal = NO_PROPOSAL
 
     @property
-    def all(self) -> tuple[Located, ...]:
+    def all_findings(self) -> tuple[LocatedFinding, ...]:
         return (*self.members, *self.effects)
 
     @property
@@ -68,27 +68,27 @@ class FindingGroup:
 
     @property
     def severity(self) -> Severity:
-        return max((each.finding.severity for each in self.all), key=lambda severity: severity.rank)
+        return max((each.finding.severity for each in self.all_findings), key=lambda severity: severity.rank)
 
     @property
     def weight(self) -> tuple[int, int, int, int]:
         """The worst and most frequent sort first."""
-        samples = len({each.key for each in self.all})
-        return -self.severity.rank, -samples, -len(self.all), self.members[0].number
+        samples = len({each.key for each in self.all_findings})
+        return -self.severity.rank, -samples, -len(self.all_findings), self.members[0].number
 
-    def with_effects(self, *more: Located) -> FindingGroup:
-        return replace(self, effects=in_order((*self.effects, *more)))
+    def with_effects(self, *more: LocatedFinding) -> FindingGroup:
+        return replace(self, effects=sort_findings((*self.effects, *more)))
 
 
-def in_order(findings: Iterable[Located]) -> tuple[Located, ...]:
+def sort_findings(findings: Iterable[LocatedFinding]) -> tuple[LocatedFinding, ...]:
     return tuple(sorted(findings, key=lambda each: each.number))
 
 
-def union(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> FindingGroup:
+def merge_groups(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> FindingGroup:
     """One group of all."""
     return FindingGroup(
-        members=in_order(each for group in groups for each in group.members),
-        effects=in_order(each for group in groups for each in group.effects),
+        members=sort_findings(each for group in groups for each in group.members),
+        effects=sort_findings(each for group in groups for each in group.effects),
         proposal=proposal,
     )
 
@@ -96,7 +96,7 @@ def union(groups: Sequence[FindingGroup], proposal: Proposal = NO_PROPOSAL) -> F
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def candidates_of(findings: Sequence[Located]) -> list[FindingGroup]:
+def build_candidates(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
     """What a model is asked about: the findings of one scenario that code cannot tell apart, and with them
     what it knows to be the same faults. Those of one cause stand together, the worst cause first."""
     scenarios = group_by(lambda each: each.key.scenario, findings).values()
@@ -108,16 +108,16 @@ def candidates_of(findings: Sequence[Located]) -> list[FindingGroup]:
     return sorted(groups, key=lambda group: (-rank[group.cause], group.cause, group.members[0].number))
 
 
-def _faults(findings: Sequence[Located]) -> list[FindingGroup]:
+def _faults(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
     alike = group_by(lambda each: (each.cause, each.finding.detector), findings)
     return _labels_of_one_fault(FindingGroup(tuple(members)) for members in alike.values())
 
 
-def one_per_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
+def group_by_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
     """What code makes of groups that no model put anywhere: one of each cause, over all scenarios; and one of
     several labels for the same faults."""
     alike = group_by(lambda group: group.cause, groups)
-    return _labels_of_one_fault(union(each) for each in alike.values())
+    return _labels_of_one_fault(merge_groups(each) for each in alike.values())
 
 
 def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
@@ -129,7 +129,7 @@ def _labels_of_one_fault(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
         if home is None:
             kept.append(group)
         else:
-            kept[home] = kept[home].with_effects(*group.all)
+            kept[home] = kept[home].with_effects(*group.all_findings)
     return kept
 
 
@@ -166,16 +166,16 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
     made = [group for group in groups if group.cause.metric != GOAL]
     by_conversation: dict[Hashable, list[int]] = {}
     for place, group in enumerate(made):
-        for key in {each.key for each in group.all}:
+        for key in {each.key for each in group.all_findings}:
             by_conversation.setdefault(key, []).append(place)
 
-    def place_of_cause(missed: Located) -> int | None:
+    def place_of_cause(missed: LocatedFinding) -> int | None:
         near = by_conversation.get(missed.key, ())
         return next((place for place in near if _is_one_of_its_faults(missed, made[place])), None)
 
     for goal in goals:
-        alone: list[Located] = []
-        for missed in goal.all:
+        alone: list[LocatedFinding] = []
+        for missed in goal.all_findings:
             home = place_of_cause(missed)
             if home is None:
                 alone.append(missed)
@@ -191,12 +191,14 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
 def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
     """Whether each finding of ``group`` is about what one of ``cause`` is about, under another label."""
-    others = group_by(lambda each: each.key, cause.all)
-    return all(any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all)
+    others = group_by(lambda each: each.key, cause.all_findings)
+    return all(
+        any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all_findings
+    )
 
 
-def _is_one_of_its_faults(one: Located, group: FindingGroup) -> bool:
-    return any(one.key == other.key and _is_same_fault(one, other) for other in group.all)
+def _is_one_of_its_faults(one: LocatedFinding, group: FindingGroup) -> bool:
+    return any(one.key == other.key and _is_same_fault(one, other) for other in group.all_findings)
 
 
 _REPETITION = "repetition"
@@ -204,7 +206,7 @@ _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
 """Labels that cite a call for its result; of several calls that failed it may be any."""
 
 
-def _is_same_fault(one: Located, other: Located) -> bool:
+def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
     """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
     tool, if one of them is that it was not called."""
     first, second = one.finding, other.finding
@@ -220,7 +222,7 @@ def _is_same_fault(one: Located, other: Located) -> bool:
     return _are_about_a_missing_call(one, other) or _share_a_quotation(first, second)
 
 
-def _are_about_a_missing_call(one: Located, other: Located) -> bool:
+def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> bool:
     """A goal is no turn's: that its tool is the same says nothing."""
     first, second = one.finding, other.finding
     if None not in (first.call, second.call) or GOAL in (first.metric, second.metric):

@@ -14,18 +14,18 @@ from enum import Enum, auto
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from agenteval.conversation.current_sample import current
-from agenteval.core.errors import BudgetError, InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.conversation.current_sample import current_sample_key
+from agenteval.core.errors import BudgetError, InfrastructureError, RequestSkippedError, UnreadableReplyError
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.score import ScoreFailure, Vote
-from agenteval.core.trajectory import Usage, total_of
+from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.files.prompt_templates import fence
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 from agenteval.scoring.judges.replies import references_in
-from agenteval.scoring.judges.requests import request_for
+from agenteval.scoring.judges.requests import build_question_request
 
-SAMPLED = 10
+SAMPLING_INTERVAL = 10
 """One clean verdict in so many is asked again."""
 
 
@@ -46,7 +46,7 @@ async def ask_with_second_opinion(
     """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
     if why := question.record.misfit:
         return ScoreFailure(metric=question.subject.metric, message=why)
-    reply = first or await ask(model, request_for(question))
+    reply = first or await ask_model(model, build_question_request(question))
     if isinstance(reply, ScoreFailure):
         return reply
     reason = _reason_to_ask_again(reply, question, gating)
@@ -55,23 +55,23 @@ async def ask_with_second_opinion(
     replies = [reply]
     for prompt in ("judge_refute", "judge_decide"):
         opinion = question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt
-        another = await ask(model, request_for(question, opinion))
+        another = await ask_model(model, build_question_request(question, opinion))
         if isinstance(another, ScoreFailure):
-            return _uncorroborated(another, replies, is_verdict=reason is not _Again.DRAWN)
+            return _uncorroborated(another, replies, is_verdict=reason is not _SecondOpinionReason.DRAWN)
         replies.append(another)
         if question.side_of(another.value) == question.side_of(reply.value):
             break
-    place = standing([question.side_of(each.value) for each in replies])
+    place = find_majority([question.side_of(each.value) for each in replies])
     return JudgeAnswer(
         reply=replies[place or 0],
-        usage=total_of(each.usage for each in replies),
-        votes=tuple(vote_of(each, against=question.gates(each.value)) for each in replies),
-        is_sampled=reason is _Again.DRAWN,
+        usage=sum_usage(each.usage for each in replies),
+        votes=tuple(build_vote(each, against=question.gates(each.value)) for each in replies),
+        is_sampled=reason is _SecondOpinionReason.DRAWN,
         is_split=place is None,
     )
 
 
-class _Again(Enum):
+class _SecondOpinionReason(Enum):
     """Why an answer is asked again."""
 
     GATES = auto()
@@ -79,18 +79,20 @@ class _Again(Enum):
     DOUBTFUL = auto()
 
 
-def _reason_to_ask_again(reply: ModelReply, question: JudgeQuestion, gating: GatingPolicy) -> _Again | None:
+def _reason_to_ask_again(
+    reply: ModelReply, question: JudgeQuestion, gating: GatingPolicy
+) -> _SecondOpinionReason | None:
     """``None``: the answer stands alone."""
     if reply.scripted or not gating.corroborate:
         return None
     if question.gates(reply.value):
-        return None if question.is_proven(reply.value) else _Again.GATES
+        return None if question.is_proven(reply.value) else _SecondOpinionReason.GATES
     if question.is_clean(reply.value) and _is_drawn(question, gating.seed):
-        return _Again.DRAWN
-    return _Again.DOUBTFUL if question.is_doubtful(reply.value) else None
+        return _SecondOpinionReason.DRAWN
+    return _SecondOpinionReason.DOUBTFUL if question.is_doubtful(reply.value) else None
 
 
-def standing(sides: Sequence[Side]) -> int | None:
+def find_majority(sides: Sequence[AnswerSide]) -> int | None:
     """The place of the first answer on the side that most are on. Between equally many the last one decides;
     ``None``: no two agree, or it is on neither side."""
     counts = Counter(sides)
@@ -103,14 +105,14 @@ def standing(sides: Sequence[Side]) -> int | None:
 def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
     """By what is asked about and the sample that it is from, so that of conversations that are alike some
     are drawn."""
-    return is_drawn(seed, str(current()), question.subject.metric, question.record.text)
+    return is_drawn(seed, str(current_sample_key()), question.subject.metric, question.record.text)
 
 
 def is_drawn(*asked_about: int | str) -> bool:
-    """Whether one of ``SAMPLED`` is asked again. A part of a run draws the same as the whole."""
+    """Whether one of ``SAMPLING_INTERVAL`` is asked again. A part of a run draws the same as the whole."""
     text = json.dumps(asked_about)
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest) % SAMPLED == 0
+    return int.from_bytes(digest) % SAMPLING_INTERVAL == 0
 
 
 def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
@@ -127,11 +129,11 @@ def _uncorroborated(
     if failure.usage:
         spent.append(failure.usage)
     message = f"a verdict was asked again, but there was no answer: {failure.message}"
-    said = {"message": message, "usage": total_of(spent), "is_verdict": is_verdict}
+    said = {"message": message, "usage": sum_usage(spent), "is_verdict": is_verdict}
     return failure.model_copy(update=said)
 
 
-def vote_of(reply: ModelReply, *, against: bool) -> Vote:
+def build_vote(reply: ModelReply, *, against: bool) -> Vote:
     said: Any = reply.value
     verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
     return Vote(
@@ -157,16 +159,16 @@ async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
     try:
         reply = await model.complete(request)
     except UnreadableReplyError as error:
-        error.usage = total_of([*spent, error.usage or Usage()]) if spent else error.usage
+        error.usage = sum_usage([*spent, error.usage or Usage()]) if spent else error.usage
         raise
     except BudgetError:
         raise
     except InfrastructureError:
         raise unread from None  # no answer is no other answer
-    return reply._replace(usage=total_of([*spent, reply.usage]))
+    return reply._replace(usage=sum_usage([*spent, reply.usage]))
 
 
-async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+async def ask_model(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
     """The model's answer, or that there is none. The author's mistakes are not caught."""
     return await _answer(complete(model, request), request)
 
@@ -188,6 +190,6 @@ async def _answer(reply: Awaitable[ModelReply], request: ModelRequest) -> ModelR
             message=str(error),
             raw=unread.raw if unread else "",
             usage=usage,
-            refused=isinstance(error, NotAskedError),
+            refused=isinstance(error, RequestSkippedError),
             is_verdict=unread is not None and unread.is_flawed,
         )

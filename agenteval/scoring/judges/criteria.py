@@ -12,20 +12,20 @@ from agenteval.core.severity import severity_of
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import CRITERIA, Rubric
 from agenteval.scoring.judges.corroboration import JudgeAnswer
-from agenteval.scoring.judges.inputs import ConversationView, JudgeInputs
+from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import JudgeQuestion
-from agenteval.scoring.judges.references import Shown, flaw_of
+from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
 from agenteval.scoring.judges.replies import claim_of
-from agenteval.scoring.judges.requests import request_of, subject_of
-from agenteval.scoring.judges.together import ask_together
-from agenteval.scoring.transcript import Transcript
+from agenteval.scoring.judges.requests import build_judge_request, subject_of
+from agenteval.scoring.judges.shared_calls import ask_shared
+from agenteval.scoring.transcript import JudgeTranscript
 
 LABEL = "criterion not met"
 DID_NOT_ARISE = "did not arise"
 SPANS = {"turn": "in the turn to judge", "conversation": "over the whole conversation"}
 
 
-class Criteria:
+class CriteriaScorer:
     """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
     call each, all at once; or, ``is_shared``, one for all of them.
 
@@ -57,15 +57,15 @@ class Criteria:
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
         transcript = self._view.transcript(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
-        record = self._view.shown(scenario, trajectory, turn)
+        record = self._view.build_quotable_record(scenario, trajectory, turn)
         questions = {
-            f"criterion_{number}": question_of(
+            f"criterion_{number}": build_criterion_question(
                 criterion, self._scope, transcript, subject, record, rubric=self._rubric
             )
             for number, criterion in enumerate(criteria, 1)
         }
         given = self._inputs
-        answers = await ask_together(given.model, questions, given.gating, is_shared=self._is_shared)
+        answers = await ask_shared(given.model, questions, given.gating, is_shared=self._is_shared)
         return [
             item
             for criterion, answer in zip(criteria, answers.values(), strict=True)
@@ -122,14 +122,24 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
     return (expect.criteria if expect else ()), f"turns.{turn.script}.expect.criteria"
 
 
-def question_of(
-    criterion: str, scope: str, transcript: Transcript, subject: Subject, record: Shown, *, rubric: Rubric
+def build_criterion_question(
+    criterion: str,
+    scope: str,
+    transcript: JudgeTranscript,
+    subject: Subject,
+    record: QuotableRecord,
+    *,
+    rubric: Rubric,
 ) -> JudgeQuestion:
     """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
-    record = record.asking(criterion)
+    record = record.with_task_texts(criterion)
 
     def flaw_in(said: Any, is_scripted: bool) -> str:
-        return flaw_of(LABEL, claim_of(said, is_scripted=is_scripted), record) if said.label == "fail" else ""
+        return (
+            find_reference_flaw(LABEL, claim_of(said, is_scripted=is_scripted), record)
+            if said.label == "fail"
+            else ""
+        )
 
     return JudgeQuestion(
         rubric=rubric,
@@ -141,12 +151,12 @@ def question_of(
     )
 
 
-def criterion_request(
-    criterion: str, scope: str, record: Transcript, *, rubric: Rubric, subject: Subject
+def build_criterion_request(
+    criterion: str, scope: str, record: JudgeTranscript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
     """The request that asks for one criterion, as it is sent first."""
     values = _values(criterion, scope)
-    return request_of(rubric, record, subject=subject, criterion=values)
+    return build_judge_request(rubric, record, subject=subject, criterion=values)
 
 
 def _values(criterion: str, scope: str) -> dict[str, str]:

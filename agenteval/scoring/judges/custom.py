@@ -16,15 +16,15 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import anyio
 from pydantic import BaseModel
 
-from agenteval.agentside.targets.faults import contained, describe
-from agenteval.agentside.targets.signatures import misfit
-from agenteval.conversation.user_code import load
+from agenteval.agentside.targets.faults import contain_exits, describe_error
+from agenteval.agentside.targets.signatures import find_signature_mismatch
+from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory, Usage
-from agenteval.files.prompt_heads import METRIC_NAME, Labels, as_scale, read_labels
-from agenteval.files.prompts import SHIPPED, Prompts, Rubric
+from agenteval.files.prompt_front_matter import METRIC_NAME, Labels, parse_labels, parse_scale
+from agenteval.files.prompts import SHIPPED_PROMPTS, Prompts, Rubric
 from agenteval.scoring.checks.conversation import ToolCallRecord
 from agenteval.scoring.judges.corroboration import complete
 from agenteval.scoring.metrics import spec_of
@@ -103,14 +103,14 @@ class Llm:
 
     async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
         """An answer of the shape ``schema``. Raises ``UnreadableReplyError`` when none could be had."""
-        asking = ASKING.get(None)
+        asking = CURRENT_EVALUATION.get(None)
         if asking is None:
             raise RuntimeError("self.llm answers only while score or evaluate runs")
         if self._model is None:
             what = f"the custom metric '{asking.subject.metric}' asks a model, but none is set"
             raise AuthorError(Problem(what, "set models.default or models.judge"))
         request = ModelRequest("judge", system, prompt, schema, asking.subject)
-        answer = asking.answer(self._model, request)
+        answer = asking.complete_request(self._model, request)
         # The author's code runs on a loop of its own; the model's connections belong to ours.
         reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, asking.loop))
         asking.usage = asking.usage + reply.usage
@@ -167,24 +167,26 @@ class ConversationMetric(CustomMetric):
     """The whole conversation is judged at once."""
 
 
-Custom: TypeAlias = "CustomMetric | Rubric"
+AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
 
 
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def load_custom(entry: str, base: str, *, prompts: Prompts = SHIPPED, place: Place | None = None) -> Custom:
+def load_custom_metric(
+    entry: str, base: str, *, prompts: Prompts = SHIPPED_PROMPTS, place: Place | None = None
+) -> AnyCustomMetric:
     """What an entry of ``custom_metrics`` names: a rubric file, or a class (or object) as
     ``module:Class`` or ``file.py:Class``. ``prompts``: what a rubric is sent with. Raises ``AuthorError``."""
     if entry.endswith(".md"):
-        return prompts.custom(entry, base=base, place=place)
-    found = load(entry, base, what="custom metric", place=place)
+        return prompts.load_custom_rubric(entry, base=base, place=place)
+    found = import_target(entry, base, what="custom metric", place=place)
     try:
-        with contained():
+        with contain_exits():
             metric = found() if isinstance(found, type) else found
             problem = _problem(metric)
     except Exception as error:
-        what = f"custom metric '{entry}' cannot be made: {describe(error)}"
+        what = f"custom metric '{entry}' cannot be made: {describe_error(error)}"
         raise AuthorError(Problem(what, "its class is called without arguments", place)) from error
     if problem:
         raise AuthorError(Problem(f"custom metric '{entry}' {problem[0]}", problem[1], place))
@@ -192,19 +194,19 @@ def load_custom(entry: str, base: str, *, prompts: Prompts = SHIPPED, place: Pla
     return metric
 
 
-def load_all_custom(
+def load_custom_metrics(
     entries: Sequence[str],
     base: str,
     *,
-    prompts: Prompts = SHIPPED,
+    prompts: Prompts = SHIPPED_PROMPTS,
     place_of: Callable[[int], Place | None] = lambda _: None,
-) -> tuple[Custom, ...]:
+) -> tuple[AnyCustomMetric, ...]:
     """Every entry of ``custom_metrics``; ``place_of`` tells where an entry is, by its position."""
-    loaded: list[Custom] = []
+    loaded: list[AnyCustomMetric] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
         try:
-            loaded.append(load_custom(entry, base, prompts=prompts, place=place_of(position)))
+            loaded.append(load_custom_metric(entry, base, prompts=prompts, place=place_of(position)))
         except AuthorError as error:
             problems += error.problems
     if problems:
@@ -221,9 +223,9 @@ def _problem(metric: Any) -> tuple[str, str] | None:
     written = _written(metric)
     if len(written) != 1:
         return f"has {' and '.join(written) or 'not its method'}", "write score or evaluate"
-    if shape := misfit(getattr(metric, written[0]), 1):
+    if shape := find_signature_mismatch(getattr(metric, written[0]), 1):
         return f"cannot be called: {shape}", f"write def {written[0]}(self, input)"
-    if written == ["score"] and as_scale(metric.scale) is None:
+    if written == ["score"] and parse_scale(metric.scale) is None:
         return f"has the scale {metric.scale!r}", "write lowest and highest: scale = (1, 5)"
     try:
         labels_of(metric)
@@ -243,7 +245,7 @@ def _written(metric: CustomMetric) -> list[str]:
     ]
 
 
-def spec_of_custom(metric: Custom) -> MetricSpec:
+def spec_of_custom(metric: AnyCustomMetric) -> MetricSpec:
     """The metric that a rubric or a class defines."""
     if isinstance(metric, Rubric):
         return spec_of(metric)
@@ -258,14 +260,14 @@ def spec_of_custom(metric: Custom) -> MetricSpec:
 
 def labels_of(metric: CustomMetric) -> Labels:
     """The labels that a class declares; none if it leaves them open."""
-    return Labels() if metric.labels is None else read_labels(metric.labels)
+    return Labels() if metric.labels is None else parse_labels(metric.labels)
 
 
 # ── while it is judged ───────────────────────────────────────────────────────────────────────────
 
 
 @dataclass
-class Asking:
+class MetricEvaluation:
     """One judgement while it goes on: what it is about, what its model calls cost, its deadline."""
 
     subject: Subject
@@ -278,11 +280,11 @@ class Asking:
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     @property
-    def spent(self) -> Usage | None:
+    def reported_usage(self) -> Usage | None:
         """What the model calls cost; ``None`` if there was none."""
         return None if self.usage == Usage() else self.usage
 
-    async def answer(self, model: ChatModel, request: ModelRequest) -> ModelReply:
+    async def complete_request(self, model: ChatModel, request: ModelRequest) -> ModelReply:
         with _Pause(self):
             return await complete(model, request)
 
@@ -290,7 +292,7 @@ class Asking:
 class _Pause:
     """The clock of a judgement stands still while its model calls wait for their turn and answer."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: MetricEvaluation) -> None:
         self._asking = asking
 
     def __enter__(self) -> None:
@@ -305,4 +307,4 @@ class _Pause:
 
 # One object serves many conversations at once, and its author calls ``self.llm`` without saying which
 # of them the call is for. The context of the task knows.
-ASKING: ContextVar[Asking] = ContextVar("agenteval_custom_metric")
+CURRENT_EVALUATION: ContextVar[MetricEvaluation] = ContextVar("agenteval_custom_metric")

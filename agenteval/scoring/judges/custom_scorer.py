@@ -9,19 +9,19 @@ from typing import Any
 
 import anyio
 
-from agenteval.agentside.targets.faults import contained, describe
-from agenteval.conversation.user_code import call
-from agenteval.core.errors import AuthorError, InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.agentside.targets.faults import contain_exits, describe_error
+from agenteval.conversation.user_code import call_user_code
+from agenteval.core.errors import AuthorError, InfrastructureError, RequestSkippedError, UnreadableReplyError
 from agenteval.core.protocols import ChatModel
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, Score, ScoreFailure, Severity
 from agenteval.core.trajectory import Trajectory, Turn
 from agenteval.scoring.checks.conversation import call_record
 from agenteval.scoring.judges.custom import (
-    ASKING,
-    Asking,
+    CURRENT_EVALUATION,
     CustomMetric,
     Llm,
+    MetricEvaluation,
     QualResult,
     QuantResult,
     ScoreInput,
@@ -29,9 +29,9 @@ from agenteval.scoring.judges.custom import (
     labels_of,
     spec_of_custom,
 )
-from agenteval.scoring.judges.judge import finding_of
+from agenteval.scoring.judges.judge import build_label_finding
 from agenteval.scoring.judges.requests import subject_of
-from agenteval.scoring.metrics import applies
+from agenteval.scoring.metrics import applies_to_trajectory
 
 
 class _NoScoreError(Exception):
@@ -66,42 +66,46 @@ class CustomScorer:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        if not applies(self._spec, scenario, trajectory):
+        if not applies_to_trajectory(self._spec, scenario, trajectory):
             return ()
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         timeout_s = self._metric.timeout_s
         with anyio.move_on_after(timeout_s) as scope:
-            asking = Asking(subject, scope, timeout_s)
+            asking = MetricEvaluation(subject, scope, timeout_s)
             return await self._judged(score_input(scenario, trajectory, self.scope), asking, turn)
         return (self._failure(f"no result after {timeout_s:g} s", asking),)
 
     async def _judged(
-        self, given: ScoreInput, asking: Asking, turn: int | None
+        self, given: ScoreInput, asking: MetricEvaluation, turn: int | None
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        token = ASKING.set(asking)
+        token = CURRENT_EVALUATION.set(asking)
         try:
-            result = await call(self._judge, given)
-            with contained():
+            result = await call_user_code(self._judge, given)
+            with contain_exits():
                 score = self._score(result, asking)
         except AuthorError:
             raise
         except UnreadableReplyError as error:
             return (self._failure(str(error), asking, raw=error.raw),)
         except (InfrastructureError, _NoScoreError) as error:
-            return (self._failure(str(error), asking, refused=isinstance(error, NotAskedError)),)
+            return (self._failure(str(error), asking, refused=isinstance(error, RequestSkippedError)),)
         except Exception as error:
-            return (self._failure(describe(error), asking),)
+            return (self._failure(describe_error(error), asking),)
         finally:
-            ASKING.reset(token)
+            CURRENT_EVALUATION.reset(token)
         if score.ok is not False or score.label is None:
             return (score,)
-        return score, finding_of(score, score.label, turn, self._severities)
+        return score, build_label_finding(score, score.label, turn, self._severities)
 
-    def _failure(self, message: str, asking: Asking, *, raw: str = "", refused: bool = False) -> ScoreFailure:
-        return ScoreFailure(metric=self.metric, message=message, raw=raw, usage=asking.spent, refused=refused)
+    def _failure(
+        self, message: str, asking: MetricEvaluation, *, raw: str = "", refused: bool = False
+    ) -> ScoreFailure:
+        return ScoreFailure(
+            metric=self.metric, message=message, raw=raw, usage=asking.reported_usage, refused=refused
+        )
 
-    def _score(self, result: Any, asking: Asking) -> Score:
+    def _score(self, result: Any, asking: MetricEvaluation) -> Score:
         """The score of a result. Raises ``_NoScoreError`` for one that is none."""
         value, label = (None, self._label(result)) if self._spec.is_label else (self._value(result), None)
         return Score(
@@ -113,7 +117,7 @@ class CustomScorer:
             by=asking.by,
             scripted=asking.scripted,
             ok=label in self._spec.ok if label is not None else None,
-            usage=asking.spent,
+            usage=asking.reported_usage,
         )
 
     def _value(self, result: Any) -> float:

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 import anyio
 
-from agenteval.conversation.current_sample import enter
+from agenteval.conversation.current_sample import enter_sample
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Reconsidered, Scored
 from agenteval.core.protocols import Emit, ModelReply
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import EXCUSES, MISSED, RULED_OUT, WITHDRAWN, Finding, Score, ScoreFailure, Vote
-from agenteval.core.trajectory import Usage, total_of
+from agenteval.core.trajectory import Usage, sum_usage
 from agenteval.files.prompt_templates import fence
 from agenteval.scoring.goals import GOAL, goals_of, has_reached
-from agenteval.scoring.judges.corroboration import standing, vote_of
+from agenteval.scoring.judges.corroboration import build_vote, find_majority
 from agenteval.scoring.judges.goal import GoalJudge, Twin
-from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
+from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 
 DISOBEYED = "disobey user request"
 """The label that contradicts a goal that was ruled out or withdrawn in the same conversation."""
@@ -41,7 +41,7 @@ _AGREED = 2
 """So many answers have to agree."""
 
 
-def takes_a_miss_away(event: Event) -> bool:
+def is_goal_excused(event: Event) -> bool:
     """Whether an event says that a goal was ruled out or withdrawn."""
     if not isinstance(event, Scored) or event.turn is not None:
         return False
@@ -50,13 +50,13 @@ def takes_a_miss_away(event: Event) -> bool:
 
 
 @dataclass(frozen=True)
-class ExcusedGoals:
+class ExcusedGoalReviewer:
     """Asks again. ``judge_of``: the judge of an agent's goals; ``corroborate``: whether anything is asked
     again at all; ``reached_before``: by scenario, a conversation of the baseline that reached the goal."""
 
     judge_of: Callable[[str], GoalJudge | None]
     corroborate: bool = True
-    reached_before: Callable[[str], SampleReport | None] = lambda _scenario: None
+    baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
         """How many goals were asked about, all at the same time. What has been settled is not asked again."""
@@ -67,7 +67,7 @@ class ExcusedGoals:
         return len(cases)
 
     async def _settle(self, case: _Case, emit: Emit) -> None:
-        enter(case.sample.key)
+        enter_sample(case.sample.key)
         emit(Reconsidered(key=case.sample.key, metric=GOAL, items=await self._settled(case)))
 
     def _cases(self, scenarios: Sequence[ScenarioReport]) -> Iterator[_Case]:
@@ -96,10 +96,10 @@ class ExcusedGoals:
         self, sample: SampleReport, others: Sequence[SampleReport]
     ) -> tuple[SampleReport | None, str]:
         """Another conversation that reached the goal, and what it is called."""
-        if twin := twin_of(sample, others):
+        if twin := find_twin(sample, others):
             which = f"conversation {twin.key.variant}" if twin.key.variant else f"epoch {twin.key.epoch + 1}"
             return twin, which if twin.key.agent == sample.key.agent else f"{which} of {twin.key.agent}"
-        twin = self.reached_before(sample.key.scenario)
+        twin = self.baseline_sample_of(sample.key.scenario)
         return twin, f"the baseline ({twin.key})" if twin else ""
 
     async def _settled(self, case: _Case) -> tuple[Score | Finding | ScoreFailure, ...]:
@@ -107,7 +107,7 @@ class ExcusedGoals:
             return _unasked(case)
         usage = case.goal.usage
         try:
-            return await _Asking(case, self._twin(case)).settled()
+            return await _GoalReview(case, self._twin(case)).run()
         except AuthorError as error:
             return (ScoreFailure(metric=GOAL, message=str(error), usage=usage, author=True),)
         except Exception as error:  # of a plugin: the run is paid for
@@ -117,14 +117,14 @@ class ExcusedGoals:
         if case.twin is None:
             return None
         of = self.judge_of(case.twin.key.agent) or case.judge
-        return of.twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
+        return of.build_twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
 
 
 def _excused_goals(sample: SampleReport) -> list[Score]:
     return [goal for goal in goals_of(sample) if goal.label in EXCUSES and goal.is_open]
 
 
-def twin_of(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
+def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
     """Another conversation of the scenario that reached the goal; of the same agent, if there is one."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
@@ -166,12 +166,12 @@ class _Case:
         return self.twin is not None and self.goal.twin == ""
 
     @property
-    def lacks_second(self) -> bool:
+    def needs_second_opinion(self) -> bool:
         agreed = sum(vote.verdict == self.outcome for vote in self.votes)
         return self.is_twin_new or agreed < _AGREED
 
     @property
-    def lacks_third(self) -> bool:
+    def needs_third_opinion(self) -> bool:
         return self.contradiction is not None and len(self.votes) <= _AGREED
 
     @property
@@ -179,7 +179,7 @@ class _Case:
         """Whether there is something to decide."""
         if not self.is_asked:
             return self.is_twin_new
-        return self.lacks_second or self.lacks_third
+        return self.needs_second_opinion or self.needs_third_opinion
 
 
 def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
@@ -187,7 +187,7 @@ def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
     missed = _vote_in(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
-    return case.judge.settled(
+    return case.judge.build_result(
         missed,
         case.scenario,
         case.sample.trajectory,
@@ -211,28 +211,28 @@ def _vote_in(goal: Score) -> Vote:
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _GoalReview:
     """One goal that is asked again, at most twice."""
 
     case: _Case
     twin: Twin | None
 
-    async def settled(self) -> tuple[Score | Finding | ScoreFailure, ...]:
+    async def run(self) -> tuple[Score | Finding | ScoreFailure, ...]:
         case = self.case
-        question = case.judge.asking_again(case.scenario, case.sample.trajectory, self.twin)
+        question = case.judge.build_second_question(case.scenario, case.sample.trajectory, self.twin)
         assert question is not None  # it has been judged
         votes = list(case.votes)
         by = case.goal.by
         for prompt in (REFUTE[case.outcome], DECIDE):
             if not self._is_needed(prompt, votes):
                 continue
-            reply = await case.judge.ask(question, self._opinion(prompt, votes, question))
+            reply = await case.judge.ask_again(question, self._opinion(prompt, votes, question))
             if isinstance(reply, ScoreFailure):
                 return (_unanswered(reply, votes, case.outcome),)
             by = reply.model
             votes.append(_vote_of(reply, question))
-        place = counted(votes, is_contradicted=case.contradiction is not None)
-        return case.judge.settled(
+        place = find_counted_vote(votes, is_contradicted=case.contradiction is not None)
+        return case.judge.build_result(
             None if place is None else self._with_twin(votes, place),
             case.scenario,
             case.sample.trajectory,
@@ -245,9 +245,9 @@ class _Asking:
     def _is_needed(self, prompt: str, votes: Sequence[Vote]) -> bool:
         case = self.case
         if prompt != DECIDE:
-            return case.lacks_second
+            return case.needs_second_opinion
         is_new = len(votes) > len(case.votes)
-        return (is_new and votes[-1].verdict != case.outcome) or case.lacks_third
+        return (is_new and votes[-1].verdict != case.outcome) or case.needs_third_opinion
 
     def _opinion(self, prompt: str, votes: Sequence[Vote], question: JudgeQuestion) -> str:
         """The question, and what is to be made of the answers so far."""
@@ -282,7 +282,7 @@ class _Asking:
 def _vote_of(reply: ModelReply, question: JudgeQuestion) -> Vote:
     """An answer that can name no difference to the conversation that reached the goal says that it was
     missed."""
-    vote = vote_of(reply, against=question.gates(reply.value))
+    vote = build_vote(reply, against=question.gates(reply.value))
     if flaw := question.flaw_in(reply.value, reply.scripted):
         reason = f"{vote.reason} (answered {vote.verdict}, but {flaw})"
         return vote.model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
@@ -296,26 +296,26 @@ def _written(vote: Vote) -> str:
     return fence(json.dumps(answer, ensure_ascii=False))
 
 
-def counted(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
+def find_counted_vote(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
     """The place of the answer that counts; ``None``: no two agree. What contradicts is a vote against."""
     sides = [_side(vote) for vote in votes]
-    place = standing([True, *sides] if is_contradicted else sides)
+    place = find_majority([True, *sides] if is_contradicted else sides)
     if place is None or not is_contradicted:
         return place
     return place - 1 if place else sides.index(True)
 
 
-def _side(vote: Vote) -> Side:
+def _side(vote: Vote) -> AnswerSide:
     return vote.against or str(vote.verdict)
 
 
 def _usage(votes: Iterable[Vote]) -> Usage:
-    return total_of(vote.usage for vote in votes if vote.usage)
+    return sum_usage(vote.usage for vote in votes if vote.usage)
 
 
 def _unanswered(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
     """What was asked again and not answered is not known."""
     message = f"a goal that was {outcome} was asked again, but there was no answer: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
-    said = {"message": message, "usage": total_of(spent), "is_verdict": True}
+    said = {"message": message, "usage": sum_usage(spent), "is_verdict": True}
     return failure.model_copy(update=said)

@@ -28,7 +28,7 @@ class GatingPolicy:
     """A model may propose one level more later (``severity_from: model``), when nobody is asked again."""
 
     @classmethod
-    def of(cls, suite: SuitePolicy, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
+    def from_suite(cls, suite: SuitePolicy, rules_for: Callable[[Scenario], ScenarioRules]) -> GatingPolicy:
         return cls(
             fail_on=suite.fail_on,
             severities=suite.severities,
@@ -38,7 +38,7 @@ class GatingPolicy:
             may_be_raised=suite.severity_from == "model",
         )
 
-    def bar(self, metric: str, scenario: Scenario) -> float | None:
+    def highest_threshold(self, metric: str, scenario: Scenario) -> float | None:
         """The highest number that a threshold on the metric names for the scenario."""
         held = self.rules_for(scenario).thresholds.get(metric)
         return held.bar if held else None
@@ -46,7 +46,7 @@ class GatingPolicy:
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
         """Whether a failing label of this severity would fail a sample, or lowers a share that a threshold
         asks for."""
-        if self.bar(metric, scenario) is not None:
+        if self.highest_threshold(metric, scenario) is not None:
             return True
         return self.gates_at(severity)
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from agenteval.core.call_outcomes import decoded, error_of, is_nothing, written
+from agenteval.core.call_outcomes import decode_result, error_of, format_call, is_empty_result
 from agenteval.core.protocols import ModelReply
+from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import (
     MISSED,
@@ -24,28 +25,27 @@ from agenteval.core.score import (
     Vote,
 )
 from agenteval.core.severity import NOT_COMPLETED
-from agenteval.core.speech import spoken
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompt_templates import fence
 from agenteval.files.prompts import Rubric
-from agenteval.scoring.effects import act, rated
-from agenteval.scoring.judges.corroboration import JudgeAnswer, ask, vote_of
-from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, Judge, Judged, finding_of
-from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
+from agenteval.scoring.finding_severity import build_act, rate_finding
+from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_model, build_vote
+from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, Judge, JudgeTarget, build_label_finding
+from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
 from agenteval.scoring.judges.quotations import is_quoted, same_words
 from agenteval.scoring.judges.references import (
     Claim,
-    Shown,
-    flaw_of,
-    invented,
-    not_there,
-    policy_violation,
-    unquoted,
+    QuotableRecord,
+    check_policy_violation,
+    check_quotation,
+    describe_missing_quotation,
+    find_invented_quotation,
+    find_reference_flaw,
 )
 from agenteval.scoring.judges.replies import claim_of, references_in
-from agenteval.scoring.judges.requests import request_for
-from agenteval.scoring.transcript import other_record
+from agenteval.scoring.judges.requests import build_question_request
+from agenteval.scoring.transcript import render_other_transcript
 
 RIGHT_END = (
     '\nThe author of this check says that the goal is to be refused. Answer "ruled out" where the agent'
@@ -73,7 +73,7 @@ class Twin(NamedTuple):
 
     name: str
     text: str
-    shown: Shown
+    shown: QuotableRecord
 
     @property
     def size(self) -> int:
@@ -86,19 +86,19 @@ class GoalJudge(Judge):
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}
 
-    def _flaw(self, said: Any, is_scripted: bool, of: Judged) -> str:
+    def _find_flaw(self, said: Any, is_scripted: bool, of: JudgeTarget) -> str:
         is_kind_open = is_scripted and said.kind is None
         if said.outcome == POLICY_BROKEN and said.kind is not RuleKind.PERMISSION and not is_kind_open:
             return OTHER_KIND
-        return flaw_of_outcome(said.outcome, claim_of(said, is_scripted=is_scripted), of)
+        return find_outcome_flaw(said.outcome, claim_of(said, is_scripted=is_scripted), of)
 
-    def _counts_against(self, said: Any, of: Judged) -> bool:
+    def _counts_against(self, said: Any, of: JudgeTarget) -> bool:
         return value_of(said.outcome, self._rubric, of.scenario) == 0
 
-    def _is_clean(self, said: Any, of: Judged) -> bool:
+    def _is_clean(self, said: Any, of: JudgeTarget) -> bool:
         return value_of(said.outcome, self._rubric, of.scenario) == 1
 
-    def _side(self, answer: Any, of: Judged) -> Side:
+    def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
         """Two outcomes that count against the agent agree if both are severe enough to fail the sample by
         themselves, or neither is; of all others each stands for itself."""
         outcome: str = answer.outcome
@@ -106,7 +106,7 @@ class GoalJudge(Judge):
             return outcome
         return self._is_severe(answer, of) or LOWERS_THE_SHARE
 
-    def _is_severe(self, answer: Any, of: Judged) -> bool:
+    def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
         score = Score(
             metric=self.metric,
             value=0.0,
@@ -117,10 +117,10 @@ class GoalJudge(Judge):
         )
         return self._gating.gates_at(self._missed(score, of.scenario, of.trajectory).severity)
 
-    def _gates(self, said: Any, of: Judged) -> bool:
+    def _gates(self, said: Any, of: JudgeTarget) -> bool:
         return self._counts_against(said, of)
 
-    def _is_doubtful(self, answer: Any, of: Judged) -> bool:
+    def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
         """A goal that is said to be reached although nothing was changed where something could have been, or
         by a hand-over in words; and a refusal that is right (any other waits until all conversations are
         over)."""
@@ -131,12 +131,12 @@ class GoalJudge(Judge):
         by_words = bool(answer.source) and not is_quoted(answer.source, _answers(of))
         return by_words or _could_have_changed_more(of)
 
-    def asking_again(
+    def build_second_question(
         self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
     ) -> JudgeQuestion | None:
         """What is asked of a goal that was ruled out or withdrawn. ``twin``: a conversation that reached one
         that was ruled out."""
-        asking = self.asking(scenario, trajectory)
+        asking = self.build_question(scenario, trajectory)
         if asking is None or twin is None:
             return asking[0] if asking else None
         question, alone = asking
@@ -144,29 +144,35 @@ class GoalJudge(Judge):
         return replace(
             question,
             rubric=question.rubric.with_reference("difference", DIFFERENCE),
-            record=self._view.transcript(scenario, trajectory, None, taken=twin.size),
-            flaw_in=lambda answer, is_scripted: self._flaw(answer, is_scripted, of),
+            record=self._view.transcript(scenario, trajectory, None, reserved=twin.size),
+            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, of),
             # With no fault but that it names no difference, it is an answer: then the goal was missed.
-            accepts_flawed=lambda answer, is_scripted: not self._flaw(answer, is_scripted, alone),
+            accepts_flawed=lambda answer, is_scripted: not self._find_flaw(answer, is_scripted, alone),
         )
 
-    async def ask(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:
+    async def ask_again(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:
         """The answer to a question that has been answered before: ``opinion`` says how, and what to make of
         it."""
         if why := question.record.misfit:
             return ScoreFailure(metric=self.metric, message=why)
-        return await ask(self._inputs.model, request_for(question, opinion))
+        return await ask_model(self._inputs.model, build_question_request(question, opinion))
 
-    def twin(self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge) -> Twin:
+    def build_twin(
+        self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge
+    ) -> Twin:
         """A conversation of this judge's agent, to be shown to the judge of another one."""
-        policy, tools = self._view.apart_from(apart_from._view, scenario)
-        text = other_record(trajectory, policy=policy, tools=tools, limit=self._inputs.limit // TWIN_SHARE)
-        return Twin(name, fence(text), self._view.shown(scenario, trajectory, None))
+        policy, tools = self._view.diff_setup(apart_from._view, scenario)
+        text = render_other_transcript(
+            trajectory, policy=policy, tools=tools, limit=self._inputs.limit // TWIN_SHARE
+        )
+        return Twin(name, fence(text), self._view.build_quotable_record(scenario, trajectory, None))
 
-    def _items(self, answer: JudgeAnswer, of: Judged) -> tuple[Score | ScoreFailure | Finding, ...]:
+    def _score_answer(
+        self, answer: JudgeAnswer, of: JudgeTarget
+    ) -> tuple[Score | ScoreFailure | Finding, ...]:
         reply = answer.reply
-        counts = None if answer.is_split else vote_of(reply, against=self._counts_against(reply.value, of))
-        return self.settled(
+        counts = None if answer.is_split else build_vote(reply, against=self._counts_against(reply.value, of))
+        return self.build_result(
             counts,
             of.scenario,
             of.trajectory,
@@ -177,7 +183,7 @@ class GoalJudge(Judge):
             sampled=answer.is_sampled,
         )
 
-    def settled(
+    def build_result(
         self, vote: Vote | None, scenario: Scenario, trajectory: Trajectory, **known: Any
     ) -> tuple[Score | Finding, ...]:
         """What is said of the goal by the answer that counts (``None``: no two agreed). ``known``: what else
@@ -202,12 +208,12 @@ class GoalJudge(Judge):
     def _missed(self, score: Score, scenario: Scenario, trajectory: Trajectory) -> Finding:
         """The failure that an outcome against the agent tells of; its severity is that of the effect."""
         outcome = score.label
-        finding = finding_of(score, NOT_COMPLETED, None, self._severities)
+        finding = build_label_finding(score, NOT_COMPLETED, None, self._severities)
         if outcome == POLICY_BROKEN:  # a broken rule of any other kind leaves a goal reached
             finding = finding.model_copy(update={"rule_kind": RuleKind.PERMISSION})
         elif outcome != REACHED:  # what did not reach it is at no fault
             finding = finding.model_copy(update={"call": None})
-        return rated(finding, trajectory, scenario.tools, self._severities)
+        return rate_finding(finding, trajectory, scenario.tools, self._severities)
 
 
 def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
@@ -225,22 +231,22 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 # ── what an outcome refers to ────────────────────────────────────────────────────────────────────
 
 
-def flaw_of_outcome(outcome: str, claim: Claim, of: Judged) -> str:
+def find_outcome_flaw(outcome: str, claim: Claim, of: JudgeTarget) -> str:
     """What is wrong with what an outcome refers to, in words for the judge; empty if nothing is."""
     if outcome == REACHED:
-        return _reached(claim, of) or invented(claim, of.record)
+        return _reached(claim, of) or find_invented_quotation(claim, of.record)
     if outcome == RULED_OUT:
         return _ruled_out(claim, of)
     if outcome == WITHDRAWN:
-        return _withdrawn(claim, of.record) or invented(claim, of.record)
+        return _withdrawn(claim, of.record) or find_invented_quotation(claim, of.record)
     if outcome == POLICY_BROKEN:
-        return policy_violation(claim, of.record) or invented(claim, of.record)
+        return check_policy_violation(claim, of.record) or find_invented_quotation(claim, of.record)
     if outcome == NOT_CLEAR:
         return ""
-    return flaw_of(NOT_COMPLETED, claim, of.record)
+    return find_reference_flaw(NOT_COMPLETED, claim, of.record)
 
 
-def _reached(claim: Claim, of: Judged) -> str:
+def _reached(claim: Claim, of: JudgeTarget) -> str:
     """Where something can be changed, the call that did it; a goal that is only to know something may rest on
     what was known."""
     refers, record = claim.references, of.record
@@ -252,7 +258,7 @@ def _reached(claim: Claim, of: Judged) -> str:
             return f'"call" is {call}, and its result is an error: it did nothing'
     if refers.source:
         where = "a result that is no error, the policy, the knowledge or the facts"
-        return unquoted("source", refers.source, (*_answers(of), *_handed_over(claim, of)), where)
+        return check_quotation("source", refers.source, (*_answers(of), *_handed_over(claim, of)), where)
     if not _could_change(of) or (call is None and claim.is_scripted):
         return ""
     missing = 'quote as "source" what an answer to the user rests on'
@@ -263,24 +269,24 @@ def _reached(claim: Claim, of: Judged) -> str:
     return ""
 
 
-def _handed_over(claim: Claim, of: Judged) -> tuple[str, ...]:
+def _handed_over(claim: Claim, of: JudgeTarget) -> tuple[str, ...]:
     """What names a hand-over that took place in the agent's own words: the goal."""
-    in_words = claim.references.call is None and is_quoted(claim.evidence, of.record.said)
+    in_words = claim.references.call is None and is_quoted(claim.evidence, of.record.agent_texts)
     return (of.scenario.goal,) if in_words else ()
 
 
-def _could_change(of: Judged) -> bool:
+def _could_change(of: JudgeTarget) -> bool:
     """Whether a tool writes, and the author does not take the agent's word for what it does."""
     writes = any(_is(ToolEffect.WRITES, name, of.scenario) for name in of.record.tools)
     return writes and of.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
 
-def _could_have_changed_more(of: Judged) -> bool:
-    made = (act(call, of.scenario.tools) for call in of.record.calls)
+def _could_have_changed_more(of: JudgeTarget) -> bool:
+    made = (build_act(call, of.scenario.tools) for call in of.record.calls)
     return _could_change(of) and not any(each.may_have_changed_something for each in made)
 
 
-def _answers(of: Judged) -> tuple[str, ...]:
+def _answers(of: JudgeTarget) -> tuple[str, ...]:
     """What an answer to the user may rest on."""
     results = (call.result for call in of.record.calls if call.result and not _is_error(call.result))
     return (
@@ -291,26 +297,26 @@ def _answers(of: Judged) -> tuple[str, ...]:
     )
 
 
-def _ruled_out(claim: Claim, of: Judged) -> str:
+def _ruled_out(claim: Claim, of: JudgeTarget) -> str:
     """The agent's words; what stood in the way; the fact of this case that it applies to; and, where another
     conversation reached the goal, what was different in it. A scripted reply may leave out all but one."""
     record = of.record
-    is_own = is_quoted(claim.evidence, record.said)
+    is_own = is_quoted(claim.evidence, record.agent_texts)
     if not is_own and not claim.is_scripted:
-        return not_there("evidence", claim.evidence, "what the agent says")
+        return describe_missing_quotation("evidence", claim.evidence, "what the agent says")
     if of.scenario.goal_outcome == "refused" and is_own:
-        return invented(claim, record)
+        return find_invented_quotation(claim, record)
     obstacle = _obstacle(claim, of, words=claim.evidence if is_own else "")
-    return obstacle or _fact(claim, of) or _difference(claim, of) or invented(claim, record)
+    return obstacle or _fact(claim, of) or _difference(claim, of) or find_invented_quotation(claim, record)
 
 
-def _withdrawn(claim: Claim, record: Shown) -> str:
+def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
     """The user's words."""
     source = claim.references.source or (claim.evidence if claim.is_scripted else "")
-    return unquoted("source", source, record.users, "what the user said")
+    return check_quotation("source", source, record.user_texts, "what the user said")
 
 
-def _obstacle(claim: Claim, of: Judged, *, words: str) -> str:
+def _obstacle(claim: Claim, of: JudgeTarget, *, words: str) -> str:
     """Words of the policy, or a failed or empty result of a call that was made before the agent said
     ``words``."""
     refers, policy = claim.references, of.record.policy
@@ -324,29 +330,33 @@ def _obstacle(claim: Claim, of: Judged, *, words: str) -> str:
     )
 
 
-def _fact(claim: Claim, of: Judged) -> str:
+def _fact(claim: Claim, of: JudgeTarget) -> str:
     """What of this case falls under the rule: neither the rule once more, nor the agent's words."""
     fact, record = claim.references.fact, of.record
     if not fact.strip() and claim.is_scripted:
         return ""
     results = (call.result.text for call in record.calls if call.result)
     if not is_quoted(
-        fact, (*record.users, *results, *record.asked, *of.scenario.knowledge, *of.scenario.facts)
+        fact, (*record.user_texts, *results, *record.task_texts, *of.scenario.knowledge, *of.scenario.facts)
     ):
-        return not_there("fact", fact, "the user, a result, the goal, the knowledge or the facts")
+        return describe_missing_quotation(
+            "fact", fact, "the user, a result, the goal, the knowledge or the facts"
+        )
     if any(same_words(fact, other) for other in (claim.references.rule, claim.references.source)):
         return '"fact" says the same as "rule" or "source": quote what of this case it applies to'
     return ""
 
 
-def _difference(claim: Claim, of: Judged) -> str:
+def _difference(claim: Claim, of: JudgeTarget) -> str:
     """What stands in one of two conversations and not in the other, and what no agent chose."""
     difference, twin = claim.references.difference, of.twin
     if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
-    both = [is_quoted(difference, (*record.sources, record.policy)) for record in (of.record, twin)]
+    both = [is_quoted(difference, (*record.source_texts, record.policy)) for record in (of.record, twin)]
     if not any(both):
-        return not_there("difference", difference, "a user, a result or the policy, in either conversation")
+        return describe_missing_quotation(
+            "difference", difference, "a user, a result or the policy, in either conversation"
+        )
     if all(both):
         return '"difference" stands in both conversations: it does not tell why only one reached the goal'
     one, other = (of.record, twin) if both[0] else (twin, of.record)
@@ -359,23 +369,23 @@ def _difference(claim: Claim, of: Judged) -> str:
     return ""
 
 
-def _chosen_by_no_agent(record: Shown, other: Shown, scenario: Scenario) -> tuple[str, ...]:
+def _chosen_by_no_agent(record: QuotableRecord, other: QuotableRecord, scenario: Scenario) -> tuple[str, ...]:
     """What of a record may differ from another one through no act of an agent: the words of the user, the
     policy, and what was returned to a call that both made, after the same changes."""
     both = {question for question, _ in _results(other, scenario)}
     results = (text for question, text in _results(record, scenario) if question in both)
-    return (*record.users, record.policy, *results)
+    return (*record.user_texts, record.policy, *results)
 
 
-def _results(record: Shown, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
+def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
     """What each call was answered, with what it asked: itself, after all that the calls before it have, or
     may have, changed."""
     changes: Counter[str] = Counter()
     for call in record.calls:
         if call.result is not None and call.args is not None:
-            yield (written(call), frozenset(changes.items())), call.result.text
-        if act(call, scenario.tools).may_have_changed_something:
-            changes[written(call)] += 1
+            yield (format_call(call), frozenset(changes.items())), call.result.text
+        if build_act(call, scenario.tools).may_have_changed_something:
+            changes[format_call(call)] += 1
 
 
 def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]]:
@@ -386,7 +396,7 @@ def _before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, ToolCall]
     number = 0
     for turn in trajectory.all_turns:
         for step in turn.steps:
-            text = spoken(step.text or "")
+            text = blank_reasoning(step.text or "")
             if text.strip() and (not words or is_quoted(words, (text,))):
                 there = list(results)
             for call in step.tool_calls:
@@ -413,8 +423,8 @@ def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
     """Whether a result may show that something cannot be done: an error, or nothing at all; or, unless its
     tool writes, something of it that is nothing, or a text, which code cannot read. What a tool that writes
     gives is what it has done."""
-    value = decoded(result)
-    if _is_error(result) or is_nothing(value):
+    value = decode_result(result)
+    if _is_error(result) or is_empty_result(value):
         return True
     return not _is(ToolEffect.WRITES, name, scenario) and (isinstance(value, str) or _has_nothing(value))
 
@@ -423,7 +433,7 @@ def _has_nothing(value: Any) -> bool:
     if isinstance(value, dict | list):
         items = list(value.values() if isinstance(value, dict) else value)
         return not items or any(map(_has_nothing, items))
-    return is_nothing(value)
+    return is_empty_result(value)
 
 
 def _is_error(result: ToolResult | None) -> bool:

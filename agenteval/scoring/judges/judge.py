@@ -11,15 +11,15 @@ from agenteval.core.severity import FALSE_CLAIM, Act, severity_of
 from agenteval.core.trajectory import ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric
 from agenteval.scoring import questions
-from agenteval.scoring.effects import act, acts_of, rated
 from agenteval.scoring.finding_merge import JUDGE, proves
+from agenteval.scoring.finding_severity import build_act, list_possible_acts, rate_finding
 from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_with_second_opinion
-from agenteval.scoring.judges.inputs import ConversationView, JudgeInputs
-from agenteval.scoring.judges.judge_question import JudgeQuestion, Side
-from agenteval.scoring.judges.references import Shown, flaw_of
+from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
+from agenteval.scoring.judges.judge_question import AnswerSide, JudgeQuestion
+from agenteval.scoring.judges.references import QuotableRecord, find_reference_flaw
 from agenteval.scoring.judges.replies import claim_of, references_in, verdict_of
 from agenteval.scoring.judges.requests import subject_of
-from agenteval.scoring.metrics import applies, spec_of
+from agenteval.scoring.metrics import applies_to_trajectory, spec_of
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
@@ -48,29 +48,35 @@ class Judge:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = self.asking(scenario, trajectory)
+        asking = self.build_question(scenario, trajectory)
         if asking is None:
             return ()
         question, of = asking
-        return self.items(await ask_with_second_opinion(self._inputs.model, question, self._gating), of)
+        return self.score_answer(
+            await ask_with_second_opinion(self._inputs.model, question, self._gating), of
+        )
 
-    def asking(self, scenario: Scenario, trajectory: Trajectory) -> tuple[JudgeQuestion, Judged] | None:
+    def build_question(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> tuple[JudgeQuestion, JudgeTarget] | None:
         """What is asked, and about what; ``None`` where the metric does not apply."""
         policy = bool(self._inputs.policy_of(scenario).strip())
-        if not applies(self._spec, scenario, trajectory, policy=policy):
+        if not applies_to_trajectory(self._spec, scenario, trajectory, policy=policy):
             return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        rubric = self._rubric if trajectory.all_calls_seen else self._rubric.without(MISSING_CALL)
+        rubric = self._rubric if trajectory.all_calls_seen else self._rubric.without_label(MISSING_CALL)
         if turn is not None and rubric.labels:
-            raised = self._inputs.raised(scenario, trajectory)
-            rubric = questions.asking(rubric, raised, scenario, trajectory, turn)
-        of = Judged(scenario, trajectory, turn, self._view.shown(scenario, trajectory, turn))
+            raised = self._inputs.find_raised_questions(scenario, trajectory)
+            rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory, turn)
+        of = JudgeTarget(
+            scenario, trajectory, turn, self._view.build_quotable_record(scenario, trajectory, turn)
+        )
         question = JudgeQuestion(
             rubric=rubric,
             record=self._view.transcript(scenario, trajectory, turn),
             subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
-            flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
+            flaw_in=lambda said, is_scripted: self._find_flaw(said, is_scripted, of),
             gates=lambda said: self._gates(said, of),
             is_proven=lambda said: self._is_proven(said, of),
             is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
@@ -80,8 +86,8 @@ class Judge:
         )
         return question, of
 
-    def items(
-        self, answer: JudgeAnswer | ScoreFailure, of: Judged
+    def score_answer(
+        self, answer: JudgeAnswer | ScoreFailure, of: JudgeTarget
     ) -> Sequence[Score | ScoreFailure | Finding]:
         """What an answer says of what was judged. One with a flaw costs what it says, and says how grave that
         could have been."""
@@ -90,12 +96,12 @@ class Judge:
         reply = answer.reply
         worst = self._worst(reply.value, of)
         # No other answer is accepted with a flaw.
-        if self._is_below_the_gate(worst) and (flaw := self._flaw(reply.value, reply.scripted, of)):
+        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, of)):
             message = f"{reply.model}: the answer cannot be used: {flaw}"
             return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
-        return self._items(answer, of)
+        return self._score_answer(answer, of)
 
-    def _worst(self, said: Any | None, of: Judged) -> Severity | None:
+    def _worst(self, said: Any | None, of: JudgeTarget) -> Severity | None:
         """The worst severity that an answer could have, if what it refers to were there; without one
         (``None``), that any could. ``None``: not known."""
         if not self._rubric.labels:
@@ -109,18 +115,18 @@ class Judge:
         ]
         return max(severities, key=lambda severity: severity.rank, default=None)
 
-    def _acts(self, said: Any | None, of: Judged) -> Sequence[Act | None]:
+    def _acts(self, said: Any | None, of: JudgeTarget) -> Sequence[Act | None]:
         """What an answer may be about: the calls that it names, else whatever there is."""
         refers = References() if said is None else references_in(said)
         if said is not None and said.label == FALSE_CLAIM:
             return self._acts_named((), of, tool=refers.tool)
         return self._acts_named([n for n in (refers.call, refers.other_call) if n is not None], of)
 
-    def _acts_named(self, numbers: Sequence[int], of: Judged, *, tool: str = "") -> Sequence[Act | None]:
+    def _acts_named(self, numbers: Sequence[int], of: JudgeTarget, *, tool: str = "") -> Sequence[Act | None]:
         calls = of.trajectory.tool_calls
         if numbers and all(0 <= number < len(calls) for number in numbers):
-            return [None, *(act(calls[number], of.scenario.tools) for number in numbers)]
-        return acts_of(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
+            return [None, *(build_act(calls[number], of.scenario.tools) for number in numbers)]
+        return list_possible_acts(of.trajectory, of.scenario.tools, (*of.record.tools, *filter(None, [tool])))
 
     def _is_below_the_gate(self, worst: Severity | None) -> bool:
         return worst is not None and not self._gating.gates_at(worst)
@@ -129,21 +135,21 @@ class Judge:
         """Of the rubric, and what fills them."""
         return {}
 
-    def _flaw(self, said: Any, is_scripted: bool, of: Judged) -> str:
+    def _find_flaw(self, said: Any, is_scripted: bool, of: JudgeTarget) -> str:
         """What is wrong with the references of an answer that counts against the agent."""
         if not self._counts_against(said, of):
             return ""
         label = said.label if self._rubric.labels else self.metric
-        return flaw_of(label, claim_of(said, is_scripted=is_scripted), of.record)
+        return find_reference_flaw(label, claim_of(said, is_scripted=is_scripted), of.record)
 
-    def _counts_against(self, said: Any, of: Judged) -> bool:
+    def _counts_against(self, said: Any, of: JudgeTarget) -> bool:
         verdict = verdict_of(self._rubric, said)
         if verdict is None or isinstance(verdict, str):
             return verdict is not None and verdict not in self._rubric.ok
-        bar = self._gating.bar(self.metric, of.scenario)
+        bar = self._gating.highest_threshold(self.metric, of.scenario)
         return bar is not None and verdict < bar
 
-    def _gates(self, said: Any, of: Judged) -> bool:
+    def _gates(self, said: Any, of: JudgeTarget) -> bool:
         """Whether an answer would fail something by itself."""
         if not self._counts_against(said, of) or _is_of_unseen_call(said, of):
             return False
@@ -151,33 +157,33 @@ class Judge:
             return True
         return self._gating.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
 
-    def _side(self, answer: Any, of: Judged) -> Side:
+    def _side(self, answer: Any, of: JudgeTarget) -> AnswerSide:
         """What an answer comes to, when it is held against another. Two that both lower a share that a
         threshold asks for do not agree if only one is severe enough to fail the sample by itself."""
         if not self._gates(answer, of) or not self._rubric.labels:
             return self._gates(answer, of)
         return self._is_severe(answer, of) or LOWERS_THE_SHARE
 
-    def _is_severe(self, answer: Any, of: Judged) -> bool:
+    def _is_severe(self, answer: Any, of: JudgeTarget) -> bool:
         """Whether a failing label would fail the sample by its severity."""
         return self._gating.gates_at(self._finding(answer, of).severity)
 
-    def _is_clean(self, said: Any, of: Judged) -> bool:
+    def _is_clean(self, said: Any, of: JudgeTarget) -> bool:
         """Whether a label finds no fault; what is not clear does not say so."""
         return verdict_of(self._rubric, said) in self._rubric.ok
 
-    def _is_doubtful(self, answer: Any, of: Judged) -> bool:
+    def _is_doubtful(self, answer: Any, of: JudgeTarget) -> bool:
         """Whether an answer that would fail nothing might, read otherwise, have to."""
         return False
 
-    def _is_proven(self, said: Any, of: Judged) -> bool:
+    def _is_proven(self, said: Any, of: JudgeTarget) -> bool:
         """Whether code has found what an answer says of a turn."""
         if of.turn is None or not self._rubric.labels:
             return False
         found = self._finding(said, of)
         return any(proves(proof, found) for proof in self._inputs.proofs(of.scenario, of.trajectory))
 
-    def _finding(self, answer: Any, of: Judged, *, scripted: bool = False) -> Finding:
+    def _finding(self, answer: Any, of: JudgeTarget, *, scripted: bool = False) -> Finding:
         """The failure that an answer tells of; its severity is that of the effect."""
         refers = references_in(answer)
         finding = Finding(
@@ -192,7 +198,7 @@ class Judge:
             references=refers,
             scripted=scripted,
         )
-        return rated(finding, of.trajectory, of.scenario.tools, self._severities)
+        return rate_finding(finding, of.trajectory, of.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
         """No two of three answers agree."""
@@ -204,7 +210,7 @@ class Judge:
             metric=self.metric, message=message, usage=answer.usage, unclear=True, worst=worst
         )
 
-    def _items(self, answer: JudgeAnswer, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
+    def _score_answer(self, answer: JudgeAnswer, of: JudgeTarget) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
         said: Any = reply.value
         if answer.is_split:
@@ -235,7 +241,7 @@ class Judge:
         return score, self._finding(said, of, scripted=reply.scripted)
 
 
-def _is_of_unseen_call(said: Any, of: Judged) -> bool:
+def _is_of_unseen_call(said: Any, of: JudgeTarget) -> bool:
     """Whether an answer says that the agent claims what no call did, where one may have done it that nobody
     saw: a call that failed would be named."""
     if getattr(said, "label", None) != FALSE_CLAIM or of.trajectory.all_calls_seen:
@@ -244,18 +250,18 @@ def _is_of_unseen_call(said: Any, of: Judged) -> bool:
     return not is_taken and references_in(said).call is None
 
 
-class Judged(NamedTuple):
+class JudgeTarget(NamedTuple):
     """What is judged: a turn (from 0), or the whole conversation (``None``). ``twin``: the record of another
     one, where that is shown, too."""
 
     scenario: Scenario
     trajectory: Trajectory
     turn: int | None
-    record: Shown
-    twin: Shown | None = None
+    record: QuotableRecord
+    twin: QuotableRecord | None = None
 
 
-def finding_of(
+def build_label_finding(
     score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
 ) -> Finding:
     """The failure that a score tells of, by its label alone."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agenteval.core.protocols import Subject, never
+from agenteval.core.protocols import Subject, reject_flawed
 from agenteval.files.prompts import Rubric
-from agenteval.scoring.transcript import Transcript
+from agenteval.scoring.transcript import JudgeTranscript
 
-Side: TypeAlias = bool | str
+AnswerSide: TypeAlias = bool | str
 """What an answer comes to: whether it would fail something, or of a goal that was not missed the outcome. Two
 answers agree if they are on one side."""
 
@@ -20,7 +20,7 @@ class JudgeQuestion:
     """What a judge is asked, and what an answer would mean."""
 
     rubric: Rubric
-    record: Transcript
+    record: JudgeTranscript
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
     """What is wrong with an answer; whether it is scripted is given, too."""
@@ -32,12 +32,12 @@ class JudgeQuestion:
     """Whether it finds no fault, so that it may be drawn."""
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
     """Whether one that would fail nothing is asked again."""
-    side: Callable[[Any], Side] | None = None
+    side: Callable[[Any], AnswerSide] | None = None
     """What it comes to, where that is more than whether it gates."""
     criterion: Mapping[str, str] | None = None
     """As in ``request_of``."""
-    accepts_flawed: Callable[[Any, bool], bool] = never
+    accepts_flawed: Callable[[Any, bool], bool] = reject_flawed
     """Whether one with a flaw is an answer all the same."""
 
-    def side_of(self, answer: Any) -> Side:
+    def side_of(self, answer: Any) -> AnswerSide:
         return self.side(answer) if self.side else self.gates(answer)

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from agenteval.core.folding import KEPT, fold
-from agenteval.core.json_text import leaves, parsed
-from agenteval.core.needles import mentions
+from agenteval.core.folding import FOLD_CACHE_SIZE, fold
+from agenteval.core.json_text import iter_leaves, parse_or
+from agenteval.core.text_matching import mentions
 
 ENOUGH_BYTES = 8
 """Of UTF-8, that some part of a quotation has at least; a shorter one is a whole message, value or result."""
@@ -29,9 +29,13 @@ def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
     """Whether each part of ``quotation`` that an ellipsis parts stands in one of ``texts``, after folding and
     JSON's unescaping, and one of the parts is long enough to tell where it is from."""
     split = parts_of(quotation)
-    parts = [(part, _Ends(at > 0, at < len(split) - 1)) for at, part in enumerate(split) if fold(bare(part))]
+    parts = [
+        (part, _Ends(at > 0, at < len(split) - 1))
+        for at, part in enumerate(split)
+        if fold(strip_quotation(part))
+    ]
     found = [[form for form in _forms(part, texts) if _stands(form, ends, texts)] for part, ends in parts]
-    return all(found) and any(_tells_its_place(piece, texts) for forms in found for piece in _pieces(forms))
+    return all(found) and any(_is_locatable(piece, texts) for forms in found for piece in _pieces(forms))
 
 
 class _Ends(NamedTuple):
@@ -64,7 +68,7 @@ def parts_of(quotation: str) -> list[str]:
 
 def same_words(one: str, other: str) -> bool:
     """Whether two quotations are the same."""
-    return fold(bare(one)) == fold(bare(other))
+    return fold(strip_quotation(one)) == fold(strip_quotation(other))
 
 
 _ELLIPSIS = re.compile(r"[\[(](?:…|\.{3,})[\])]|…|\.{3,}")
@@ -72,20 +76,20 @@ _QUOTES = " \t\r\n\"'“”„‚‘’«»`"
 _STOPS = ".,;:!?"
 
 
-def bare(part: str) -> str:
+def strip_quotation(part: str) -> str:
     """Without the marks that surround a quotation, and the full stop that its sentence ends with."""
     return part.strip(_QUOTES + _STOPS)
 
 
 def is_long(part: str) -> bool:
     """Whether it has enough bytes, its full stop among them."""
-    text = bare(part)
+    text = strip_quotation(part)
     has_stop = part.strip(_QUOTES)[-1:] in _STOPS
     return len(fold(text).encode()) + has_stop >= ENOUGH_BYTES
 
 
-def _tells_its_place(piece: str, texts: Sequence[str]) -> bool:
-    return is_long(piece) or _is_whole(bare(piece), texts)
+def _is_locatable(piece: str, texts: Sequence[str]) -> bool:
+    return is_long(piece) or _is_whole(strip_quotation(piece), texts)
 
 
 # ── forms ────────────────────────────────────────────────────────────────────────────────────────
@@ -114,8 +118,10 @@ def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
         part = part.strip(_QUOTES)[speaker.end() :]
         yield (part,)
     for between in (_BETWEEN_QUOTES, _BETWEEN_PIECES):
-        pieces = tuple(_without_speaker(piece) for piece in between.split(part) if fold(bare(piece)))
-        if len(pieces) > 1 and all(_tells_its_place(piece, texts) for piece in pieces):
+        pieces = tuple(
+            _without_speaker(piece) for piece in between.split(part) if fold(strip_quotation(piece))
+        )
+        if len(pieces) > 1 and all(_is_locatable(piece, texts) for piece in pieces):
             yield pieces
     for mark in list(_BEHIND_HEADING.finditer(part))[:_MOST_HEADINGS]:
         headings, under = _BEHIND_HEADING.split(part[: mark.start()]), part[mark.end() :]
@@ -130,9 +136,9 @@ def _without_speaker(piece: str) -> str:
 
 
 def _is_line(heading: str, texts: Iterable[str]) -> bool:
-    wanted = fold(bare(_unmarked(heading)))
+    wanted = fold(strip_quotation(_unmarked(heading)))
     return bool(wanted) and any(
-        wanted == fold(bare(line)) for text in texts for line in _unmarked(text).splitlines()
+        wanted == fold(strip_quotation(line)) for text in texts for line in _unmarked(text).splitlines()
     )
 
 
@@ -143,7 +149,7 @@ def _stands(form: Form, ends: _Ends, texts: Sequence[str]) -> bool:
     last = len(form) - 1
     return all(
         any(
-            _stands_in(bare(piece), text, _Ends(ends.begins and not at, ends.ends and at == last))
+            _stands_in(strip_quotation(piece), text, _Ends(ends.begins and not at, ends.ends and at == last))
             for text in texts
         )
         for at, piece in enumerate(form)
@@ -192,7 +198,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _unescaped(text: str) -> str:
     return _ESCAPE.sub(
         lambda found: chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2]), text
@@ -202,7 +208,7 @@ def _unescaped(text: str) -> str:
 _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?<=[{\[])\s+|\s+(?=[}\]])")
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _compact(text: str) -> str:
     """JSON without the blanks around its marks. Those between two numbers stay: they part them."""
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
@@ -211,7 +217,7 @@ def _compact(text: str) -> str:
 _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*\"“(])", re.MULTILINE)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _unmarked(text: str) -> str:
     """Without the marks of headings and lists at the beginning of lines."""
     return _LINE_MARK.sub("", text)
@@ -222,7 +228,7 @@ _SIGNED_AMOUNT = re.compile(rf"[{re.escape(_SIGNS)}]\s?(?=\d)|(?<=\d)\s?[{re.esc
 _WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.escape(_SIGNS)}]")
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _without_signed_amounts(text: str) -> str:
     """Amounts that have a sign are of that currency alone."""
     return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -234,7 +240,7 @@ def _without_signed_amounts(text: str) -> str:
 def _is_whole(piece: str, texts: Iterable[str]) -> bool:
     wanted, amount = fold(piece), _amount(_SIGNED_AMOUNT.sub("", piece))
     return any(
-        wanted == fold(bare(whole)) or (amount is not None and amount == _amount(whole))
+        wanted == fold(strip_quotation(whole)) or (amount is not None and amount == _amount(whole))
         for text in texts
         for whole in (text, *_values(text))
     )
@@ -254,5 +260,5 @@ def _values(text: str) -> Iterator[str]:
     start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
     if start < 0:
         return
-    found = parsed(text[start:], [])
-    yield from (leaf if isinstance(leaf, str) else json.dumps(leaf) for _, leaf in leaves(found))
+    found = parse_or(text[start:], [])
+    yield from (leaf if isinstance(leaf, str) else json.dumps(leaf) for _, leaf in iter_leaves(found))

@@ -5,28 +5,28 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from agenteval.scoring.detectors.identifiers import identifiers_in
+from agenteval.scoring.detectors.identifiers import find_identifiers
 
 _NUMBER = re.compile(r"[0-9]+(?:[.,'’\u00a0\u202f][0-9]+)*")
 _LONGEST = 24
 _CENTS = Decimal("0.01")
 
 
-def values_in(text: str) -> frozenset[str | Decimal]:
+def extract_values(text: str) -> frozenset[str | Decimal]:
     """Numbers to cents and without sign; not one that has two readings (``1.250``)."""
-    named = list(identifiers_in(text))
+    named = list(find_identifiers(text))
     taken = {at for each in named for at in range(each.start, each.end)}
-    numbers = (number_of(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
+    numbers = (parse_amount(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
     return frozenset((*(each.core for each in named), *(number for number in numbers if number is not None)))
 
 
 def is_value(text: str) -> bool:
     """Whether a text is one such value and nothing else."""
     text = text.strip().strip("$€£¥%").strip()
-    return any(each.text == text for each in identifiers_in(text)) or bool(_NUMBER.fullmatch(text))
+    return any(each.text == text for each in find_identifiers(text)) or bool(_NUMBER.fullmatch(text))
 
 
-def number_of(text: str) -> Decimal | None:
+def parse_amount(text: str) -> Decimal | None:
     """A written number to cents; ``None`` if it has two readings or more digits than any amount."""
     if len(text) > _LONGEST:
         return None

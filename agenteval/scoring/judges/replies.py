@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, Wi
 from agenteval.core.score import References, RuleKind
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.references import Claim
-from agenteval.scoring.label_words import is_nothing, label_in, score_in
+from agenteval.scoring.verdict_parsing import means_nothing, parse_label, parse_score
 
 
 def claim_of(said: Any, *, is_scripted: bool) -> Claim:
@@ -34,7 +34,7 @@ def verdict_of(rubric: Rubric, said: Any) -> float | str | None:
     return None if label == rubric.unsure else label
 
 
-def reply_type(rubric: Rubric) -> type[BaseModel]:
+def build_reply_type(rubric: Rubric) -> type[BaseModel]:
     """The shape of a judge's answer: evidence and reason come before the verdict that rests on them.
 
     Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt.
@@ -62,7 +62,7 @@ def _quotations(value: Any) -> Any:
 _Evidence = Annotated[str, BeforeValidator(_quotations), WithJsonSchema({"type": "string"})]
 
 
-def scale_in_words(low: float, high: float, *, whole: bool) -> str:
+def describe_scale(low: float, high: float, *, whole: bool) -> str:
     """``a whole number from 1 to 5``."""
     if not whole:
         return f"a number from {low:g} to {high:g}"
@@ -71,11 +71,11 @@ def scale_in_words(low: float, high: float, *, whole: bool) -> str:
 
 @cache
 def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
-    asked = scale_in_words(low, high, whole=whole)
+    asked = describe_scale(low, high, whole=whole)
 
     def check(value: Any) -> Any:
         if isinstance(value, str):
-            value = score_in(value, high)
+            value = parse_score(value, high)
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -102,7 +102,7 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
     """A label, however it is spelled."""
 
     def check(value: Any) -> Any:
-        label = label_in(value, labels) if isinstance(value, str) else None
+        label = parse_label(value, labels) if isinstance(value, str) else None
         if label is None:
             raise ValueError(f"the {key} must be one of: {', '.join(labels)}")
         return label
@@ -170,7 +170,7 @@ def _call_number(value: Any) -> Any:
         raise ValueError("a call is named by its number")
     if isinstance(value, str):
         text = value.strip().removeprefix("call").strip(" #")
-        return int(text) if text.isdigit() else None if is_nothing(text) else value
+        return int(text) if text.isdigit() else None if means_nothing(text) else value
     return value
 
 
@@ -206,7 +206,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
 
 
 @cache
-def reply_of_all(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
+def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel], ...]) -> type[BaseModel]:
     """An object with an answer for each name; one that does not fit is ``None``, and spoils no other."""
     fields: dict[str, Any] = {name: (_perhaps(of), None) for name, of in zip(names, types, strict=True)}
     return create_model(

@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from agenteval.core.protocols import ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Trajectory
-from agenteval.files.prompt_templates import Rendered, render
+from agenteval.files.prompt_templates import RenderedPrompt, render_template
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.judge_question import JudgeQuestion
-from agenteval.scoring.judges.replies import reply_of_all, reply_type, scale_in_words
-from agenteval.scoring.transcript import Transcript, latest_answer
+from agenteval.scoring.judges.replies import build_reply_type, build_shared_reply_type, describe_scale
+from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
 def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
@@ -23,9 +23,9 @@ def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn:
     return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
 
 
-def request_of(
+def build_judge_request(
     rubric: Rubric,
-    record: Transcript,
+    record: JudgeTranscript,
     *,
     subject: Subject,
     criterion: Mapping[str, str] | None = None,
@@ -35,7 +35,7 @@ def request_of(
     """The request that applies a rubric to a record. The system text, and the prompt up to the end of
     ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
     ``opinion``: what was answered before, and what is to be made of it."""
-    text = render(rubric.text, criterion or {}, source=rubric.source)
+    text = render_template(rubric.text, criterion or {}, source=rubric.source)
     return _request(
         rubric.prompts.prompt("judge_rules").render(
             transcript=record.text,
@@ -43,15 +43,15 @@ def request_of(
             answer=answer_form(rubric),
         ),
         record,
-        reply_type(rubric),
+        build_reply_type(rubric),
         subject,
         flaw_in,
     )
 
 
-def request_for(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
+def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
     """The request that asks a question. ``opinion`` as in ``request_of``."""
-    request = request_of(
+    request = build_judge_request(
         question.rubric,
         question.record,
         subject=question.subject,
@@ -62,33 +62,34 @@ def request_for(question: JudgeQuestion, opinion: str = "") -> ModelRequest:
     return replace(request, accepts_flawed=question.accepts_flawed)
 
 
-def request_of_all(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
+def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
     """The request for several questions on one record, whose answers have one form, by the names that they
     have in the answer. ``metric``: what it goes by with whoever counts calls."""
     first = next(iter(questions.values()))
     prompts = first.rubric.prompts
     texts = (
-        f'Criterion "{name}":\n\n{render(each.rubric.text, each.criterion or {}, source=each.rubric.source)}'
+        f'Criterion "{name}":\n\n'
+        + render_template(each.rubric.text, each.criterion or {}, source=each.rubric.source)
         for name, each in questions.items()
     )
     form = prompts.prompt("answer_shared").render(
         count=str(len(questions)), names=_listed(questions), form=answer_form(first.rubric)
     )
-    types = tuple(reply_type(each.rubric) for each in questions.values())
+    types = tuple(build_reply_type(each.rubric) for each in questions.values())
     return _request(
         prompts.prompt("judge_rules").render(
             transcript=first.record.text, criterion="\n\n".join(texts), answer=form.prompt
         ),
         first.record,
-        reply_of_all(tuple(questions), types),
+        build_shared_reply_type(tuple(questions), types),
         replace(first.subject, metric=metric),
         no_flaw,
     )
 
 
 def _request(
-    rendered: Rendered,
-    record: Transcript,
+    rendered: RenderedPrompt,
+    record: JudgeTranscript,
     reply: type[BaseModel],
     subject: Subject,
     flaw_in: Callable[[Any, bool], str],
@@ -109,7 +110,7 @@ def _request(
 def answer_form(rubric: Rubric) -> str:
     form = rubric.prompts.prompt(rubric.form)
     values = {
-        "scale": scale_in_words(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
+        "scale": describe_scale(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
         "labels": _listed(rubric.labels),
         "outcomes": _listed(rubric.outcomes),
         "references": "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items()),

@@ -8,9 +8,9 @@ from typing import Final
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, Score, ScoreFailure
 from agenteval.core.trajectory import Trajectory
-from agenteval.scoring.judges.inputs import JudgeInputs
 from agenteval.scoring.judges.judge import Judge
-from agenteval.scoring.judges.together import ask_together
+from agenteval.scoring.judges.judge_inputs import JudgeInputs
+from agenteval.scoring.judges.shared_calls import ask_shared
 
 
 class SharedScores:
@@ -26,9 +26,11 @@ class SharedScores:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        asking = {judge: judge.asking(scenario, trajectory) for judge in self._judges}
+        asking = {judge: judge.build_question(scenario, trajectory) for judge in self._judges}
         asked = {judge: found for judge, found in asking.items() if found is not None}
         questions = {judge.metric: question for judge, (question, _) in asked.items()}
         given = self._inputs
-        answers = await ask_together(given.model, questions, given.gating, is_shared=True)
-        return [item for judge, (_, of) in asked.items() for item in judge.items(answers[judge.metric], of)]
+        answers = await ask_shared(given.model, questions, given.gating, is_shared=True)
+        return [
+            item for judge, (_, of) in asked.items() for item in judge.score_answer(answers[judge.metric], of)
+        ]

@@ -13,10 +13,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from agenteval.conversation.simulated_user import beliefs_of, listed
+from agenteval.conversation.simulated_user import format_beliefs, format_list
 from agenteval.core.decision import SampleDecision
 from agenteval.core.event import Event
 from agenteval.core.protocols import ChatModel, ModelRequest, Scorer, Subject
+from agenteval.core.reasoning import agent_texts
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import (
@@ -29,16 +30,15 @@ from agenteval.core.score import (
     UserReview,
     Verdict,
 )
-from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import StopReason, Trajectory
 from agenteval.files.prompt_templates import fence
 from agenteval.files.prompts import USER_REVIEW, Prompt
 from agenteval.scoring.goals import goals_of
-from agenteval.scoring.judges.corroboration import ask, is_drawn
+from agenteval.scoring.judges.corroboration import ask_model, is_drawn
 from agenteval.scoring.judges.quotations import is_quoted
-from agenteval.scoring.judges.references import unquoted
-from agenteval.scoring.label_words import label_in
+from agenteval.scoring.judges.references import check_quotation
 from agenteval.scoring.transcript import latest_answer
+from agenteval.scoring.verdict_parsing import parse_label
 
 LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_IN_SCENARIO, NOT_CLEAR)
 NOT_KNOWN = "Not known."
@@ -47,7 +47,7 @@ NOT_KNOWN = "Not known."
 
 def _label(value: Any) -> Any:
     """However it is spelled."""
-    label = label_in(value, LABELS) if isinstance(value, str) else None
+    label = parse_label(value, LABELS) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"the label must be one of: {', '.join(LABELS)}")
     return label
@@ -66,22 +66,22 @@ class ReviewReply(BaseModel):
     explains: bool = True
 
 
-class Ended(NamedTuple):
+class EndedConversation(NamedTuple):
     """A conversation that is over, decided as the report will decide it. ``failed``: the verdict is red, or
     it counts as a failure where failed samples are tolerated."""
 
     sample: SampleReport
-    decided: SampleDecision
+    decision: SampleDecision
     failed: bool
 
 
 @dataclass(frozen=True)
-class UserReviews:
+class UserReviewer:
     """Which conversations are reviewed, by whom. ``decide``: how one ended, by all its events.
     ``is_asked``: whether the model has an answer at all (a scripted one may have none)."""
 
     model: ChatModel
-    decide: Callable[[Sample, Sequence[Event]], Ended]
+    decide: Callable[[Sample, Sequence[Event]], EndedConversation]
     prompt: Prompt
     seed: int = 0
     now: str = ""
@@ -119,7 +119,7 @@ def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
 class _Review:
     """Of one conversation: a scorer, asked once it is over."""
 
-    reviews: UserReviews
+    reviews: UserReviewer
     subject: Subject
     outcome: str
     failed: bool
@@ -129,7 +129,7 @@ class _Review:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[UserReview | ScoreFailure]:
-        reply = await ask(self.reviews.model, self._request(scenario, trajectory))
+        reply = await ask_model(self.reviews.model, self._request(scenario, trajectory))
         if isinstance(reply, ScoreFailure):
             return (reply,)
         said: Any = reply.value
@@ -155,8 +155,8 @@ class _Review:
         rendered = self.reviews.prompt.render(
             profile=scenario.profile or ("Nothing particular." if known else NOT_KNOWN),
             goal=scenario.goal or NOT_KNOWN,
-            knowledge=listed(scenario.knowledge) if known else NOT_KNOWN,
-            beliefs=listed(beliefs_of(scenario)) if known else NOT_KNOWN,
+            knowledge=format_list(scenario.knowledge) if known else NOT_KNOWN,
+            beliefs=format_list(format_beliefs(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
             transcript="\n\n".join(_talk(trajectory)),
             outcome=fence(self.outcome),
@@ -185,7 +185,7 @@ def _is_recorded(trajectory: Trajectory) -> bool:
 def _talk(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
-        agent = "\n\n".join(pieces_of(turn)) or "(nothing)"
+        agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
         yield f"Turn {number}\n{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
     stop = trajectory.stop
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
@@ -200,20 +200,20 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
     own = [turn.user for turn in trajectory.turns if turn.script is None]
     if said.label == HELPED:
         return _flaw_of_helped(said, own, is_known=_is_user_known(scenario))
-    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
+    agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
     place = "what the user said, or the agent's that it left unanswered"
-    flaw = unquoted("evidence", said.evidence, (*own, *agent), place)
+    flaw = check_quotation("evidence", said.evidence, (*own, *agent), place)
     if flaw or (is_scripted and not said.source.strip()):
         return flaw
     texts = (*_at_odds_with(said, own, scenario), *agent)
-    return unquoted("source", said.source, texts, "what the user was told, or what the agent said")
+    return check_quotation("source", said.source, texts, "what the user was told, or what the agent said")
 
 
 def _flaw_of_helped(answer: Any, own: Sequence[str], *, is_known: bool) -> str:
     """What is given away is said by the user, of whom is known what it was to keep."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
-    return unquoted("evidence", answer.evidence, own, "what the user said")
+    return check_quotation("evidence", answer.evidence, own, "what the user said")
 
 
 def _at_odds_with(answer: Any, own: Sequence[str], scenario: Scenario) -> Iterable[str]:
@@ -231,4 +231,4 @@ def _turn_of(evidence: str, trajectory: Trajectory) -> int:
     for index, turn in enumerate(turns):
         if turn.script is None and is_quoted(evidence, (turn.user,)):
             return index
-    return next((i + 1 for i, turn in enumerate(turns) if is_quoted(evidence, pieces_of(turn))), 0)
+    return next((i + 1 for i, turn in enumerate(turns) if is_quoted(evidence, agent_texts(turn))), 0)

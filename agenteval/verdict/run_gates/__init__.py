@@ -18,11 +18,11 @@ from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import RULED_OUT, WITHDRAWN, Verdict
-from agenteval.scoring.goals import open_goals
-from agenteval.verdict.epochs import Epochs
+from agenteval.scoring.goals import count_open_goals
+from agenteval.verdict.epochs import EpochOutcomes
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates.chance import GateChances
-from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.error_rates import GateErrorRates
+from agenteval.verdict.run_gates.gate import Evidence, PlannedRun, RunGate
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
@@ -35,11 +35,11 @@ RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SH
 
 
 def _asked(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
-    return [(gate, settings) for gate in RUN_GATES if (settings := gate.of(gates)) is not None]
+    return [(gate, settings) for gate in RUN_GATES if (settings := gate.parse_settings(gates)) is not None]
 
 
 def gates_over_runs(
-    report: Report, epochs: Mapping[Pairing, Epochs], samples: Mapping[SampleKey, SampleDecision]
+    report: Report, epochs: Mapping[Pairing, EpochOutcomes], samples: Mapping[SampleKey, SampleDecision]
 ) -> Iterable[GateRow]:
     """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
     decided of each."""
@@ -58,7 +58,7 @@ def _naming_excused(row: GateRow, report: Report) -> GateRow:
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
     for outcome, remedy in ((WITHDRAWN, KEPT_UP), (RULED_OUT, REFUSED)):
-        number = sum(open_goals(each.samples, outcome) for each in counted)
+        number = sum(count_open_goals(each.samples, outcome) for each in counted)
         if row.verdict is Verdict.INCONCLUSIVE and number:
             what = f"the goal was {outcome} in {plural(number, 'conversation')}"
             basis = f"{row.basis}; {what}, which {_ARE[number > 1]} missing ({remedy})"
@@ -72,7 +72,7 @@ _ARE = ("is", "are")
 def replaces_every_sample(gates: GatesConfig) -> bool:
     """Whether a gate says how many samples may fail, in the place of "every sample passes"."""
     # Asked for every finding: what is written under the names does not matter.
-    return any(gate.replaces_every_sample and gate.name in gates.written for gate in RUN_GATES)
+    return any(gate.replaces_every_sample and gate.name in gates.configured_gates for gate in RUN_GATES)
 
 
 def reads_baseline(gates: GatesConfig) -> bool:
@@ -98,10 +98,10 @@ def without_concern(
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
-def chances_of_gates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateChances]:
+def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
     """How often each gate will be wrong. ``epochs``: of each scenario × agent."""
     for gate, settings in _asked(plan.suite.gates):
-        yield gate.chances(settings, Prospect(epochs, plan.suite.where(f"gates.{gate.name}")))
+        yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:

@@ -13,18 +13,18 @@ from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import Verdict
 from agenteval.core.value import Value
-from agenteval.verdict.epochs import Epochs
+from agenteval.verdict.epochs import EpochOutcomes
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates.chance import GateChances
-from agenteval.verdict.statistics import Outcome
+from agenteval.verdict.run_gates.error_rates import GateErrorRates
+from agenteval.verdict.statistics import StatisticalOutcome
 
 Settings = TypeVar("Settings", bound=Value)
 
 VERDICT_OF = {
-    Outcome.ACCEPT: Verdict.PASSED,
-    Outcome.REJECT: Verdict.FAILED,
-    Outcome.CONTINUE: Verdict.INCONCLUSIVE,
-    Outcome.UNDECIDED: Verdict.INCONCLUSIVE,
+    StatisticalOutcome.ACCEPT: Verdict.PASSED,
+    StatisticalOutcome.REJECT: Verdict.FAILED,
+    StatisticalOutcome.CONTINUE: Verdict.INCONCLUSIVE,
+    StatisticalOutcome.UNDECIDED: Verdict.INCONCLUSIVE,
 }
 
 BASELINE = "agenteval run --baseline RUN"
@@ -33,7 +33,7 @@ ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH mak
 """Why a gate that needs several epochs holds for no recorded conversations."""
 
 
-def nothing_before(report: Report) -> str:
+def explain_no_baseline(report: Report) -> str:
     """Why there is no baseline, for a gate that asks for one."""
     return f"nothing to compare with: {report.run.no_baseline or 'run with --baseline RUN'}"
 
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     its keys: ``place``); ``others_decide``: whether another gate looks at each scenario by itself."""
 
     report: Report
-    epochs: Mapping[Pairing, Epochs]
+    epochs: Mapping[Pairing, EpochOutcomes]
     samples: Mapping[SampleKey, SampleDecision]
     where: str
     others_decide: bool
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
         return self.where if own == "default" else own
 
 
-class Prospect(NamedTuple):
+class PlannedRun(NamedTuple):
     """What is known before a run. ``epochs``: of each scenario × agent; ``where`` the gate is written."""
 
     epochs: Sequence[EpochRange]
@@ -82,7 +82,7 @@ class RunGate(Generic[Settings]):
     """What an author writes under the key. Its ``EXAMPLE`` is shown to who writes something else."""
     rows: Callable[[Settings, Evidence], Iterable[GateRow]]
     """The decision: a row of the gate, and one for each scenario × agent that it looks at by itself."""
-    chances: Callable[[Settings, Prospect], GateChances]
+    estimate_error_rates: Callable[[Settings, PlannedRun], GateErrorRates]
     """How often the decision will be wrong: what ``plan`` and ``validate`` say of it."""
     replaces_every_sample: bool = True
     """Whether it is in the place of "every sample passes": it says itself how many samples may fail."""
@@ -99,7 +99,7 @@ class RunGate(Generic[Settings]):
     decides_each: Callable[[Settings], bool] = lambda _: False
     """Whether it decides of each scenario by itself whether that has passed."""
 
-    def of(self, gates: GatesConfig) -> Settings | None:
+    def parse_settings(self, gates: GatesConfig) -> Settings | None:
         """What a configuration says of it; ``None`` if it does not ask for it."""
-        written = gates.written.get(self.name)
+        written = gates.configured_gates.get(self.name)
         return None if written is None else self.settings.model_validate(written)

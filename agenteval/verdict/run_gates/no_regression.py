@@ -10,18 +10,25 @@ from pydantic import Field
 from agenteval.core.decision import GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.plan import Pairing
-from agenteval.core.plurals import few, plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
-from agenteval.verdict.epochs import Epochs
-from agenteval.verdict.run_gates.chance import GOOD, GateChances
-from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate, nothing_before
+from agenteval.verdict.epochs import EpochOutcomes
+from agenteval.verdict.run_gates.error_rates import GOOD, GateErrorRates
+from agenteval.verdict.run_gates.gate import (
+    BASELINE,
+    VERDICT_OF,
+    Evidence,
+    PlannedRun,
+    RunGate,
+    explain_no_baseline,
+)
 from agenteval.verdict.statistics import (
     Margins,
     NonInferiority,
-    Outcome,
     Pair,
+    StatisticalOutcome,
     Tally,
     drop_interval,
     no_regression_chances,
@@ -45,7 +52,7 @@ class NoRegressionGate(Value):
     """Drop of one scenario's success rate that is still no regression."""
 
 
-def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, Epochs]) -> dict[str, tuple[Pairing, Pair]]:
+def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
     """Each scenario before and now, of one agent: that of the same name, or the only one there is. By the
     name that the pair has in the comparison."""
     agents = {agent for _, agent in epochs}
@@ -66,7 +73,7 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     bound = f"below {gate.margin:g}"
     pairs = pairs_of(baseline, epochs) if baseline else {}
     if baseline is None or not pairs:
-        told = nothing_before(report)
+        told = explain_no_baseline(report)
         undecided = Verdict.INCONCLUSIVE
         yield GateRow("no_regression", None, bound, told, where, undecided, resolution=BASELINE)
         return
@@ -91,7 +98,7 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
 
 
 def _resolution(result: NonInferiority) -> str:
-    if result.outcome is not Outcome.UNDECIDED:
+    if result.outcome is not StatisticalOutcome.UNDECIDED:
         return ""
     enough = result.epochs_to_decide
     return f"epochs: {enough} in both runs" if enough else "gates.no_regression with a larger margin"
@@ -147,9 +154,9 @@ def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
     if never:
         before = ", as before" if not any(pair.before.successes for pair in never) else ""
         told = f"{len(never)} of {len(pairs)} failed in every epoch{before}; {told}"
-    if all((pair.difference or 0) >= 0 for pair in pairs) and result.outcome is Outcome.ACCEPT:
+    if all((pair.difference or 0) >= 0 for pair in pairs) and result.outcome is StatisticalOutcome.ACCEPT:
         told = f"nothing got worse; {told}"
-    if result.outcome is not Outcome.UNDECIDED:
+    if result.outcome is not StatisticalOutcome.UNDECIDED:
         return told
     told += f", {len(result.perhaps)} possibly dropped" if result.perhaps else ""
     if result.epochs_to_decide is None:
@@ -158,10 +165,10 @@ def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
 
 
 def _listed(what: str, names: Sequence[str]) -> str:
-    return f"; {what}: {few(names, _MOST_NAMED)}" if names else ""
+    return f"; {what}: {join_first(names, _MOST_NAMED)}" if names else ""
 
 
-def _chances(gate: NoRegressionGate, ahead: Prospect) -> GateChances:
+def _chances(gate: NoRegressionGate, ahead: PlannedRun) -> GateErrorRates:
     n = min(planned.min for planned in ahead.epochs)
     rate = max(GOOD, 2 * gate.margin)
     margins = Margins(gate.margin, gate.scenario_margin)
@@ -169,7 +176,7 @@ def _chances(gate: NoRegressionGate, ahead: Prospect) -> GateChances:
     same = no_regression_chances(before, before, n, margins)
     fallen = no_regression_chances(before, [worse] * len(ahead.epochs), n, margins)
     # The bad agent is one of which all scenarios dropped by twice the margin.
-    row = GateChances(
+    row = GateErrorRates(
         "no_regression",
         rate,
         worse,
@@ -179,7 +186,9 @@ def _chances(gate: NoRegressionGate, ahead: Prospect) -> GateChances:
         ahead.where,
         bad_where="everywhere",
     )
-    return row._replace(advice="more epochs, in both runs, decide more often") if row.coin else row
+    return (
+        row._replace(advice="more epochs, in both runs, decide more often") if row.is_uninformative else row
+    )
 
 
 def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:

@@ -10,16 +10,23 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import AGAIN, GateRow
+from agenteval.core.decision import RERUN_FAILED, GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import ScenarioReport, p95_is_highest, spread_of
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
-from agenteval.verdict.effort import MEASURES, UNITS, Measured, lacking, shown
-from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate, nothing_before
-from agenteval.verdict.statistics import Outcome
+from agenteval.verdict.resource_usage import MEASURES, UNITS, Measurement, describe_unknown, format_measure
+from agenteval.verdict.run_gates.error_rates import GateErrorRates, unknown_error_rates
+from agenteval.verdict.run_gates.gate import (
+    BASELINE,
+    VERDICT_OF,
+    Evidence,
+    PlannedRun,
+    RunGate,
+    explain_no_baseline,
+)
+from agenteval.verdict.statistics import StatisticalOutcome
 from agenteval.verdict.statistics.ratios import (
     Ratio,
     RatioPair,
@@ -64,11 +71,11 @@ class NumberGate(Value):
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
-class _One(NamedTuple):
+class _PlayedConversation(NamedTuple):
     """A conversation: its scenario, its number, and whether the agent broke it off."""
 
     scenario: str
-    told: Measured
+    measurement: Measurement
     broke: bool
 
 
@@ -85,12 +92,14 @@ def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
             yield _paired(name, gate.no_worse_than, scenarios, seen, agent=label)
 
 
-def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_One]:
+def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_PlayedConversation]:
     """All that were played to an end, the agent's own included. Where success decided how many epochs there
     are, the first ones: what fails early must not count more."""
     measure, spec = MEASURES[name], scenario.scenario
     played = [
-        _One(spec.id, measure(sample, spec, seen.report.plan), bool(sample.stop and sample.stop.fault))
+        _PlayedConversation(
+            spec.id, measure(sample, spec, seen.report.plan), bool(sample.stop and sample.stop.fault)
+        )
         for sample in scenario.samples
         if not is_lost(sample)
     ]
@@ -108,7 +117,14 @@ _STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def _row(
-    name: str, statistic: str, bound: float, played: Sequence[_One], lost: int, seen: Evidence, *, agent: str
+    name: str,
+    statistic: str,
+    bound: float,
+    played: Sequence[_PlayedConversation],
+    lost: int,
+    seen: Evidence,
+    *,
+    agent: str,
 ) -> GateRow:
     """A number that is not known may be what was seen of it, or any more: it matters where these differ."""
     of = _STATISTICS[statistic]
@@ -116,10 +132,10 @@ def _row(
     value: float | None = None
     verdict, basis = Verdict.INCONCLUSIVE, "no conversation was played to an end"
     if played:
-        low = of([one.told.value for one in played])
-        high = of([inf if one.told.lacks else one.told.value for one in played])
+        low = of([one.measurement.value for one in played])
+        high = of([inf if one.measurement.unknown_reason else one.measurement.value for one in played])
         verdict = Verdict.PASSED if high <= most else Verdict.FAILED if low > most else verdict
-        known = [one.told.value for one in played if not one.told.lacks]
+        known = [one.measurement.value for one in played if not one.measurement.unknown_reason]
         value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
         basis = _basis(name, played, verdict)
         basis += (
@@ -137,38 +153,40 @@ def _row(
     )
 
 
-def _resolution(played: Sequence[_One]) -> str:
-    return next((one.told.lacks for one in played if one.told.lacks), AGAIN)
+def _resolution(played: Sequence[_PlayedConversation]) -> str:
+    return next(
+        (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), RERUN_FAILED
+    )
 
 
 def shown_bound(name: str, bound: float) -> str:
     """As it was written: ``1,500 ms``."""
-    unit = shown(name, 0.0).removeprefix("0")
+    unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"
 
 
-def _basis(name: str, played: Sequence[_One], verdict: Verdict) -> str:
+def _basis(name: str, played: Sequence[_PlayedConversation], verdict: Verdict) -> str:
     told = plural(len(played), "conversation") + _notes(played)
     if verdict is Verdict.INCONCLUSIVE:
-        lacks = Counter(one.told.lacks for one in played if one.told.lacks)
-        return f"{told}; {lacking(lacks, len(played))}"
+        lacks = Counter(one.measurement.unknown_reason for one in played if one.measurement.unknown_reason)
+        return f"{told}; {describe_unknown(lacks, len(played))}"
     return f"{told}{_highest(name, played)}" if verdict is Verdict.FAILED else told
 
 
-def _notes(played: Sequence[_One]) -> str:
-    told = ", tokens estimated" if any(one.told.is_estimated for one in played) else ""
+def _notes(played: Sequence[_PlayedConversation]) -> str:
+    told = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
     broke = sum(one.broke for one in played)
     return told + (f", {broke} broken off by the agent" if broke else "")
 
 
-def _highest(name: str, played: Sequence[_One]) -> str:
+def _highest(name: str, played: Sequence[_PlayedConversation]) -> str:
     """The scenarios that take the most, on average."""
     of_each: dict[str, list[float]] = {}
     for one in played:
-        of_each.setdefault(one.scenario, []).append(one.told.value)
+        of_each.setdefault(one.scenario, []).append(one.measurement.value)
     means = {scenario: sum(values) / len(values) for scenario, values in of_each.items()}
     named = sorted(means, key=lambda scenario: (-means[scenario], scenario))[:_MOST_NAMED]
-    return f"; highest: {', '.join(f'{each} {shown(name, means[each])}' for each in named)}"
+    return f"; highest: {', '.join(f'{each} {format_measure(name, means[each])}' for each in named)}"
 
 
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
@@ -179,9 +197,9 @@ def _paired(
 ) -> GateRow:
     baseline = seen.report.run.baseline
     pairs, unknown = _pairs(name, scenarios, baseline, seen)
-    outcome, value, ends = Outcome.UNDECIDED, None, ""
+    outcome, value, ends = StatisticalOutcome.UNDECIDED, None, ""
     if baseline is None:
-        told, ends = nothing_before(seen.report), BASELINE
+        told, ends = explain_no_baseline(seen.report), BASELINE
     elif unknown:
         ends = unknown[0]
         told = f"against {baseline.run_id}: {'; '.join(unknown)}"
@@ -190,7 +208,7 @@ def _paired(
     else:
         found = ratio_of(pairs)
         outcome, value = found.against(bound), found.value
-        ends = _more_of(found, bound) if outcome is Outcome.UNDECIDED else ""
+        ends = _more_of(found, bound) if outcome is StatisticalOutcome.UNDECIDED else ""
         apart = len(scenarios) - len(pairs)
         told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
         told += _notes([one for scenario in scenarios for one in _played(name, scenario, seen)])
@@ -221,12 +239,14 @@ def _pairs(
         played = _played(name, scenario, seen)
         if not played:
             unknown.append(f"no conversation of {scenario.scenario.id} was played to an end")
-        elif lacks := next((one.told.lacks for one in played if one.told.lacks), ""):
+        elif lacks := next(
+            (one.measurement.unknown_reason for one in played if one.measurement.unknown_reason), ""
+        ):
             unknown.append(f"{scenario.scenario.id}: {lacks}")
         elif not before:
             unknown.append(f"{scenario.scenario.id}: the baseline does not tell")
         else:
-            after = tuple(one.told.value for one in played)
+            after = tuple(one.measurement.value for one in played)
             pairs.append(RatioPair(scenario.scenario.id, Side(before), Side(after)))
     more = [f"and {len(unknown) - _MOST_NAMED} more"] if len(unknown) > _MOST_NAMED else []
     return pairs, [*unknown[:_MOST_NAMED], *more]
@@ -241,14 +261,17 @@ def _known_before(
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)
 
 
-def _ratio_words(name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: Outcome, bound: float) -> str:
+def _ratio_words(
+    name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: StatisticalOutcome, bound: float
+) -> str:
     before = sum(pair.before.mean for pair in pairs) / len(pairs)
     after = sum(pair.after.mean for pair in pairs) / len(pairs)
-    told = f"{plural(len(pairs), 'scenario')}, mean {shown(name, before)} before and {shown(name, after)} now"
+    means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
+    told = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
         return f"{told}; one scenario says nothing of how much they scatter: 2 at least"
     told += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
-    if outcome is not Outcome.UNDECIDED:
+    if outcome is not StatisticalOutcome.UNDECIDED:
         return told
     enough = scenarios_to_decide(found, bound)
     would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
@@ -263,11 +286,11 @@ def _more_of(found: Ratio, bound: float) -> str:
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chances(name: str, gate: NumberGate, ahead: Prospect) -> GateChances:
+def _chances(name: str, gate: NumberGate, ahead: PlannedRun) -> GateErrorRates:
     told = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
     if gate.no_worse_than is not None:
         told.append(_paired_chances(gate.no_worse_than, len(ahead.epochs)))
-    return unknown_chances(name, ahead.where, "; ".join(told))
+    return unknown_error_rates(name, ahead.where, "; ".join(told))
 
 
 def _paired_chances(bound: float, scenarios: int) -> str:

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agenteval.core.decision import AGAIN, GateRow
+from agenteval.core.decision import RERUN_FAILED, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.value import Count, Number, Value
-from agenteval.verdict.run_gates.chance import BAD, GOOD, GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.error_rates import BAD, GOOD, GateErrorRates, count_error_rates
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, PlannedRun, RunGate
 from agenteval.verdict.statistics import (
     Bounds,
-    Outcome,
+    StatisticalOutcome,
     Tally,
     mean_pass_hat_k,
     mean_pass_hat_k_chance,
@@ -57,15 +57,15 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
 
 
 def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str, epochs: int) -> GateRow:
-    resolution = AGAIN
+    resolution = RERUN_FAILED
     if found is None:
-        outcome = Outcome.UNDECIDED
+        outcome = StatisticalOutcome.UNDECIDED
         resolution = f"epochs: {gate.k}"
         basis = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
         basis += f", so set epochs: {gate.k} or more"
     else:
         outcome = found.compare(gate.at_least)
-        if outcome is Outcome.UNDECIDED:
+        if outcome is StatisticalOutcome.UNDECIDED:
             basis += f": from {found.low:.3g} to {found.high:.3g}, depending on the missing epochs"
     return GateRow(
         name="pass_hat_k",
@@ -74,23 +74,23 @@ def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str
         basis=basis,
         where=where,
         verdict=VERDICT_OF[outcome],
-        resolution=resolution if outcome is Outcome.UNDECIDED else "",
+        resolution=resolution if outcome is StatisticalOutcome.UNDECIDED else "",
     )
 
 
-def _chances(gate: PassHatKGate, ahead: Prospect) -> GateChances:
+def _chances(gate: PassHatKGate, ahead: PlannedRun) -> GateErrorRates:
     epochs, where = [planned.min for planned in ahead.epochs], ahead.where
     name = f"pass_hat_k (k {gate.k}, {gate.over})"
     if min(epochs) < gate.k:
         advice = f"not estimable from {plural(min(epochs), 'epoch')}: set epochs: {gate.k} or more"
-        return GateChances(name, GOOD, BAD, None, None, None, where, advice)
+        return GateErrorRates(name, GOOD, BAD, None, None, None, where, advice)
     if gate.over == "suite":
         good = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, GOOD) or 0.0
         bad = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, BAD) or 0.0
-        row = GateChances(name, GOOD, BAD, 1 - good, bad, good, where)
-        return row._replace(advice="more epochs narrow both") if row.coin else row
+        row = GateErrorRates(name, GOOD, BAD, 1 - good, bad, good, where)
+        return row._replace(advice="more epochs narrow both") if row.is_uninformative else row
     designs = [pass_hat_k_rule(gate.k, gate.at_least, n) for n in epochs]
-    return chances_by_count(name, [d for d in designs if d is not None], where, "more epochs narrow both")
+    return count_error_rates(name, [d for d in designs if d is not None], where, "more epochs narrow both")
 
 
 def _unapplied(gate: PassHatKGate, *, repeats: bool) -> str:

@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import AGAIN, RESUME, GateRow
+from agenteval.core.decision import RERUN_FAILED, RESUME, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.value import Number, Value
-from agenteval.verdict.epochs import Epochs
-from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.epochs import EpochOutcomes
+from agenteval.verdict.run_gates.error_rates import GateErrorRates, count_error_rates
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, PlannedRun, RunGate
 from agenteval.verdict.statistics import (
-    Outcome,
     PassRateRule,
     RateTest,
     SequentialDecision,
+    StatisticalOutcome,
     epochs_for_green,
     epochs_to_decide,
     least_epochs,
@@ -52,7 +52,7 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
     return PassRateRule(gate.at_least, gate.reject_below, gate.confidence, scenarios)
 
 
-def planned_test(gate: PassRateGate, epochs: Epochs, scenarios: int) -> RateTest:
+def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
     """The test that was planned before the first epoch: sequential, or the exact one of a fixed number."""
     return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
 
@@ -77,7 +77,7 @@ def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
         )
 
 
-def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+def _why(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
     told = f"{decision.successes} of {decided} epochs succeeded"
     if decision.missing:
@@ -85,33 +85,33 @@ def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
     if own.replaced:
         told += f", {len(own.replaced)} lost and replaced"
     match decision.outcome:
-        case Outcome.ACCEPT:
+        case StatisticalOutcome.ACCEPT:
             return f"{told}: significantly above {rule.reject_below:g}"
-        case Outcome.REJECT:
+        case StatisticalOutcome.REJECT:
             return f"{told}: significantly below {rule.at_least:g}"
         case _:
             return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
 
 
-def _resolution(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+def _resolution(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
     """As a line to write or to run."""
     decided = decision.epochs - decision.missing
     if own.most < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"
-    if decision.outcome is Outcome.CONTINUE and decision.epochs < own.most:
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
         return "gates.pass_rate with at_least and reject_below further apart"
-    return f"epochs: {own.most + more}" if more else AGAIN
+    return f"epochs: {own.most + more}" if more else RERUN_FAILED
 
 
-def _what_would_decide(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+def _what_would_decide(decision: SequentialDecision, own: EpochOutcomes, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
     if own.most < least_epochs(rule):
         least = plural(least_epochs(rule), "epoch")
         return f"even without a failure it takes {least}, and {own.most} were planned"
-    if decision.outcome is Outcome.CONTINUE and decision.epochs < own.most:
+    if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < own.most:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
     if more is None:
@@ -122,7 +122,7 @@ def _what_would_decide(decision: SequentialDecision, own: Epochs, rule: PassRate
     return f"about {more} more would decide at this rate"
 
 
-def _chances(gate: PassRateGate, ahead: Prospect) -> GateChances:
+def _chances(gate: PassRateGate, ahead: PlannedRun) -> GateErrorRates:
     rule = rule_of(gate, len(ahead.epochs))
     # An agent right at the bound is as often red as is allowed; one that is as good again is asked for.
     good = (1 + gate.at_least) / 2
@@ -136,7 +136,7 @@ def _chances(gate: PassRateGate, ahead: Prospect) -> GateChances:
         enough = epochs_for_green(rule, good, min_epochs=least)
         written = f"{{min: {least}, max: {enough}}}" if ranged else f"{enough}"
         advice = f"epochs: {written} would let {good:.3g} be green in 8 of 10 runs" if enough else ""
-    return chances_by_count("pass_rate", designs, ahead.where, advice, good=good, bad=gate.reject_below)
+    return count_error_rates("pass_rate", designs, ahead.where, advice, good=good, bad=gate.reject_below)
 
 
 def _unapplied(gate: PassRateGate, *, repeats: bool) -> str:

@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import AGAIN, GateRow, Violation
-from agenteval.core.plurals import few, plural
+from agenteval.core.decision import RERUN_FAILED, GateRow, Violation
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Category, Scenario
 from agenteval.core.score import Verdict
-from agenteval.core.value import Number, OrWritten, Value
-from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
+from agenteval.core.value import AlternativeSchema, Number, Value
+from agenteval.verdict.run_gates.error_rates import GateErrorRates, unknown_error_rates
+from agenteval.verdict.run_gates.gate import Evidence, PlannedRun, RunGate
 from agenteval.verdict.thresholds import is_lost
 
 _ROUNDING = 1e-9  # of a mean of shares
@@ -27,7 +27,7 @@ class ShareGate(Value):
     """The least share: a number, or ``{at_least: …}``."""
 
     EXAMPLE: ClassVar[str] = "0.9"
-    SHORT: ClassVar[OrWritten] = OrWritten(type="number", exclusiveMinimum=0, maximum=1)
+    SHORT: ClassVar[AlternativeSchema] = AlternativeSchema(type="number", exclusiveMinimum=0, maximum=1)
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
     """Lowest acceptable share."""
@@ -49,7 +49,7 @@ class _Share(NamedTuple):
     counts: Callable[[SampleReport, Scenario, Violation], bool]
 
 
-class _Told(NamedTuple):
+class _ShareValue(NamedTuple):
     scenario: str
     value: float | None
 
@@ -63,19 +63,19 @@ def _rows(name: str, gate: ShareGate, seen: Evidence) -> Iterable[GateRow]:
             for scenario in seen.report.scenarios
             if scenario.agent == agent and share.concerns(scenario.scenario)
             for each in (
-                *(_told(scenario.scenario.id, sample, share) for sample in scenario.samples),
-                *(_Told(scenario.scenario.id, None) for _ in scenario.missing),
+                *(_measure_share(scenario.scenario.id, sample, share) for sample in scenario.samples),
+                *(_ShareValue(scenario.scenario.id, None) for _ in scenario.missing),
             )
         ]
         yield _row(name, gate, told, seen.where, agent=agent if len(agents) > 1 else "")
 
 
-def _told(scenario: str, sample: SampleReport, share: _Share) -> _Told:
+def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _ShareValue:
     value = None if is_lost(sample) else share.of(sample)
-    return _Told(scenario, None if value is None else float(value))
+    return _ShareValue(scenario, None if value is None else float(value))
 
 
-def _row(name: str, gate: ShareGate, told: Sequence[_Told], where: str, *, agent: str) -> GateRow:
+def _row(name: str, gate: ShareGate, told: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
     """What is not known counts as missed and as met: where both agree, it decides nothing."""
     known = [each.value for each in told if each.value is not None]
     unknown = len(told) - len(known)
@@ -96,11 +96,11 @@ def _row(name: str, gate: ShareGate, told: Sequence[_Told], where: str, *, agent
         where=where,
         verdict=verdict,
         agent=agent,
-        resolution=AGAIN if verdict is Verdict.INCONCLUSIVE and told else "",
+        resolution=RERUN_FAILED if verdict is Verdict.INCONCLUSIVE and told else "",
     )
 
 
-def _lowest(told: Sequence[_Told]) -> str:
+def _lowest(told: Sequence[_ShareValue]) -> str:
     """The scenarios that lower the share, the lowest first."""
     of_each: dict[str, list[float]] = {}
     for each in told:
@@ -108,13 +108,13 @@ def _lowest(told: Sequence[_Told]) -> str:
             of_each.setdefault(each.scenario, []).append(each.value)
     means = {name: fsum(values) / len(values) for name, values in of_each.items()}
     low = sorted((name for name, mean in means.items() if mean < 1 - _ROUNDING), key=lambda n: (means[n], n))
-    named = few([f"{name} {means[name]:.3g}" for name in low], _MOST_NAMED)
+    named = join_first([f"{name} {means[name]:.3g}" for name in low], _MOST_NAMED)
     return f"; below 1: {named}" if low else ""
 
 
-def _chances(name: str, ahead: Prospect) -> GateChances:
+def _chances(name: str, ahead: PlannedRun) -> GateErrorRates:
     told = "compares the share of this run with the bound, and has no error rate"
-    return unknown_chances(name, ahead.where, told)
+    return unknown_error_rates(name, ahead.where, told)
 
 
 # ── what each of them counts ─────────────────────────────────────────────────────────────────────
@@ -166,7 +166,7 @@ _SHARES = {
         _is_wrong_output,
     ),
     "robustness": _Share(
-        lambda sample: sample.held,
+        lambda sample: sample.all_checks_held,
         lambda scenario: scenario.category is Category.ROBUSTNESS,
         "scenarios of the category robustness",
         _is_broken_check,

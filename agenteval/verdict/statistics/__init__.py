@@ -17,7 +17,7 @@ from agenteval.verdict.statistics.estimates import (
     stability,
     wilson,
 )
-from agenteval.verdict.statistics.paired import (
+from agenteval.verdict.statistics.paired_tests import (
     Pair,
     PValue,
     fisher_exact,
@@ -40,11 +40,11 @@ from agenteval.verdict.statistics.planning import (
     share_rule,
 )
 from agenteval.verdict.statistics.rate_test import (
-    Chances,
-    Outcome,
+    OutcomeProbabilities,
     PassRateRule,
     RateTest,
     SequentialDecision,
+    StatisticalOutcome,
     epochs_to_start,
     in_epoch_order,
     rate_test,
@@ -69,7 +69,6 @@ from agenteval.verdict.statistics.suite import (
 
 __all__ = [
     "Bounds",
-    "Chances",
     "Change",
     "Comparison",
     "CountRule",
@@ -79,7 +78,7 @@ __all__ = [
     "Interval",
     "Margins",
     "NonInferiority",
-    "Outcome",
+    "OutcomeProbabilities",
     "PValue",
     "Pair",
     "PassRateRule",
@@ -87,6 +86,7 @@ __all__ = [
     "ScenarioComparison",
     "SequentialDecision",
     "Stability",
+    "StatisticalOutcome",
     "Tally",
     "betting_interval",
     "clopper_pearson",

@@ -15,7 +15,7 @@ from agenteval.verdict.statistics.distributions import (
     normal_quantile,
     root_of,
 )
-from agenteval.verdict.statistics.rate_test import Outcome
+from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 
 @dataclass(frozen=True)
@@ -132,11 +132,11 @@ class Bounds(NamedTuple):
     low: float
     high: float
 
-    def compare(self, at_least: float) -> Outcome:
+    def compare(self, at_least: float) -> StatisticalOutcome:
         """Whether the estimate reaches ``at_least``; undecided where the missing epochs would tell."""
         if self.low >= at_least:
-            return Outcome.ACCEPT
-        return Outcome.REJECT if self.high < at_least else Outcome.UNDECIDED
+            return StatisticalOutcome.ACCEPT
+        return StatisticalOutcome.REJECT if self.high < at_least else StatisticalOutcome.UNDECIDED
 
 
 def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:

@@ -13,8 +13,13 @@ from typing import NamedTuple, Protocol
 
 from agenteval.verdict.statistics.distributions import binomial_at_least, binomial_at_most, binomial_weights
 from agenteval.verdict.statistics.estimates import Tally, pass_hat_k
-from agenteval.verdict.statistics.paired import Pair
-from agenteval.verdict.statistics.rate_test import Chances, Outcome, PassRateRule, rate_test
+from agenteval.verdict.statistics.paired_tests import Pair
+from agenteval.verdict.statistics.rate_test import (
+    OutcomeProbabilities,
+    PassRateRule,
+    StatisticalOutcome,
+    rate_test,
+)
 from agenteval.verdict.statistics.regression import Margins, regression_outcome
 
 _MOST_EPOCHS = 10_000
@@ -25,7 +30,7 @@ _DRAWS = 300
 class Design(Protocol):
     """What a gate says of one scenario: a ``RateTest`` or a ``CountRule``."""
 
-    def chances(self, rate: float) -> Chances: ...
+    def chances(self, rate: float) -> OutcomeProbabilities: ...
 
 
 @dataclass(frozen=True)
@@ -37,9 +42,9 @@ class CountRule:
     accept_from: int
     epochs: int
 
-    def chances(self, rate: float) -> Chances:
+    def chances(self, rate: float) -> OutcomeProbabilities:
         accept = binomial_at_least(self.accept_from, self.epochs, rate)
-        return Chances(accept, 1 - accept, 0.0, float(self.epochs))
+        return OutcomeProbabilities(accept, 1 - accept, 0.0, float(self.epochs))
 
 
 def share_rule(at_least: float, epochs: int) -> CountRule:
@@ -165,7 +170,7 @@ def no_regression_chances(
     confidence: float = 0.95,
     draws: int = _DRAWS,
     seed: int = 0,
-) -> Chances:
+) -> OutcomeProbabilities:
     """What ``non_inferiority`` says of two runs of ``epochs`` epochs; ``before`` and ``after``: the true rate
     of each scenario. The one gate with too many paths to count: seeded draws, 300 of them good to about five
     hundredths."""
@@ -182,8 +187,8 @@ def no_regression_chances(
         )
         for _ in range(draws)
     )
-    accept, reject = said[Outcome.ACCEPT] / draws, said[Outcome.REJECT] / draws
-    return Chances(accept, reject, said[Outcome.UNDECIDED] / draws, float(epochs))
+    accept, reject = said[StatisticalOutcome.ACCEPT] / draws, said[StatisticalOutcome.REJECT] / draws
+    return OutcomeProbabilities(accept, reject, said[StatisticalOutcome.UNDECIDED] / draws, float(epochs))
 
 
 def _draw(random: Random, rate: float, epochs: int) -> Tally:

@@ -22,7 +22,7 @@ from math import inf, log
 from typing import NamedTuple
 
 
-class Outcome(StrEnum):
+class StatisticalOutcome(StrEnum):
     """What a test says. ``UNDECIDED`` is final: no further epoch within its plan can change it."""
 
     ACCEPT = "accept"
@@ -75,7 +75,7 @@ class PassRateRule:
         return gain + failures * log((1 - self.at_least) / (1 - self.reject_below))
 
 
-class Looks(NamedTuple):
+class InterimLook(NamedTuple):
     """What the test says after ``n`` epochs: accept from ``accept_from`` successes, reject to
     ``reject_to``, give up between ``hopeless_from`` and ``hopeless_to``; else continue."""
 
@@ -84,49 +84,49 @@ class Looks(NamedTuple):
     hopeless_from: int = 1
     hopeless_to: int = 0
 
-    def say(self, successes: int) -> Outcome:
+    def outcome_at(self, successes: int) -> StatisticalOutcome:
         if successes >= self.accept_from:
-            return Outcome.ACCEPT
+            return StatisticalOutcome.ACCEPT
         if successes <= self.reject_to:
-            return Outcome.REJECT
+            return StatisticalOutcome.REJECT
         hopeless = self.hopeless_from <= successes <= self.hopeless_to
-        return Outcome.UNDECIDED if hopeless else Outcome.CONTINUE
+        return StatisticalOutcome.UNDECIDED if hopeless else StatisticalOutcome.CONTINUE
 
 
-class Alive(NamedTuple):
+class SurvivingPaths(NamedTuple):
     """The paths that go on: the weight of those with ``least``, ``least + 1``, … successes. Few numbers of
     successes are open at a time, so a plan of thousands of epochs stays quick."""
 
     least: int
     weights: list[float]
 
-    def after(self, look: Looks, ended: dict[Outcome, float]) -> Alive:
+    def after(self, look: InterimLook, ended: dict[StatisticalOutcome, float]) -> SurvivingPaths:
         """What is left when ``look`` has been read; the rest is added to ``ended``."""
         accept = min(max(look.accept_from - self.least, 0), len(self.weights))
         reject = min(max(look.reject_to + 1 - self.least, 0), accept)
         for weight in self.weights[accept:]:
-            ended[Outcome.ACCEPT] += weight
+            ended[StatisticalOutcome.ACCEPT] += weight
         for weight in self.weights[:reject]:
-            ended[Outcome.REJECT] += weight
+            ended[StatisticalOutcome.REJECT] += weight
         left, least = self.weights[reject:accept], self.least + reject
         first, last = max(look.hopeless_from - least, 0), min(look.hopeless_to - least, len(left) - 1)
         for index in range(first, last + 1):
-            ended[Outcome.UNDECIDED] += left[index]
+            ended[StatisticalOutcome.UNDECIDED] += left[index]
             left[index] = 0.0
-        return Alive(least, left)
+        return SurvivingPaths(least, left)
 
 
 class SequentialDecision(NamedTuple):
     """``epochs``: how many, in epoch order, it is based on; later ones did not count. ``missing`` of these
     were lost: the outcome is the same whether they would have succeeded or failed."""
 
-    outcome: Outcome
+    outcome: StatisticalOutcome
     epochs: int
     successes: int
     missing: int
 
 
-class Chances(NamedTuple):
+class OutcomeProbabilities(NamedTuple):
     """What a gate says of one scenario at a given true rate, and the epochs it takes in the mean."""
 
     accept: float
@@ -142,29 +142,29 @@ class RateTest:
     rule: PassRateRule
     min_epochs: int
     max_epochs: int
-    looks: tuple[Looks, ...]
+    looks: tuple[InterimLook, ...]
 
     def decide(self, outcomes: Sequence[bool | None]) -> SequentialDecision:
         """Decide on finished epochs, given *in epoch order* without a gap (``in_epoch_order``): taken as
         they complete, slow failures arrive late and the error rates do not hold. ``None``: the epoch was
         lost, and so was its replacement; it counts as failed in the worst and as passed in the best case,
         and both must agree."""
-        worst = best = Outcome.CONTINUE
+        worst = best = StatisticalOutcome.CONTINUE
         low = high = epochs = 0
         for epochs, outcome in enumerate(outcomes[: self.max_epochs], 1):
             low, high = low + (outcome is True), high + (outcome is not False)
-            worst = self.looks[epochs].say(low) if worst is Outcome.CONTINUE else worst
-            best = self.looks[epochs].say(high) if best is Outcome.CONTINUE else best
+            worst = self.looks[epochs].outcome_at(low) if worst is StatisticalOutcome.CONTINUE else worst
+            best = self.looks[epochs].outcome_at(high) if best is StatisticalOutcome.CONTINUE else best
             joint = _agree(worst, best)
-            if joint is not Outcome.CONTINUE:
+            if joint is not StatisticalOutcome.CONTINUE:
                 return SequentialDecision(joint, epochs, low, high - low)
-        return SequentialDecision(Outcome.CONTINUE, epochs, low, high - low)
+        return SequentialDecision(StatisticalOutcome.CONTINUE, epochs, low, high - low)
 
-    def needed_for_sure(self, outcomes: Sequence[bool | None]) -> int:
+    def min_further_epochs(self, outcomes: Sequence[bool | None]) -> int:
         """How many further epochs no decision can do without: so many may run at the same time, and none
         of them is in vain. 0 once decided."""
         so_far = self.decide(outcomes)
-        if so_far.outcome is not Outcome.CONTINUE:
+        if so_far.outcome is not StatisticalOutcome.CONTINUE:
             return 0
         low, high, n = so_far.successes, so_far.successes + so_far.missing, so_far.epochs
         for more, look in enumerate(self.looks[n + 1 :], 1):
@@ -174,25 +174,30 @@ class RateTest:
                 return more
         return 0
 
-    def chances(self, rate: float) -> Chances:
+    def chances(self, rate: float) -> OutcomeProbabilities:
         """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""
-        ended = dict.fromkeys(Outcome, 0.0)
-        epochs, alive = 0.0, Alive(0, [1.0])
+        ended = dict.fromkeys(StatisticalOutcome, 0.0)
+        epochs, alive = 0.0, SurvivingPaths(0, [1.0])
         for look in self.looks[1:]:
             epochs += sum(alive.weights)
             alive = _one_more_epoch(alive, rate).after(look, ended)
-        return Chances(ended[Outcome.ACCEPT], ended[Outcome.REJECT], ended[Outcome.UNDECIDED], epochs)
+        return OutcomeProbabilities(
+            ended[StatisticalOutcome.ACCEPT],
+            ended[StatisticalOutcome.REJECT],
+            ended[StatisticalOutcome.UNDECIDED],
+            epochs,
+        )
 
 
-def _agree(worst: Outcome, best: Outcome) -> Outcome:
+def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOutcome:
     """The outcome of both paths, if they can still come to the same."""
     if worst is best:
         return worst
-    if worst is Outcome.CONTINUE and best is Outcome.ACCEPT:
-        return Outcome.CONTINUE
-    if worst is Outcome.REJECT and best is Outcome.CONTINUE:
-        return Outcome.CONTINUE
-    return Outcome.UNDECIDED
+    if worst is StatisticalOutcome.CONTINUE and best is StatisticalOutcome.ACCEPT:
+        return StatisticalOutcome.CONTINUE
+    if worst is StatisticalOutcome.REJECT and best is StatisticalOutcome.CONTINUE:
+        return StatisticalOutcome.CONTINUE
+    return StatisticalOutcome.UNDECIDED
 
 
 @lru_cache(maxsize=64)
@@ -201,7 +206,7 @@ def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
     equal, the exact binomial test of that many. Raises ``ValueError`` unless 1 <= min <= max."""
     if not 1 <= min_epochs <= max_epochs:
         raise ValueError("epochs need 1 <= min <= max")
-    silent = Looks(accept_from=max_epochs + 1, reject_to=-1)
+    silent = InterimLook(accept_from=max_epochs + 1, reject_to=-1)
     looks = [silent] * min_epochs + [_wald_look(rule, n) for n in range(min_epochs, max_epochs)]
     looks.append(_last_look(rule, looks))
     for n in range(max_epochs - 1, min_epochs - 1, -1):
@@ -209,27 +214,27 @@ def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
     return RateTest(rule, min_epochs, max_epochs, tuple(looks))
 
 
-def _wald_look(rule: PassRateRule, n: int) -> Looks:
+def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
     def evidence(successes: int) -> float:
         return rule.evidence(successes, n)
 
     accept, reject = -log(rule.false_accept), log(rule.false_reject)
     counts = range(n + 1)  # the evidence rises with the successes
-    return Looks(
+    return InterimLook(
         accept_from=bisect_left(counts, accept, key=evidence),
         reject_to=bisect_right(counts, reject, key=evidence) - 1,
     )
 
 
-def _last_look(rule: PassRateRule, looks: Sequence[Looks]) -> Looks:
+def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
     """The widest bounds whose total chance of an error, over all looks, stays within the rule."""
     n = len(looks)
-    spent, weights = _spent_and_alive(looks, rule.reject_below, Outcome.ACCEPT)
+    spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1
     while accept_from > 0 and spent + weights[accept_from - 1] <= rule.false_accept:
         accept_from -= 1
         spent += weights[accept_from]
-    spent, weights = _spent_and_alive(looks, rule.at_least, Outcome.REJECT)
+    spent, weights = _spent_and_alive(looks, rule.at_least, StatisticalOutcome.REJECT)
     reject_to = -1
     while reject_to < n and spent + weights[reject_to + 1] <= rule.false_reject:
         reject_to += 1
@@ -239,13 +244,15 @@ def _last_look(rule: PassRateRule, looks: Sequence[Looks]) -> Looks:
         likelier = sum(rule.evidence(successes, n) < 0 for successes in range(n + 1))
         accept_from = min(max(likelier, accept_from), reject_to + 1)
         reject_to = accept_from - 1
-    return Looks(accept_from, reject_to, hopeless_from=reject_to + 1, hopeless_to=accept_from - 1)
+    return InterimLook(accept_from, reject_to, hopeless_from=reject_to + 1, hopeless_to=accept_from - 1)
 
 
-def _spent_and_alive(looks: Sequence[Looks], rate: float, error: Outcome) -> tuple[float, list[float]]:
+def _spent_and_alive(
+    looks: Sequence[InterimLook], rate: float, error: StatisticalOutcome
+) -> tuple[float, list[float]]:
     """The chance that an earlier look has made the error, and by successes the weights of what is left to
     the last."""
-    ended, alive = dict.fromkeys(Outcome, 0.0), Alive(0, [1.0])
+    ended, alive = dict.fromkeys(StatisticalOutcome, 0.0), SurvivingPaths(0, [1.0])
     for look in looks[1:]:
         alive = _one_more_epoch(alive, rate).after(look, ended)
     least, weights = _one_more_epoch(alive, rate)
@@ -253,7 +260,7 @@ def _spent_and_alive(looks: Sequence[Looks], rate: float, error: Outcome) -> tup
     return ended[error], [0.0] * least + weights + [0.0] * above
 
 
-def _one_more_epoch(alive: Alive, rate: float) -> Alive:
+def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
     """Numbers of successes that no path has any more are left out at both ends."""
     failed = [weight * (1 - rate) for weight in alive.weights]
     passed = [weight * rate for weight in alive.weights]
@@ -263,14 +270,14 @@ def _one_more_epoch(alive: Alive, rate: float) -> Alive:
         last -= 1
     while first < last - 1 and not weights[first]:
         first += 1
-    return Alive(alive.least + first, weights[first:last])
+    return SurvivingPaths(alive.least + first, weights[first:last])
 
 
-def _sure_already(now: Looks, later: Looks) -> Looks:
+def _sure_already(now: InterimLook, later: InterimLook) -> InterimLook:
     """Say now what is said after one more epoch whether it succeeds or fails. Changes no error rate."""
     accept_from = min(now.accept_from, later.accept_from)
     reject_to = max(now.reject_to, later.reject_to - 1)
-    return Looks(
+    return InterimLook(
         accept_from,
         reject_to,
         hopeless_from=max(later.hopeless_from, reject_to + 1),

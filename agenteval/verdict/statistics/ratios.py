@@ -20,7 +20,7 @@ from math import exp, fsum, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 from agenteval.verdict.statistics.distributions import student_t_quantile
-from agenteval.verdict.statistics.rate_test import Outcome
+from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 _NOT_NOTHING = 0.5
 """Added to both sides where one of them is zero (Gart 1966): there is no ratio to nothing."""
@@ -57,11 +57,11 @@ class Ratio(NamedTuple):
     spread: float
     scenarios: int
 
-    def against(self, bound: float) -> Outcome:
+    def against(self, bound: float) -> StatisticalOutcome:
         """Whether it is no more than ``bound``: below it for sure, above it for sure, or neither."""
         if self.high < bound:
-            return Outcome.ACCEPT
-        return Outcome.REJECT if self.low > bound else Outcome.UNDECIDED
+            return StatisticalOutcome.ACCEPT
+        return StatisticalOutcome.REJECT if self.low > bound else StatisticalOutcome.UNDECIDED
 
 
 def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:

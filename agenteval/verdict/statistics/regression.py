@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from agenteval.verdict.statistics.distributions import student_t_quantile
 from agenteval.verdict.statistics.estimates import Interval, Tally
-from agenteval.verdict.statistics.paired import (
+from agenteval.verdict.statistics.paired_tests import (
     Alternative,
     Pair,
     PValue,
@@ -29,7 +29,7 @@ from agenteval.verdict.statistics.paired import (
     mcnemar_of,
     sign_flip_test,
 )
-from agenteval.verdict.statistics.rate_test import Outcome
+from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 from agenteval.verdict.statistics.suite import MeanRate, cluster_bootstrap, mean_rate
 
 _MOST_EPOCHS = 10_000
@@ -59,7 +59,7 @@ class NonInferiority(NamedTuple):
     a large drop was seen that is not sure. ``epochs_to_decide``: how many per scenario in each run would
     decide at the observed rates, about; ``None`` if no number would."""
 
-    outcome: Outcome
+    outcome: StatisticalOutcome
     drop: float | None
     surely_above: float
     surely_below: float
@@ -79,12 +79,14 @@ def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float =
     falls from 5 of 5 to 0 of 5 is not surely worse. Hence the third rule, uncorrected, which can turn no run
     red: see ``is_large``. Raises ``ValueError`` without scenarios or if one has no planned epoch."""
     said = _non_inferiority(pairs, margins, 1 - confidence)
-    if said.outcome is not Outcome.UNDECIDED or said.drop is None:
+    if said.outcome is not StatisticalOutcome.UNDECIDED or said.drop is None:
         return said
     return said._replace(epochs_to_decide=_epochs_to_decide(pairs, said.perhaps, margins, 1 - confidence))
 
 
-def regression_outcome(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> Outcome:
+def regression_outcome(
+    pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95
+) -> StatisticalOutcome:
     """The outcome of ``non_inferiority`` alone, without the search for what would decide."""
     return _non_inferiority(pairs, margins, 1 - confidence).outcome
 
@@ -98,11 +100,11 @@ def _non_inferiority(pairs: Sequence[Pair], margins: Margins, alpha: float) -> N
     unsure = {*_surely_dropped(harsh, alpha / 2), *(p.scenario for p in harsh if is_large(p, margins))}
     perhaps = tuple(pair.scenario for pair in pairs if pair.scenario in unsure.difference(dropped))
     if dropped or above > margins.mean:
-        outcome = Outcome.REJECT
+        outcome = StatisticalOutcome.REJECT
     elif below < margins.mean and not perhaps:
-        outcome = Outcome.ACCEPT
+        outcome = StatisticalOutcome.ACCEPT
     else:
-        outcome = Outcome.UNDECIDED
+        outcome = StatisticalOutcome.UNDECIDED
     drop = _means(pairs).drop if all(pair.difference is not None for pair in pairs) else None
     return NonInferiority(outcome, drop, above, below, dropped, perhaps, None)
 
@@ -320,12 +322,12 @@ def _epochs_for_counts(before: Tally, after: Tally, levels: Levels) -> int | Non
         interval = _drop_interval([then], levels.alpha / 2, levels.alpha / 2)
         if -levels.within < interval.low and interval.high < levels.within:
             return n
-        if _tells_apart(then, levels.alpha / 2 / levels.scenarios):
+        if _is_distinguishable(then, levels.alpha / 2 / levels.scenarios):
             return n
     return None
 
 
-def _tells_apart(pair: Pair, level: float) -> bool:
+def _is_distinguishable(pair: Pair, level: float) -> bool:
     if pair.before.decided <= _MOST_FOR_FISHER:
         alternative: Alternative = "drop" if pair.before.successes > pair.after.successes else "rise"
         return fisher_exact(pair.before, pair.after, alternative) <= level

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from ... import hooks
 from ...hooks.langchain_tools import is_handoff
-from ..seam import MORE, Refused, kinds, unsupported
-from .conversation import Conversation, run_options
+from ..seam import MORE, Refused, kinds, unsupported_version_error
+from .conversation import LangGraphConversation, run_options
 from .graph import (
-    describe,
+    collect_names,
+    collect_tools,
+    describe_tool,
     has_own_code,
     input_keys,
     is_builder,
     is_graph,
     is_runnable,
-    names_in,
-    tools_of,
 )
 
 if TYPE_CHECKING:
@@ -48,19 +48,19 @@ class LangGraph:
 
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
-        own = [describe(tool) for tool in tools_of(graph).values() if not is_handoff(tool)]
+        own = [describe_tool(tool) for tool in collect_tools(graph).values() if not is_handoff(tool)]
         return [*own, MORE] if has_own_code(graph) else own
 
     def runs_own_code(self, obj: Any) -> bool:
         return has_own_code(_compiled(obj))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> LangGraphConversation:
         graph = _compiled(obj)
         _require_messages(graph)
         options = run_options(graph, deps)
         if not hooks.is_hooked(_TOOLS):
-            raise unsupported(FRAMEWORK, "BaseTool.run and arun")
-        return Conversation(graph, world, session, options, names_in(graph))
+            raise unsupported_version_error(FRAMEWORK, "BaseTool.run and arun")
+        return LangGraphConversation(graph, world, session, options, collect_names(graph))
 
 
 FRAMEWORK = LangGraph()
@@ -86,7 +86,7 @@ def _require_messages(graph: Any) -> None:
     """Raises ``Refused`` for a graph that no message can be given to."""
     for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
         if not hasattr(graph, attribute):
-            raise unsupported(FRAMEWORK, "Pregel." + attribute)
+            raise unsupported_version_error(FRAMEWORK, "Pregel." + attribute)
     keys = input_keys(graph)
     if "messages" in keys:
         return

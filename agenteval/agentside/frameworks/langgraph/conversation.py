@@ -9,40 +9,40 @@ import dataclasses
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..call_marks import with_asked_arguments
+from ..call_marks import restore_arguments
 from ..seam import LATER, Refused, Waits, with_partial
 from .graph import has_no_async, input_keys, is_instance, needs_store
-from .recorder import Recorder, new_meter
+from .recorder import StreamRecorder, new_meter
 
 if TYPE_CHECKING:
     from ...world import World
     from .graph import GraphNames
 
 
-class RunOptions(NamedTuple):
+class GraphRunOptions(NamedTuple):
     """What a graph gets with its input."""
 
     context: Any = None
     config: dict[str, Any] = {}
 
 
-def run_options(graph: Any, deps: Any) -> RunOptions:
+def run_options(graph: Any, deps: Any) -> GraphRunOptions:
     """Give ``deps`` as the graph's context, and to graphs that read them from the configuration there, too.
     Raises ``Refused``."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
-        return RunOptions()
+        return GraphRunOptions()
     if deps is None:
-        return RunOptions(_context_of_defaults(schema))
+        return GraphRunOptions(_context_of_defaults(schema))
     config: dict[str, Any] = {}
     if isinstance(deps, dict):
         config = deps if "configurable" in deps else {"configurable": deps}
     if schema is not None:
-        return RunOptions(None if "configurable" in config and config is deps else deps, config)
+        return GraphRunOptions(None if "configurable" in config and config is deps else deps, config)
     if not config:
         what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
         raise Refused(what, "return a dict, which is given as `configurable`")
-    return RunOptions(None, config)
+    return GraphRunOptions(None, config)
 
 
 def _context_of_defaults(schema: Any) -> Any:
@@ -61,9 +61,9 @@ def _context_of_defaults(schema: Any) -> Any:
     return schema()
 
 
-class Conversation:
+class LangGraphConversation:
     def __init__(
-        self, graph: Any, world: World, session: str, options: RunOptions, names: GraphNames
+        self, graph: Any, world: World, session: str, options: GraphRunOptions, names: GraphNames
     ) -> None:
         self._world = world
         self._options = options
@@ -88,7 +88,7 @@ class Conversation:
         from langchain_core.messages import HumanMessage
 
         message = HumanMessage(content=text, id=str(uuid.uuid4()))
-        turn = Recorder(self._seen, message.id, self._names)
+        turn = StreamRecorder(self._seen, message.id, self._names)
         meter = new_meter()
         try:
             await self._play(self._input(message), self._config(meter), turn)
@@ -102,17 +102,17 @@ class Conversation:
             raise waits
         return self._reply(turn, turn.answer(), meter)
 
-    def _reply(self, turn: Recorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
+    def _reply(self, turn: StreamRecorder, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
         for what in turn.unread:
-            self._world.leave_unplaced(what)
-        by_hand = [each for each in self._world.asked_now if not each.call_id]
+            self._world.note_unplaced(what)
+        by_hand = [each for each in self._world.calls_so_far if not each.call_id]
         if by_hand:  # a node of the author's hands no id on, and may add arguments of its own
-            messages, _ = with_asked_arguments(messages, by_hand)
+            messages, _ = restore_arguments(messages, by_hand)
         return {
             "messages": messages,
             "usage": meter.usage() or turn.usage(),
-            "elsewhere": turn.carried_out_elsewhere(messages),
-            "unknown": turn.refused_as_unknown(messages),
+            "elsewhere": turn.external_call_ids(messages),
+            "unknown": turn.unknown_tool_names(messages),
         }
 
     def _input(self, message: Any) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Conversation:
         given: Any = self._options.config
         return merge_configs(getattr(self._graph, "config", None), given, ours)
 
-    async def _play(self, given: Any, config: Any, turn: Recorder) -> None:
+    async def _play(self, given: Any, config: Any, turn: StreamRecorder) -> None:
         options: dict[str, Any] = {"stream_mode": ["values", "updates"], "subgraphs": True}
         if self._options.context is not None:
             options["context"] = self._options.context
@@ -136,14 +136,14 @@ class Conversation:
 
             def played() -> None:
                 for event in self._graph.stream(given, config, **options):
-                    turn.take(*event)
+                    turn.record_event(*event)
 
             await asyncio.to_thread(played)
             return
         stream = self._graph.astream(given, config, **options)
         try:
             async for event in stream:
-                turn.take(*event)
+                turn.record_event(*event)
         finally:
             await stream.aclose()
 

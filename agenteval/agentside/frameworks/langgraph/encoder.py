@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-class Recorded(NamedTuple):
+class RecordedMessage(NamedTuple):
     """A message of a turn, and where it was seen."""
 
     message: Any
@@ -23,7 +23,7 @@ class Recorded(NamedTuple):
     """It came up to the graph itself, and did not stay with an agent below."""
 
 
-class Encoder:
+class MessageEncoder:
     """Writes the messages of a turn."""
 
     def __init__(self, user: Any, internal: frozenset[str]) -> None:
@@ -38,49 +38,49 @@ class Encoder:
         """Leave a call out, with its result: it asked no tool."""
         self._hidden.add(call_id)
 
-    def encode(self, recorded: Iterable[Recorded]) -> Transcript:
+    def encode(self, recorded: Iterable[RecordedMessage]) -> Transcript:
         transcript = Transcript()
         for each in recorded:
-            write = self._writers.get(kind_of(each.message))
+            write = self._writers.get(message_kind(each.message))
             if write is not None and not _is_handed_back(each.message):
                 write(each, transcript)
         return transcript
 
-    def _write_answer(self, recorded: Recorded, transcript: Transcript) -> None:
+    def _write_answer(self, recorded: RecordedMessage, transcript: Transcript) -> None:
         """A message in which an agent does nothing but hand over counts where its name is known."""
         message = recorded.message
         made = _calls(message)
         calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]
-        text = text_of(field(message, "content")) if recorded.is_of_graph else ""
-        name = field(message, "name") or recorded.agent
+        text = text_of(get_field(message, "content")) if recorded.is_of_graph else ""
+        name = get_field(message, "name") or recorded.agent
         hands_over = any(call.name in self._internal for call in made)
         if text or calls or (hands_over and name):
             transcript.answer(text or None, calls, name=name or None)
 
-    def _write_person(self, recorded: Recorded, transcript: Transcript) -> None:
+    def _write_person(self, recorded: RecordedMessage, transcript: Transcript) -> None:
         """So some graphs write what an agent below has answered: under its name."""
         message = recorded.message
-        name = field(message, "name")
-        if recorded.is_of_graph and name and field(message, "id") != self._user:
-            transcript.answer(text_of(field(message, "content")), name=name)
+        name = get_field(message, "name")
+        if recorded.is_of_graph and name and get_field(message, "id") != self._user:
+            transcript.answer(text_of(get_field(message, "content")), name=name)
 
-    def _write_result(self, recorded: Recorded, transcript: Transcript) -> None:
+    def _write_result(self, recorded: RecordedMessage, transcript: Transcript) -> None:
         message = recorded.message
-        call_id, name = field(message, "tool_call_id"), field(message, "name")
+        call_id, name = get_field(message, "tool_call_id"), get_field(message, "name")
         if call_id not in self._hidden and name not in self._internal:
-            text, has_failed = text_of(field(message, "content")), field(message, "status") == "error"
+            text, has_failed = text_of(get_field(message, "content")), get_field(message, "status") == "error"
             transcript.result(call_id, text, error=has_failed, name=name)
 
 
 def _is_handed_back(message: Any) -> bool:
     """What a supervisor's library writes where an agent is done."""
-    return bool((field(message, "response_metadata") or {}).get("__is_handoff_back"))
+    return bool((get_field(message, "response_metadata") or {}).get("__is_handoff_back"))
 
 
 # ── one message ──────────────────────────────────────────────────────────────────────────────────
 
 
-def field(message: Any, name: str) -> Any:
+def get_field(message: Any, name: str) -> Any:
     if isinstance(message, dict):
         return message.get(name)
     if isinstance(message, (str, tuple, list)):
@@ -89,24 +89,24 @@ def field(message: Any, name: str) -> Any:
     return getattr(message, name, None)
 
 
-def kind_of(message: Any) -> str:
+def message_kind(message: Any) -> str:
     """``human``, ``ai``, ``tool`` or something else."""
-    kind = str(field(message, "type") or field(message, "role") or "")
+    kind = str(get_field(message, "type") or get_field(message, "role") or "")
     if kind == "chat":
-        kind = str(field(message, "role"))
+        kind = str(get_field(message, "role"))
     kind = kind.replace("MessageChunk", "").lower()
     return {"assistant": "ai", "user": "human", "function": "tool"}.get(kind, kind)
 
 
-def with_keys(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield each message behind its key in the conversation: its id, else its content and the how-manieth of
     this content it is."""
     count: dict[Any, int] = {}
     for message in messages:
-        key = field(message, "id")
+        key = get_field(message, "id")
         if key is None:
-            text, calls = text_of(field(message, "content")), repr(field(message, "tool_calls"))
-            content = (kind_of(message), text, calls, field(message, "tool_call_id"))
+            text, calls = text_of(get_field(message, "content")), repr(get_field(message, "tool_calls"))
+            content = (message_kind(message), text, calls, get_field(message, "tool_call_id"))
             count[content] = count.get(content, 0) + 1
             key = (*content, count[content])
         yield key, message
@@ -116,14 +116,14 @@ def text_of(content: Any) -> str:
     """Return the text of a message, of the blocks of some providers, too."""
     if isinstance(content, list):
         return "".join(each if isinstance(each, str) else _text_of_block(each) for each in content)
-    return content if isinstance(content, str) else "" if content is None else as_json(content)
+    return content if isinstance(content, str) else "" if content is None else to_json_text(content)
 
 
 def _text_of_block(block: Any) -> str:
     return str(block.get("text") or "") if isinstance(block, dict) and block.get("type") == "text" else ""
 
 
-def as_json(value: Any) -> str:
+def to_json_text(value: Any) -> str:
     if hasattr(value, "model_dump"):
         value = value.model_dump(mode="json")
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -146,12 +146,12 @@ _READ = frozenset(
 
 
 def _calls(message: Any) -> list[ToolCall]:
-    listed = field(message, "tool_calls") or ()
+    listed = get_field(message, "tool_calls") or ()
     made = [ToolCall(each["id"], each["name"], each["args"]) for each in listed if "args" in each]
     if isinstance(message, dict):
         made += [_call_of_openai(each) for each in listed if "function" in each]
     made += server_calls(message)
-    invalid = field(message, "invalid_tool_calls") or ()
+    invalid = get_field(message, "invalid_tool_calls") or ()
     return made + [ToolCall(each["id"], each["name"], each.get("args")) for each in invalid]
 
 
@@ -167,23 +167,23 @@ def server_calls(message: Any) -> list[ToolCall]:
     ]
 
 
-def unread_in(message: Any) -> Iterator[str]:
+def describe_unread(message: Any) -> Iterator[str]:
     """Yield, in words, what of a reply may hold calls and is not read."""
     for block in _blocks(message):
         kind = str(block.get("type"))
         if kind not in _READ and not kind.endswith("_result"):
             yield f"a block '{kind}' of a message is not read"
-    if (field(message, "additional_kwargs") or {}).get("tool_outputs"):
+    if (get_field(message, "additional_kwargs") or {}).get("tool_outputs"):
         yield "the model used tools of its provider, whose calls are not read"
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:
-    content = field(message, "content")
+    content = get_field(message, "content")
     return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
 
 
-def answered_in(written: Any) -> set[str]:
+def answered_call_ids(written: Any) -> set[str]:
     """Return the ids of the calls whose results a node wrote."""
     messages = written.get("messages") if isinstance(written, dict) else None
     listed = messages if isinstance(messages, (list, tuple)) else [messages]
-    return {str(call_id) for each in listed if (call_id := field(each, "tool_call_id"))}
+    return {str(call_id) for each in listed if (call_id := get_field(each, "tool_call_id"))}

@@ -9,8 +9,8 @@ import sys
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...closures import cells
-from ...hooks.langchain_tools import function_of, injected_in, is_agent, is_handoff
+from ...closures import closure_variables
+from ...hooks.langchain_tools import injected_arguments, is_agent, is_handoff, wrapped_function
 from ..seam import Tool, hints_of, kinds
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class GraphNames(NamedTuple):
     own_nodes: frozenset[str]
 
 
-def names_in(graph: Any) -> GraphNames:
-    tools = tools_of(graph)
+def collect_names(graph: Any) -> GraphNames:
+    tools = collect_tools(graph)
     internal = frozenset(name for name, tool in tools.items() if is_handoff(tool))
     agents = frozenset(name for name, node in _nodes(graph) if name != "tools" and _is_agent(node))
     return GraphNames(frozenset(tools), internal, agents, _own_nodes(graph))
@@ -97,7 +97,7 @@ def input_keys(graph: Any) -> set[str]:
     return {key for key in taken or graph.channels if not key.startswith(("branch:", "__"))}
 
 
-def tools_of(graph: Any) -> dict[str, Any]:
+def collect_tools(graph: Any) -> dict[str, Any]:
     """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below,
     too."""
     found: dict[str, Any] = {}
@@ -162,7 +162,7 @@ def _is_code_of_library(function: Any) -> bool:
 
 def _asks_for_store(obj: Any) -> bool:
     """Whether it is a function of the author's, or a tool, that has a graph's store put in or fetches it."""
-    function = function_of(obj) if _is_tool(obj) else obj
+    function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_librarys(function.__module__):
         return False
     notes = " ".join(map(str, function.__annotations__.values()))
@@ -174,7 +174,7 @@ def _asks_for_store(obj: Any) -> bool:
 # ── a tool, for whom it is listed ────────────────────────────────────────────────────────────────
 
 
-def describe(tool: Any) -> Tool:
+def describe_tool(tool: Any) -> Tool:
     described = Tool(tool.name, tool.description or "", _parameters(tool), hints=hints_of(tool))
     return described._replace(is_agent=is_agent(tool))
 
@@ -188,7 +188,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
     except Exception:  # of some annotations none can be made
         return None
     known = {key: value for key, value in schema.items() if key not in ("description", "title")}
-    injected = injected_in(tool)
+    injected = injected_arguments(tool)
     if isinstance(properties := known.get("properties"), dict) and injected & set(properties):
         known["properties"] = {key: value for key, value in properties.items() if key not in injected}
         known["required"] = [name for name in known.get("required", ()) if name not in injected]
@@ -281,7 +281,7 @@ def _fields(owner: Any) -> list[Any]:
 
 def _named_in(function: Any) -> list[Any]:
     """What a function has in its closure; and, if it is not a library's, what of its module it names."""
-    held = list(cells(function).values())
+    held = list(closure_variables(function).values())
     space = function.__globals__
     if not _is_librarys(str(space.get("__name__", ""))):
         held += [space[name] for name in _names_of_code(function.__code__) if name in space]
@@ -316,5 +316,5 @@ def _wrapped_in(obj: Any) -> list[Any]:
     if inspect.ismethod(obj):
         return [obj.__self__, obj.__func__]
     if inspect.isfunction(obj):
-        return list(cells(obj).values())
+        return list(closure_variables(obj).values())
     return list(obj) if isinstance(obj, (list, tuple)) else []

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ..call_marks import calls_in
+from ..call_marks import iter_calls
 from .encoder import (
-    Encoder,
-    Recorded,
-    answered_in,
-    as_json,
-    field,
-    kind_of,
+    MessageEncoder,
+    RecordedMessage,
+    answered_call_ids,
+    describe_unread,
+    get_field,
+    iter_keyed_messages,
+    message_kind,
     server_calls,
     text_of,
-    unread_in,
-    with_keys,
+    to_json_text,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _INTERRUPT = "__interrupt__"
 
 
-class Recorder:
+class StreamRecorder:
     """Records one turn. ``seen``: the keys of the conversation's messages so far; ``user``: the id of the one
     that begins the turn."""
 
@@ -39,8 +39,8 @@ class Recorder:
         self._seen = seen
         self._user = user
         self._names = names
-        self._encoder = Encoder(user, names.internal)
-        self._recorded: dict[Any, Recorded] = {}
+        self._encoder = MessageEncoder(user, names.internal)
+        self._recorded: dict[Any, RecordedMessage] = {}
         self._by_library: set[str] = set()
         self.unread: dict[str, None] = {}
         self._wrote: set[str] = set()
@@ -51,7 +51,7 @@ class Recorder:
 
     # ── the stream
 
-    def take(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
+    def record_event(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
         """Record an event: the ``values`` of a state, or the ``updates`` that nodes wrote."""
         if mode == "values":
             self._take_state(namespace, data)
@@ -67,24 +67,24 @@ class Recorder:
             self.state = {key: value for key, value in state.items() if key != _INTERRUPT}
         of_turn = [
             (key, message)
-            for key, message in with_keys(listed)
+            for key, message in iter_keyed_messages(listed)
             if key not in self._seen or key in self._recorded
         ]
         agent = self._agent_at(namespace)
         for key, message in of_turn:
-            self._record(key, Recorded(message, agent, is_of_graph=not namespace))
+            self._record(key, RecordedMessage(message, agent, is_of_graph=not namespace))
         if not namespace and of_turn:
             self._last = of_turn[-1][0]
 
-    def _record(self, key: Any, new: Recorded) -> None:
+    def _record(self, key: Any, new: RecordedMessage) -> None:
         """A message that a graph below has shown before is that agent's still."""
         before = self._recorded.get(key)
         if before is not None:
             new = new._replace(agent=before.agent, is_of_graph=before.is_of_graph or new.is_of_graph)
         self._recorded[key] = new
         self._seen.add(key)
-        if kind_of(new.message) == "ai":
-            self.unread.update(dict.fromkeys(unread_in(new.message)))
+        if message_kind(new.message) == "ai":
+            self.unread.update(dict.fromkeys(describe_unread(new.message)))
 
     def _agent_at(self, namespace: tuple[str, ...]) -> str:
         """The innermost node that is an agent."""
@@ -99,7 +99,7 @@ class Recorder:
             if isinstance(each, dict):
                 self._take_written(namespace, each)
             if node not in self._names.own_nodes:
-                self._by_library |= answered_in(each)
+                self._by_library |= answered_call_ids(each)
 
     def _take_written(self, namespace: tuple[str, ...], written: dict[str, Any]) -> None:
         if not namespace:
@@ -133,13 +133,13 @@ class Recorder:
         transcript = self._encoder.encode(self._recorded.values())
         listed = transcript.to_openai()
         if self._structured is not None:
-            text = as_json(self._structured)
+            text = to_json_text(self._structured)
             if not listed or not _is_same_json(listed[-1].get("content"), text):
                 transcript.answer(text)
             return transcript.to_openai()
         last = self._recorded.get(self._last)
-        if last is not None and kind_of(last.message) != "ai" and self._last != self._user:
-            transcript.answer(text_of(field(last.message, "content")))
+        if last is not None and message_kind(last.message) != "ai" and self._last != self._user:
+            transcript.answer(text_of(get_field(last.message, "content")))
         elif all(each["role"] != "assistant" for each in listed):
             wrote = ", ".join(sorted(self._wrote - {"messages"}))
             others = f"; it wrote {wrote}" if wrote else ""
@@ -147,10 +147,10 @@ class Recorder:
         return transcript.to_openai()
 
     def usage(self) -> Any:
-        reported = [field(each.message, "usage_metadata") for each in self._recorded.values()]
+        reported = [get_field(each.message, "usage_metadata") for each in self._recorded.values()]
         return [each for each in reported if isinstance(each, dict) and each] or None
 
-    def carried_out_elsewhere(self, messages: list[dict[str, Any]]) -> set[Any]:
+    def external_call_ids(self, messages: list[dict[str, Any]]) -> set[Any]:
         """The ids of calls that may have been carried out by a node of the author's own code, or were at the
         provider. Only what the library answers is known to have asked a tool, or to have refused it."""
         hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
@@ -159,10 +159,10 @@ class Recorder:
         called = {call.get("id") for each in messages for call in each.get("tool_calls") or ()}
         return (called - self._by_library) | hosted
 
-    def refused_as_unknown(self, messages: list[dict[str, Any]]) -> set[str]:
+    def unknown_tool_names(self, messages: list[dict[str, Any]]) -> set[str]:
         """The names of tools that the library has looked for in vain."""
         failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
-        refused = {call["id"]: call["function"]["name"] for call in calls_in(messages)}
+        refused = {call["id"]: call["function"]["name"] for call in iter_calls(messages)}
         return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools
 
 
@@ -177,7 +177,7 @@ def _waits_for(interrupts: Iterable[Any] | None) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else as_json(value)
+    text = value if isinstance(value, str) else to_json_text(value)
     return text if len(text) <= 120 else text[:119] + "…"
 
 

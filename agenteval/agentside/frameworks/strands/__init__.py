@@ -11,10 +11,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...hooks.strands import is_of_framework
-from ..seam import LATER, MORE, Refused, Tool, adds_code, hints_of, is_any, kinds, may_run, unsupported
-from .conversation import Conversation
-from .copies import AGENT, all_agents, at_provider, has_middleware
+from ...hooks.strands import is_strands_builtin
+from ..seam import (
+    LATER,
+    MORE,
+    Refused,
+    Tool,
+    adds_code,
+    hints_of,
+    is_instance_of,
+    kinds,
+    may_reach,
+    unsupported_version_error,
+)
+from .conversation import StrandsConversation
+from .copies import AGENT, all_agents, has_middleware, hosted_tools
 
 if TYPE_CHECKING:
     from ...world import World
@@ -33,7 +44,7 @@ class _Strands:
     supports = "1.12 to 1.62"
 
     def matches(self, obj: Any) -> bool:
-        return is_any(obj, AGENT, *_OTHERS)
+        return is_instance_of(obj, AGENT, *_OTHERS)
 
     def tools(self, obj: Any) -> list[Tool]:
         found: dict[str, Tool] = {}
@@ -44,7 +55,7 @@ class _Strands:
     def runs_own_code(self, obj: Any) -> bool:
         return any(adds_code(agent, "strands") for agent in all_agents(obj))
 
-    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
             what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not played"
             raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
@@ -53,7 +64,7 @@ class _Strands:
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = f"the deps of a Strands agent are its invocation state, a dict, not {type(deps).__name__}"
             raise Refused(what, 'return {"name": value}')
-        return Conversation(obj, world, deps)
+        return StrandsConversation(obj, world, deps)
 
 
 FRAMEWORK = _Strands()
@@ -62,11 +73,11 @@ FRAMEWORK = _Strands()
 def _tools_of(agent: Any) -> list[Tool]:
     found = []
     for name, tool in agent.tool_registry.registry.items():
-        if not is_of_framework(tool):
+        if not is_strands_builtin(tool):
             found.append(_described(name, tool))
-        if may_run(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
+        if may_reach(getattr(tool, "_tool_func", None), FRAMEWORK.matches, "strands"):
             found.append(MORE)  # those of an agent that the function runs
-    found += [Tool(name, hosted=True) for name in at_provider(agent)]
+    found += [Tool(name, hosted=True) for name in hosted_tools(agent)]
     return [*found, MORE] if agent.load_tools_from_directory else found
 
 
@@ -80,7 +91,7 @@ def _require(agent: Any) -> None:
     """Raises ``Refused`` for what cannot be carried over."""
     for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
         if not hasattr(agent, name):
-            raise unsupported(FRAMEWORK, f"Agent.{name}")
+            raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")
     for name, what in _NOT_CARRIED.items():
         if getattr(agent, name, None):
             remedy = "leave it out in tests, or give a function as target (docs/agents.md)"

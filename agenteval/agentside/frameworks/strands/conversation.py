@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...hooks.strands import text_of
 from ...transcript import ToolCall, Transcript
 from ..seam import Waits, with_partial
-from .copies import Copies, all_agents, at_provider
+from .copies import AgentCopies, all_agents, hosted_tools
 
 if TYPE_CHECKING:
     from ...world import World
@@ -21,14 +21,14 @@ _UNNAMED = "Strands Agents"
 """What the framework calls an agent without a name."""
 
 
-class Conversation:
+class StrandsConversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._world = world
         self._deps = deps
         self._added: list[Message] = []
-        self._agents = Copies(self._on_message)
-        self._agent = self._agents.of_agent(agent)
-        self._at_provider = sorted({name for each in all_agents(agent) for name in at_provider(each)})
+        self._agents = AgentCopies(self._on_message)
+        self._agent = self._agents.copy_of(agent)
+        self._at_provider = sorted({name for each in all_agents(agent) for name in hosted_tools(each)})
         self._metered = self._total()
 
     async def reply(self, text: str) -> dict[str, Any]:
@@ -57,9 +57,9 @@ class Conversation:
 
     def _transcript(self, without: str = "") -> Transcript:
         for name in self._at_provider:
-            self._world.leave_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
+            self._world.note_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
         for kind in sorted({key for message in self._added for key in _unread(message)}):
-            self._world.leave_unplaced(f"a block '{kind}' of a message is not read")
+            self._world.note_unplaced(f"a block '{kind}' of a message is not read")
         return _encode(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:

@@ -11,8 +11,8 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...closures import cells
-from ..seam import each_below, kinds
+from ...closures import closure_variables
+from ..seam import kinds, walk_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 
 def all_agents(agent: Any) -> list[Any]:
     """Return an agent, and those that are tools of it or of one of these."""
-    return [each for each in each_below(agent, _tools_that_are_agents) if AGENT in kinds(each)]
+    return [each for each in walk_tree(agent, _tools_that_are_agents) if AGENT in kinds(each)]
 
 
 def _tools_that_are_agents(agent: Any) -> list[Any]:
@@ -32,7 +32,7 @@ def _tools_that_are_agents(agent: Any) -> list[Any]:
     return [tool.agent for tool in tools if _AS_TOOL in kinds(tool)]
 
 
-def at_provider(agent: Any) -> list[str]:
+def hosted_tools(agent: Any) -> list[str]:
     """Return the tools that run at the model's provider, as its settings name them."""
     config = getattr(agent.model, "config", None)
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
@@ -49,7 +49,7 @@ def _is_among(part: Any, parts: list[Any]) -> bool:
 # ── what its author put around it ────────────────────────────────────────────────────────────────
 
 
-class _Hook(NamedTuple):
+class _RegisteredHook(NamedTuple):
     event: Any
     callback: Any
     order: Any
@@ -59,12 +59,12 @@ class _Hook(NamedTuple):
     def holder(self) -> Any:
         """What the callback is a method of, or calls one of; ``None`` for a function."""
         owner = getattr(self.callback, "__self__", None)
-        return cells(self.callback).get("self") if owner is None else owner
+        return closure_variables(self.callback).get("self") if owner is None else owner
 
 
-def _hooks_of(agent: Any) -> list[_Hook]:
+def _hooks_of(agent: Any) -> list[_RegisteredHook]:
     return [
-        _Hook(event, getattr(entry, "callback", entry), getattr(entry, "order", None))
+        _RegisteredHook(event, getattr(entry, "callback", entry), getattr(entry, "order", None))
         for event, entries in agent.hooks._registered_callbacks.items()
         for entry in entries
     ]
@@ -87,7 +87,7 @@ def has_middleware(agent: Any) -> bool:
     there again."""
     held = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
     handlers = [getattr(each, "handler", each) for listed in held.values() for each in listed]
-    adapted = [cells(each).get("handler") or each for each in handlers]
+    adapted = [closure_variables(each).get("handler") or each for each in handlers]
     plugins = list(_plugins_of(agent).values())
     return any(
         not _is_among(getattr(each, "__self__", None), plugins) and not _is_of_framework(each)
@@ -104,7 +104,7 @@ def _is_of_framework(callback: Any) -> bool:
 # ── an agent of the same parts ───────────────────────────────────────────────────────────────────
 
 
-class Copies:
+class AgentCopies:
     """The agents of a conversation, one for each of the author's. ``on_message`` hears of each message that
     is added to one of them (a ``MessageAddedEvent``)."""
 
@@ -116,7 +116,7 @@ class Copies:
     def __iter__(self) -> Any:
         return iter(self._agents.values())
 
-    def of_agent(self, agent: Any) -> Any:
+    def copy_of(self, agent: Any) -> Any:
         if id(agent) not in self._agents:
             self._agents[id(agent)] = self._built(agent)
         return self._agents[id(agent)]
@@ -169,7 +169,7 @@ class Copies:
         if _AS_TOOL not in kinds(tool):
             return tool
         new = copy.copy(tool)
-        new._agent, new._lock = self.of_agent(tool.agent), threading.Lock()
+        new._agent, new._lock = self.copy_of(tool.agent), threading.Lock()
         return new
 
     def _part(self, part: Any) -> Any:
@@ -183,7 +183,7 @@ class Copies:
                 self._parts[id(part)] = (part, part)
         return self._parts[id(part)][1]
 
-    def _author_hooks(self, agent: Any, bare: Any) -> list[_Hook]:
+    def _author_hooks(self, agent: Any, bare: Any) -> list[_RegisteredHook]:
         """The hooks that the author registered: not what each agent has, nor those of parts that register
         theirs again."""
         usual = [each.callback for each in _hooks_of(bare)]
@@ -194,7 +194,7 @@ class Copies:
             if not _is_among(each.callback, usual) and not _is_among(each.holder, parts)
         ]
 
-    def _hook(self, hook: _Hook) -> _Hook:
+    def _hook(self, hook: _RegisteredHook) -> _RegisteredHook:
         """A hook as it is; one that is a method, with what this conversation has of its object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
@@ -205,7 +205,7 @@ class Copies:
 class _Registers:
     """The hooks of an agent, for the one that is built of its parts; ours comes last."""
 
-    def __init__(self, hooks: list[_Hook], on_message: Callable[[Any], None]) -> None:
+    def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
         self._hooks = hooks
         self._on_message = on_message
 

@@ -1,0 +1,213 @@
+"""The bridge itself: MCP over stdio on the agent's side; on the other the run's server and, where there is
+one, the real server that it stands in for.
+
+A call of a tool that the real server has is announced to the run as such (``HAS_REAL``). Where the run leaves
+it to the real server, it answers with a ``PERMIT``; what came of the call is reported by that (``OUTCOME``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
+
+from agenteval.core.errors import AuthorError, Problem, innermost
+
+HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval/outcome"
+"""Keys of ``_meta``: of a call, of what the run answers, of the call that reports what came of it."""
+_CONNECT_S = 10.0
+_CALL_S = 24 * 3600.0
+"""The run bounds how long a call takes, and the agent how long it waits."""
+_ANY = {"type": "object"}
+_GONE = "agenteval's run does not answer any more, so no tool does"
+
+
+async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
+    """Serve the tools of the run at ``url`` until the input ends. ``only``: the names that are listed; empty
+    for all. ``real``: the command of the server that this one stands in for, if any. Raises ``AuthorError``.
+    """
+    import httpx2
+    from mcp import Client, StdioServerParameters
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+
+    async with AsyncExitStack() as stack:
+        # It is on this machine: a proxy of the environment is not asked.
+        timeout = httpx2.Timeout(_CALL_S, connect=_CONNECT_S)
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=timeout, trust_env=False))
+        run = _RunClient(url, http)
+        await run.require()
+        behind = None
+        if real:
+            program, *arguments = real
+            parameters = StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
+            try:
+                behind = await stack.enter_async_context(Client(parameters, cache=None))
+            except Exception as error:
+                what = f"the real server ({' '.join(real)}) does not start: {innermost(error)}"
+                raise AuthorError(Problem(what, "try the command by itself")) from error
+        bridge = _Bridge(run, behind, frozenset(only))
+        server: Any = Server(
+            "agenteval",
+            instructions=behind.instructions if behind else None,
+            on_list_tools=bridge.list_tools,
+            on_call_tool=bridge.call_tool,
+        )
+        async with stdio_server() as (lines, out):
+            await server.run(lines, out, server.create_initialization_options())
+
+
+class _RunClient:
+    """The run's server. Each request has a client of its own: one that finds the server gone takes all that
+    it is part of along."""
+
+    def __init__(self, url: str, http: Any) -> None:
+        self._url = url
+        self._http = http
+        self._mode = "auto"
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Any]:
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        transport = streamable_http_client(self._url, http_client=self._http)
+        async with Client(transport, cache=None, mode=self._mode, read_timeout_seconds=_CONNECT_S) as client:
+            if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                self._mode = client.protocol_version  # which needs no handshake
+            yield client
+
+    async def require(self) -> None:
+        """Raises ``AuthorError`` if it does not answer."""
+        try:
+            async with self.connected():
+                pass
+        except Exception as error:
+            what = f"the run at {self._url} does not answer: {innermost(error)}"
+            remedy = "is it over? a bridge serves one conversation of a run that goes on"
+            raise AuthorError(Problem(what, remedy)) from error
+
+    async def list_tools(self) -> Sequence[Any]:
+        async with self.connected() as client:
+            return await _all_tools(client)
+
+    async def call(self, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
+        async with self.connected() as client:
+            return await _call(client, name, arguments, meta)
+
+
+class _Bridge:
+    def __init__(self, run: _RunClient, real: Any, only: frozenset[str]) -> None:
+        self._run = run
+        self._real = real
+        self._only = only
+        self._real_names: frozenset[str] = frozenset()
+
+    async def list_tools(self, _ctx: Any, _params: Any) -> Any:
+        import mcp_types as types
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            declared = {tool.name: tool for tool in await self._run.list_tools()}
+        except Exception as error:
+            raise MCPError(types.INTERNAL_ERROR, f"{_GONE}: {innermost(error)}") from error
+        found = [_merged(declared.pop(tool.name, None), tool) for tool in await self._list_real()]
+        tools = (*found, *declared.values())
+        return types.ListToolsResult(
+            tools=[tool for tool in tools if not self._only or tool.name in self._only]
+        )
+
+    async def call_tool(self, _ctx: Any, params: Any) -> Any:
+        name, arguments = params.name, params.arguments or {}
+        has_real = await self._has_real(name)
+        try:
+            answer = await self._run.call(name, arguments, {HAS_REAL: True} if has_real else None)
+        except Exception as error:
+            return _error_result(f"{_GONE}: {innermost(error)}")
+        permit = (answer.meta or {}).get(PERMIT)
+        return answer if permit is None else await self._carried_out(permit, name, arguments)
+
+    async def _carried_out(self, permit: str, name: str, arguments: dict[str, Any]) -> Any:
+        """A call of the real server's tool, reported to the run before the agent has the answer."""
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            result = await _call(self._real, name, arguments, None)
+        except MCPError as error:
+            await self._report(permit, name, {"error": error.message}, is_error=True)
+            raise
+        except Exception as error:
+            result = _error_result(innermost(error))
+        await self._report(permit, name, _value_of(result), is_error=bool(result.is_error))
+        return result
+
+    async def _report(self, permit: str, name: str, value: Any, *, is_error: bool) -> None:
+        outcome = {"value": value, "is_error": is_error}
+        with suppress(Exception):  # the run is over: nobody judges the call
+            await self._run.call(name, outcome, {OUTCOME: permit})
+
+    async def _list_real(self) -> Sequence[Any]:
+        tools = await _all_tools(self._real) if self._real else ()
+        self._real_names = frozenset(tool.name for tool in tools)
+        return tools
+
+    async def _has_real(self, name: str) -> bool:
+        if self._real and name not in self._real_names:
+            with suppress(Exception):  # it has ended; the scenario still answers
+                await self._list_real()
+        return name in self._real_names
+
+
+async def _all_tools(client: Any) -> Sequence[Any]:
+    found: list[Any] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        found += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            return found
+
+
+async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
+    """As ``Client.call_tool``, but the result is passed on as it is: whether it fits its schema is for the
+    agent's client to say, and tools are listed only when the agent asks for that."""
+    import mcp_types as types
+
+    params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
+    return await client.session.send_request(
+        types.CallToolRequest(params=params), types.CallToolResult, request_read_timeout_seconds=_CALL_S
+    )
+
+
+def _merged(declared: Any, real: Any) -> Any:
+    """A tool as it is listed: the scenario's words come first; what it does not say the real server does. Its
+    answers need not have the form of the real ones."""
+    if declared is None:
+        return real
+    schema = declared.input_schema if declared.input_schema != _ANY else real.input_schema
+    return real.model_copy(
+        update={
+            "description": declared.description or real.description,
+            "input_schema": schema,
+            "output_schema": None,
+        }
+    )
+
+
+def _value_of(result: Any) -> Any:
+    """What the agent is given, as it is recorded."""
+    if result.structured_content is not None:
+        return result.structured_content
+    blocks = result.content
+    if all(block.type == "text" for block in blocks):
+        return "\n".join(block.text for block in blocks)
+    return [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in blocks]
+
+
+def _error_result(text: str) -> Any:
+    import mcp_types as types
+
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)

@@ -1,0 +1,126 @@
+"""A judge that fails on every call is asked no more: what is left is reported as not asked, at once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+import anyio
+
+from agenteval.conversation.deadlines import pause_deadlines
+from agenteval.core.errors import AuthorError, InfrastructureError, RequestSkippedError, UnreadableReplyError
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.safe_text import one_line
+
+FAILURES = 5
+"""Calls in a row, each with its retries, after which a rubric is asked no more. As long as it has never
+answered no more of them are begun: the others wait until it is known whether it answers at all."""
+
+
+class RubricCircuit:
+    """How one rubric has fared with one model.
+
+    A call fails if the server gives no answer; or, of a rubric that was never answered, if the answer cannot
+    be read. Once one could be, another that cannot be is a matter of its own record. One that could be read
+    and has a flaw is an answer here: what it got wrong, it got wrong of its own record.
+    """
+
+    def __init__(self) -> None:
+        self.has_answered = False
+        self.closed_for = ""
+        """Why it is asked no more; empty while it is asked."""
+        self._in_a_row = 0
+        self._in_flight = 0
+        self._one_ended = anyio.Event()
+
+    @asynccontextmanager
+    async def trial(self) -> AsyncIterator[None]:
+        """Waits until a call may be begun."""
+        while self._in_flight + self._in_a_row >= FAILURES and not (self.has_answered or self.closed_for):
+            with pause_deadlines():
+                await self._one_ended.wait()
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._one_ended.set()
+            self._one_ended = anyio.Event()
+
+    def record_success(self) -> None:
+        """One that was in flight may show that it answers after all."""
+        self.has_answered, self._in_a_row, self.closed_for = True, 0, ""
+
+    def record_failure(self, error: Exception) -> bool:
+        """Whether this was one too many."""
+        if self.has_answered and isinstance(error, UnreadableReplyError):
+            return False
+        self._in_a_row += 1
+        if self.closed_for or self._in_a_row < FAILURES:
+            return False
+        self.closed_for = one_line(str(error), 300)
+        return True
+
+
+class RubricCall:
+    """One call of a rubric while it is under way. It may wait long for its turn to be sent."""
+
+    def __init__(self, rubric: RubricCircuit, what: str) -> None:
+        self.rubric = rubric
+        self._what = what
+        self._is_sent = False
+
+    def require_open(self) -> None:
+        """Raises ``RequestSkippedError`` if the rubric is asked no more; ``InfrastructureError`` if so for a
+        call that was sent before."""
+        if self.rubric.closed_for and self._is_sent:
+            raise InfrastructureError(f"not tried again: {self._what}: {self.rubric.closed_for}")
+        if self.rubric.closed_for:
+            raise RequestSkippedError(f"not asked: {self._what}: {self.rubric.closed_for}")
+
+    def send(self) -> None:
+        """A request is sent now; raises as ``require_open`` in place of it."""
+        self.require_open()
+        self._is_sent = True
+
+
+# Requests are sent deep within the adapter of a model. The context of the task knows which call they are of.
+CURRENT_RUBRIC_CALL: ContextVar[RubricCall | None] = ContextVar("agenteval_asked_rubric", default=None)
+
+
+class CircuitBreakerModel:
+    """A ``ChatModel`` of judges that raises ``RequestSkippedError`` where the rubric of the request has
+    failed ``FAILURES`` times in a row. ``tell`` is told once of each."""
+
+    def __init__(self, model: ChatModel, name: str, *, warn: Callable[[str], None]) -> None:
+        self._model = model
+        self._name = name
+        self._warn = warn
+        self._rubrics: dict[str, RubricCircuit] = {}
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        metric = request.subject.metric
+        rubric = self._rubrics.setdefault(metric, RubricCircuit())
+        what = f"{self._name} failed {FAILURES} times in a row on {metric}"
+        async with rubric.trial():
+            asked = RubricCall(rubric, what)
+            asked.require_open()
+            token = CURRENT_RUBRIC_CALL.set(asked)
+            try:
+                reply = await self._model.complete(request)
+            except (AuthorError, RequestSkippedError):
+                raise
+            except Exception as error:
+                if isinstance(error, UnreadableReplyError) and error.is_flawed:
+                    rubric.record_success()
+                elif rubric.record_failure(error):
+                    self._warn(f"{what}, and is not asked for it any more: {rubric.closed_for}")
+                raise
+            finally:
+                CURRENT_RUBRIC_CALL.reset(token)
+            rubric.record_success()
+            return reply
+
+    async def aclose(self) -> None:
+        await self._model.aclose()

@@ -1,0 +1,111 @@
+"""A model file on this machine, run by llama.cpp within this process (the extra ``local``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from agenteval.adapters.models.openai_chat import OpenAiChat
+from agenteval.adapters.models.resources import ModelResources
+from agenteval.core.config import LOCAL_CONTEXT_TOKENS, ModelConfig
+from agenteval.core.errors import AuthorError, InfrastructureError, Place, Problem
+from agenteval.core.protocols import ModelReply, ModelRequest
+
+MAX_TEXT = 300
+"""Characters of a text in an answer: small models fill whatever they are given, a token at a time."""
+_OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT_TOKENS, "threads": 1}
+
+
+class LocalModel:
+    """A ``ChatModel`` over a GGUF file. Its server is started by the first call, once per file and
+    options in a process, and answers one call at a time.
+
+    ``extra`` may hold ``n_ctx`` and ``threads`` (default 1); the rest of it is sent with each request.
+    Raises ``AuthorError`` when made, if the file or the package is missing.
+    """
+
+    def __init__(self, config: ModelConfig, shared: ModelResources, *, root: Path) -> None:
+        self._config = config
+        self._path = _model_file(config, root)
+        self._options = {name: _option(config, name) for name in _OPTIONS}
+        pool = shared.pool.narrowed(str(self._path), 1)
+        self._shared = shared._replace(pool=pool, limits=None)  # nobody else asks the server
+        self._chat: OpenAiChat | None = None
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """As ``OpenAiChat``; also raises ``InfrastructureError`` if llama.cpp cannot load the file."""
+        if self._chat is None:
+            start = partial(_server, self._path, self._options["n_ctx"], self._options["threads"])
+            address = await anyio.to_thread.run_sync(start)
+            extra = {name: value for name, value in self._config.extra.items() if name not in _OPTIONS}
+            update = {"base_url": f"{address}/v1", "api_key_env": None, "extra": extra}
+            config = self._config.model_copy(update=update)
+            self._chat = self._chat or OpenAiChat(config, self._shared, environ={}, max_text=MAX_TEXT)
+        return await self._chat.complete(request)
+
+    async def aclose(self) -> None:
+        """Close the connections; may be called twice. The server lives as long as the process: to load
+        a model anew costs more than to keep it."""
+        if self._chat:
+            await self._chat.aclose()
+
+
+def _model_file(config: ModelConfig, root: Path) -> Path:
+    path = root / config.name
+    if not path.is_file():
+        raise AuthorError(Problem("there is no such model file", f"model: {config.model}", Place(str(path))))
+    if find_spec("xllamacpp") is None:
+        what = f"the model {config.model} needs llama.cpp, which is not installed"
+        raise AuthorError(
+            Problem(what, "pip install 'agenteval-runner[local]', or: pip install --no-deps xllamacpp")
+        )
+    return path.resolve()
+
+
+def _option(config: ModelConfig, name: str) -> int:
+    value = config.extra.get(name, _OPTIONS[name])
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise AuthorError(Problem(f"`{name}` of the model {config.model} must be a whole number above 0"))
+    return value
+
+
+_servers: dict[tuple[Path, int, int], Any] = {}
+_starting = threading.Lock()
+
+
+def _server(path: Path, n_ctx: int, threads: int) -> str:
+    """The address of the server of a model file; blocks while the model is loaded."""
+    with _starting:
+        key = (path, n_ctx, threads)
+        if key not in _servers:
+            _servers[key] = _start(path, n_ctx, threads)
+        address: str = _servers[key].listening_address
+    return address
+
+
+def _start(path: Path, n_ctx: int, threads: int) -> Any:
+    try:
+        llama: Any = import_module("xllamacpp")
+    except ImportError as exc:
+        raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "reinstall it")) from exc
+    params = llama.CommonParams()
+    params.model.path = str(path)
+    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine alone
+    params.n_ctx, params.n_parallel = n_ctx, 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.verbosity, params.warmup, params.ui = -1, False, False
+    try:
+        return llama.Server(params)
+    except (RuntimeError, ValueError) as exc:
+        raise InfrastructureError(f"{path}: llama.cpp cannot load the model: {exc}") from exc
+
+
+def make(config: ModelConfig, *, shared: ModelResources, root: Path, **_more: Any) -> LocalModel:
+    return LocalModel(config, shared, root=root)

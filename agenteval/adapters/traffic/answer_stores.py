@@ -1,0 +1,128 @@
+"""What models were asked and what they answered: one question, one entry, whichever store has it.
+
+A store is a journal (``kept``), a folder that several runs share (``cache``) or a recording (``recording``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ValidationError
+
+from agenteval.conversation.current_sample import current_sample_key
+from agenteval.core.config import ModelConfig
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.scenario import SampleKey
+from agenteval.core.trajectory import Usage
+
+ANSWER_FORMAT = 2
+"""Of questions and entries: raised, it makes all earlier entries misses."""
+_NOT_SENT = frozenset(("api_key_env", "client", "timeout_s", "context"))
+"""What of a model's configuration does not reach the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A request as stores know it. ``model``: who is asked, with all that reaches it; empty where an answer
+    is never taken from elsewhere."""
+
+    request: ModelRequest
+    model: str
+    sample: SampleKey | None
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of all that the answer may depend on: the model and its parameters, role, texts, the shape
+        of the answer and who states it, and the epoch, since epochs are to be independent."""
+        request = self.request
+        epoch = self.sample.epoch if self.sample else request.subject.epoch
+        shape = (schema_text(request.reply), request.states_form)
+        parts = [self.model, request.role, request.system, request.prompt, *shape, epoch]
+        return hash_of(json.dumps(parts)) if self.model else ""
+
+
+def hash_of(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def schema_text(reply: type[BaseModel]) -> str:
+    """The JSON Schema of a reply, as a text that equal schemas share."""
+    from agenteval.adapters.models.response_formats import (
+        schema_of,  # takes a moment; fixed replies need no hash
+    )
+
+    return json.dumps(schema_of(reply), sort_keys=True)
+
+
+def identity_of(config: ModelConfig, endpoint: str = "") -> str:
+    """A model as questions name it. ``endpoint``: where it is, if not by its configuration alone."""
+    sent = config.model_dump(mode="json", exclude=set(_NOT_SENT))
+    return json.dumps([ANSWER_FORMAT, sent, endpoint], sort_keys=True)
+
+
+def reply_to_entry(reply: ModelReply) -> dict[str, Any]:
+    return {"value": reply.value.model_dump(mode="json"), "model": reply.model, "scripted": reply.scripted}
+
+
+def reply_from_entry(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply:
+    """Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. Where it keeps
+    no usage, the reply was no call."""
+    usage = Usage.model_validate(entry.get("usage") or {"cached_calls": 1, "cost": 0.0})
+    value = request.reply.model_validate(entry["value"])
+    return ModelReply(value, usage, str(entry["model"]), scripted=bool(entry["scripted"]))
+
+
+def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> ModelReply | None:
+    """The reply, unless it lacks something: what is asked of an answer may have become more since then."""
+    try:
+        reply = reply_from_entry(entry, request) if entry else None
+    except (ValidationError, LookupError):
+        return None
+    return None if reply is None or request.flaw_left_in(reply.value, reply.scripted) else reply
+
+
+class AnswerStore(Protocol):
+    """A store of answers. Each question is first looked up; one that the store does not know is followed by
+    what somebody else answered (``put``, which returns it as the run is to read it), or by the ``failed``
+    attempt, unless that was cancelled."""
+
+    def get(self, question: Question) -> ModelReply | None: ...
+
+    def put(self, question: Question, reply: ModelReply) -> ModelReply: ...
+
+    def failed(self, question: Question, error: Exception) -> None: ...
+
+
+class StoreBackedModel:
+    """A ``ChatModel`` that asks ``model`` only what none of the ``stores`` knows. They are looked into in
+    turn, and those that do not know are given the answer. ``identity``: see ``Question.model``."""
+
+    def __init__(self, model: ChatModel, stores: Sequence[AnswerStore], identity: str = "") -> None:
+        self._model = model
+        self._stores = tuple(stores)
+        self._identity = identity
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        return await self._answer(Question(request, self._identity, current_sample_key()), self._stores)
+
+    async def _answer(self, question: Question, stores: Sequence[AnswerStore]) -> ModelReply:
+        if not stores:
+            return await self._model.complete(question.request)
+        store, *others = stores
+        if known := store.get(question):
+            return known
+        try:
+            reply = await self._answer(question, others)
+        except Exception as error:
+            store.failed(question, error)
+            raise
+        return store.put(question, reply)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()

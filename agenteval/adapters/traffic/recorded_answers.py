@@ -1,0 +1,116 @@
+"""Answers of models that a run's journal keeps: whoever judges the run anew asks only what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval.adapters.traffic.answer_stores import Question, usable_reply
+from agenteval.conversation.current_sample import current_sample_key
+from agenteval.core.errors import RequestSkippedError
+from agenteval.core.event import Event, ModelAsked
+from agenteval.core.protocols import ModelReply, ModelRequest
+from agenteval.core.scenario import SampleKey
+from agenteval.core.tokens import count_tokens
+from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA
+from agenteval.scoring.judges.shared_calls import SHARED
+
+
+def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
+    """By the hash of their questions; of one that was asked again, the latest."""
+    return {
+        event.hash: {"value": event.answer, "model": event.model, "scripted": event.scripted}
+        for event in events
+        if isinstance(event, ModelAsked)
+    }
+
+
+@dataclass
+class AnswerCounts:
+    """By metric: answers that were taken from a journal, calls that were made (or would be), and the tokens
+    that go into those."""
+
+    reused: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.reused, *self.calls}))
+
+
+@dataclass(frozen=True)
+class RejudgedAnswers:
+    """The answers of the run that is judged anew, and what becomes of them."""
+
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    counts: AnswerCounts = field(default_factory=AnswerCounts)
+
+
+class JournalAnswers:
+    """``AnswerStore`` that are those of another run's journal. Whoever answers, ``note`` gets the event."""
+
+    def __init__(self, kept: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
+        self._kept = kept or RejudgedAnswers()
+        self._note = note
+
+    def get(self, question: Question) -> ModelReply | None:
+        entry = self._kept.answers.get(question.hash)
+        if reply := usable_reply(entry, question.request):
+            self._kept.counts.reused[question.request.subject.metric] += 1
+            self._note(_event(question, reply))
+        return reply
+
+    def put(self, question: Question, reply: ModelReply) -> ModelReply:
+        if question.hash:
+            self._kept.counts.calls[question.request.subject.metric] += 1
+        self._note(_event(question, reply))
+        return reply
+
+    def failed(self, question: Question, error: Exception) -> None:
+        self._note(_event(question, error=str(error)))
+
+
+def _event(question: Question, reply: ModelReply | None = None, error: str = "") -> ModelAsked:
+    request, asked = question.request, question.request.subject
+    event = ModelAsked(
+        key=question.sample,
+        role=request.role,
+        metric=asked.metric,
+        turn=asked.turn,
+        hash=question.hash,
+        system=request.system,
+        prompt=request.prompt,
+        record=max(request.shared, default=0),
+        error=error,
+    )
+    if reply is None:
+        return event
+    answer = reply.value.model_dump(mode="json")
+    return event.model_copy(update={"answer": answer, "model": reply.model, "scripted": reply.scripted})
+
+
+class CountingModel:
+    """A ``ChatModel`` that is asked nothing: what it would be asked is counted. What a call for several asks
+    is asked alone when that is refused, as it is here: it counts once, as part of the call for all."""
+
+    def __init__(self, tally: AnswerCounts) -> None:
+        self._tally = tally
+        self._shared: set[tuple[SampleKey | None, int | None, str]] = set()
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        sample, turn, metric = current_sample_key(), request.subject.turn, request.subject.metric
+        if metric == SHARED:
+            parts = request.reply.model_fields
+            names = parts if any(part in BUILT_IN_METRICS for part in parts) else (CRITERIA,)
+            self._shared |= {(sample, turn, name) for name in names}
+        elif (sample, turn, metric) in self._shared:
+            raise RequestSkippedError("nothing is asked here")
+        self._tally.calls[metric] += 1
+        self._tally.tokens[metric] += count_tokens(request.system) + count_tokens(request.prompt)
+        raise RequestSkippedError("nothing is asked here")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

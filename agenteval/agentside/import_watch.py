@@ -1,0 +1,120 @@
+"""The import of the author's code, which may run the agent: a script without a guard.
+
+A world of its own is open meanwhile, in which no tool that the suite declares runs. What was called is
+reported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .world import ToolAnswer, World
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterator
+
+
+class ImportWatch:
+    """What importing ``target`` did besides. ``declared``: the tools of the suite; ``runs_others``:
+    whether any other runs (``unmocked_tools: passthrough``)."""
+
+    def __init__(self, target: str, base: str, declared: Collection[str], *, runs_others: bool) -> None:
+        self._file = target.rpartition(":")[0] or target
+        self._base = base
+        self._declared = frozenset(declared)
+        self._runs_others = runs_others
+        self._called: dict[_ImportCall, int] = {}
+        self._place = ""
+        self._requests = 0
+        self._fault = ""
+
+    @contextmanager
+    def watch_imports(self) -> Iterator[None]:
+        """What is imported in here is watched."""
+        world = World()
+        try:
+            with world.turn(self):
+                yield
+        finally:
+            world.close()
+            world.forget()
+            self._requests += len(world.take_exchanges())
+            self._fault = self._fault or world.take_fault()
+
+    @property
+    def import_warning(self) -> str:
+        """What is to be said of it; empty where nothing was called."""
+        if not (self._called or self._requests or self._fault):
+            return ""
+        place = f" ({self._place})" if self._place else ""
+        parts = []
+        if self._called:
+            parts.append(
+                "tools were called: " + ", ".join(_describe_call(*each) for each in self._called.items())
+            )
+        if self._requests:
+            parts.append(f"{self._requests} request{'s' * (self._requests > 1)} went to models")
+        if self._fault:
+            parts.append(self._fault)
+        what = f"importing {self._file} runs the agent{place}, before any conversation: {'; '.join(parts)}"
+        return f'{what} — put what runs it under `if __name__ == "__main__":`'
+
+    # ── the calls of a turn (``world.TurnCalls``)
+
+    def mocks(self, name: str) -> bool:
+        return name in self._declared
+
+    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer:
+        return ToolAnswer(await own()) if self._may_run(name) else self._refused(name)
+
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer:
+        return ToolAnswer(own()) if self._may_run(name) else self._refused(name)
+
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
+        self._note(name, ran=True)
+        return await own()
+
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
+        self._note(name, ran=True)
+        return own()
+
+    def _may_run(self, name: str) -> bool:
+        ran = self._runs_others and name not in self._declared
+        self._note(name, ran=ran)
+        return ran
+
+    def _refused(self, name: str) -> ToolAnswer:
+        what = f"{name} was called while {self._file} was imported, before any conversation; it was not run"
+        return ToolAnswer({"error": what}, is_error=True)
+
+    def _note(self, name: str, *, ran: bool) -> None:
+        called = _ImportCall(name, ran)
+        self._called[called] = self._called.get(called, 0) + 1
+        self._place = self._place or _place(self._base)
+
+
+class _ImportCall(NamedTuple):
+    name: str
+    ran: bool
+
+
+def _describe_call(called: _ImportCall, count: int) -> str:
+    times = f"{count} times, " if count > 1 else ""
+    return f"{called.name} ({times}{'the real one ran' if called.ran else 'not run'})"
+
+
+def _place(base: str) -> str:
+    """The line of a module that is being carried out; empty where the call came from another thread."""
+    frame = sys._getframe()
+    found: Any = frame
+    while found is not None:
+        file = found.f_code.co_filename
+        if found.f_code.co_name == "<module>" and os.path.isfile(file):
+            inside = os.path.realpath(file).startswith(os.path.realpath(base) + os.sep)
+            shown = os.path.relpath(os.path.realpath(file), os.path.realpath(base)) if inside else file
+            return f"{shown}:{found.f_lineno}"
+        found = found.f_back
+    return ""

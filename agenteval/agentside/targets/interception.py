@@ -1,0 +1,396 @@
+"""Functions of the agent's whose calls the scenario answers (``intercept``), without a changed line of it.
+
+Such a function keeps its identity and gets other code for as long as a run is on: so it is reached by every
+name, in every table and through every decorator that holds it. Whose conversation a call is of says its
+world (``world.current()``). Where that is not known a call raises, the real code does not run, and no
+conversation that was open then can be judged.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import threading
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
+
+from ..hooks.tool_methods import enter_direct_call, is_inside_call
+from ..world import UntrackedCallError, current_world, is_detached, untracked_call_error
+from .loading import TargetError, load_object
+from .tool_proxy import NOT_JSON, arguments_of, to_json_argument
+from .wrapped_functions import functions_in
+
+if TYPE_CHECKING:
+    from ..world import ToolAnswer, World
+
+
+class ToolError(RuntimeError):
+    """What an intercepted function raises where its tool fails."""
+
+
+class CannotInterceptError(Exception):
+    """``tool``: the one whose function cannot be intercepted."""
+
+    def __init__(self, tool: str, what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.tool, self.what, self.remedy = tool, what, remedy
+
+
+_LOCK = threading.RLock()
+_ARGS, _KWARGS, _CALLED = "_agenteval_args", "_agenteval_kwargs", "_agenteval_called"
+_MARK = "agenteval intercepts this call"
+
+
+class FunctionInterceptor:
+    """One agent's functions, by the tools that they are. Raises ``CannotInterceptError``."""
+
+    def __init__(self, targets: Mapping[str, str], base: str) -> None:
+        self._tools: dict[int, str] = {}
+        self._functions: list[tuple[str, _InterceptableFunction]] = []
+        self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
+        self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
+        self._base = base
+        self._seen = -1
+        self._find_new_functions()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools, as the author names them."""
+        return tuple(self._sources)
+
+    def _find_new_functions(self) -> list[str]:
+        """The tools that were found in a module that was not loaded before."""
+        if self._seen == len(sys.modules):
+            return []
+        self._seen = len(sys.modules)
+        found = []
+        for name, path in self._sources.items():
+            for module in _modules_of(path):
+                reached = _locate_function(name, f"{module}:{self._attributes[name]}", self._base)
+                for function in _functions_of(name, reached):
+                    other = self._tools.get(id(function.function))
+                    if other is None:
+                        self._tools[id(function.function)] = name
+                        self._functions.append((name, function))
+                        found.append(name)
+                    elif other != name:
+                        what = f"intercept: '{other}' and '{name}' are one function"
+                        raise CannotInterceptError(name, what, "remove one of them")
+        return found
+
+    def install(self) -> None:
+        for _, function in self._functions:
+            _PatchedFunction.for_function(function).users.append(self)
+
+    def restore(self) -> None:
+        for _, function in self._functions:
+            _PatchedFunction.for_function(function).release(self)
+
+    def check_second_copy(self) -> str:
+        """Say that a tool's function was loaded once more, under another name; empty if none was. It is
+        intercepted from now on."""
+        known = len(self._functions)
+        added = self._find_new_functions()
+        for _, function in self._functions[known:]:
+            _PatchedFunction.for_function(function).users.append(self)
+        if not added:
+            return ""
+        what = f"the module of the intercepted tool '{added[0]}' was loaded a second time, under another name"
+        return f"{what}; import it in the agent's module"
+
+    @property
+    def tools(self) -> Mapping[int, str]:
+        """The tools, by the identity of their functions; it grows with the modules that are loaded."""
+        return self._tools
+
+
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _source_of(name: str, target: str, base: str) -> str:
+    """The file of the module that a target names; the module's name, if it has none. It is loaded by the name
+    that the agent would import it by: a file may be a module of a package."""
+    location, _, _ = target.rpartition(":")
+    if location.endswith(".py") or "/" in location:
+        path = os.path.realpath(os.path.join(base, location))
+        if not _modules_of(path):
+            _import_in_package(path, base)
+        if not _modules_of(path):
+            _load_function(name, target, base)
+        return path
+    _load_function(name, target, base)
+    source = getattr(sys.modules.get(location), "__file__", None)
+    return os.path.realpath(source) if source else location
+
+
+def _import_in_package(path: str, base: str) -> None:
+    root = os.path.realpath(base)
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    if not path.startswith(root + os.sep):
+        return
+    parts = Path(path[len(root) + 1 :]).with_suffix("").parts
+    dotted = ".".join(parts)
+    try:
+        spec = find_spec(dotted) if all(part.isidentifier() for part in parts) else None
+        if spec and spec.origin and os.path.realpath(spec.origin) == path:
+            import_module(dotted)
+    except Exception:
+        return  # whoever loads it by its path says what is wrong
+
+
+def _modules_of(source: str) -> list[str]:
+    """The names under which a file is loaded."""
+    if source in sys.modules:
+        return [source]
+    last = os.path.basename(source)
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) if module is not None else None
+        if isinstance(file, str) and os.path.basename(file) == last and os.path.realpath(file) == source:
+            found.append(name)
+    return found
+
+
+def _load_function(name: str, target: str, base: str) -> Any:
+    try:
+        return load_object(target, base)
+    except TargetError as error:
+        known = ", ".join(sorted(error.attribute_names))
+        remedy = error.remedy or (f"it has {known}" if known else "")
+        raise CannotInterceptError(name, f"intercept '{name}'{error.what}", remedy) from error
+
+
+def _locate_function(name: str, target: str, base: str) -> _LocatedFunction:
+    found = _load_function(name, target, base)
+    location, _, attribute = target.rpartition(":")
+    holder, _, last = attribute.rpartition(".")
+    owner = _load_function(name, f"{location}:{holder}", base) if holder else None
+    if not inspect.isclass(owner):
+        return _LocatedFunction(found, isinstance(found, MethodType))
+    static = inspect.getattr_static(owner, last, None)
+    return _LocatedFunction(found, isinstance(found, MethodType) or not isinstance(static, staticmethod))
+
+
+class _LocatedFunction(NamedTuple):
+    """``takes_self``: it is a method, whose first parameter is none of the tool's."""
+
+    found: Any
+    takes_self: bool
+
+
+class _InterceptableFunction:
+    """A function that can be intercepted."""
+
+    def __init__(self, name: str, reached: _LocatedFunction) -> None:
+        found = reached.found
+        self.function: Any = found.__func__ if isinstance(found, MethodType) else found
+        self.takes_self = reached.takes_self
+        if refused := _refusal(self.function):
+            remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
+            if hasattr(self.function, "cache_info"):
+                remedy = "let it call a function of its own for the work, and name that one"
+            raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
+
+
+def _functions_of(name: str, reached: _LocatedFunction) -> list[_InterceptableFunction]:
+    """What a target names; of a framework's tool the author's functions in it, a plain and an async one where
+    it has both."""
+    if not (isinstance(reached.found, (FunctionType, MethodType)) or _refusal(reached.found, is_tool=True)):
+        within = [
+            _LocatedFunction(each, isinstance(each, MethodType)) for each in functions_in(reached.found)
+        ]
+        if within:
+            return [_InterceptableFunction(name, each) for each in within]
+    return [_InterceptableFunction(name, reached)]
+
+
+def _refusal(found: Any, *, is_tool: bool = False) -> str:
+    """``is_tool``: an object that may hold a function will do."""
+    if inspect.isclass(found):
+        return f"{found.__name__} is a class"
+    if hasattr(found, "cache_info"):
+        name = getattr(found, "__name__", "it")
+        return f"{name} keeps its results (functools.lru_cache): calls that it answers itself are not seen"
+    if is_tool:
+        return ""
+    if not isinstance(found, FunctionType):
+        return f"it is a {type(found).__name__}, not a function written in Python, and holds none"
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
+        return f"{found.__name__} is a generator"
+    return ""
+
+
+# ── other code for a function ────────────────────────────────────────────────────────────────────
+
+
+class _PatchedFunction:
+    """A function with other code, and those that asked for it."""
+
+    patched: dict[int, _PatchedFunction] = {}
+
+    def __init__(self, function: Any, takes_self: bool) -> None:
+        self.function = function
+        self.users: list[FunctionInterceptor] = []
+        self._takes_self = takes_self
+        self._code = function.__code__
+        self._had = function.__dict__.get("__signature__")
+        self.name = function.__qualname__
+        self.original = _copy_of(function)
+        self._signatures = [
+            signature
+            for signature in (_signature(function, wrapped=True), _signature(function, wrapped=False))
+            if signature is not None
+        ]
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        called = functools.partial(_run_intercepted_async if is_async else _run_intercepted, self)
+        function.__code__ = _stub(function, called)
+        if self._signatures:
+            function.__signature__ = self._signatures[0]
+
+    @classmethod
+    def for_function(cls, function: _InterceptableFunction) -> _PatchedFunction:
+        with _LOCK:
+            if id(function.function) not in cls.patched:
+                cls.patched[id(function.function)] = cls(function.function, function.takes_self)
+            return cls.patched[id(function.function)]
+
+    def release(self, user: FunctionInterceptor) -> None:
+        with _LOCK:
+            if user in self.users:
+                self.users.remove(user)
+            if self.users:
+                return
+            self.function.__code__ = self._code
+            if self._had is None:
+                self.function.__dict__.pop("__signature__", None)
+            else:
+                self.function.__signature__ = self._had
+            self.patched.pop(id(self.function), None)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What it is called with, by the names of its parameters, as JSON. A value that JSON cannot hold and
+        that has no text of its own is no argument of a tool: a connection, say."""
+        given = {}
+        for name, (value, kind) in self._bound(args, kwargs).items():
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                given.update(arguments_of(value))
+            elif (found := to_json_argument(value)) is not NOT_JSON:
+                given[name] = found
+        return given
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+        fault: TypeError | None = None
+        for signature in self._signatures:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                fault = fault or error
+                continue
+            named = {
+                name: (value, signature.parameters[name].kind) for name, value in bound.arguments.items()
+            }
+            if self._takes_self and named:
+                named.pop(next(iter(named)))
+            return named
+        raise TypeError(f"{self.name}() {fault}")
+
+    def find_call_world(self) -> tuple[str, World] | None:
+        """The tool and the tool world of a call; ``None``: it is of an agent whose function it is as it is,
+        or a part of a call that is known. Raises ``UntrackedCallError``."""
+        world = current_world()
+        if world is not None:
+            name = world.intercepted.get(id(self.function))
+            return (name, world) if name is not None and not is_inside_call(name) else None
+        if is_detached():
+            what = f"{self.name} was called by a mock, which answers in its place; it was not run"
+            raise UntrackedCallError(what)
+        raise untracked_call_error(self.name, may_call=lambda world: id(self.function) in world.intercepted)
+
+
+def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function, follow_wrapped=wrapped)
+    except (TypeError, ValueError):
+        return None
+
+
+def _copy_of(function: Any) -> Any:
+    """The function as it was."""
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _stub(function: Any, called: Any) -> CodeType:
+    """Code that hands its arguments to ``called``. It has the free variables of the function's own, since
+    Python allows no others, and does nothing with them."""
+    free = function.__code__.co_freevars
+    is_async = inspect.iscoroutinefunction(function)
+    lines = [
+        "def outer():",
+        *(f"    {name} = None" for name in free),
+        f"    {'async ' if is_async else ''}def stub(*{_ARGS}, **{_KWARGS}):",
+        *(f"        if 0: {name}" for name in free),
+        f"        {_CALLED} = {_MARK!r}",
+        f"        return {'await ' if is_async else ''}{_CALLED}(*{_ARGS}, **{_KWARGS})",
+    ]
+    (outer,) = (c for c in compile("\n".join(lines), __file__, "exec").co_consts if isinstance(c, CodeType))
+    (stub,) = (c for c in outer.co_consts if isinstance(c, CodeType))
+    assert stub.co_freevars == free
+    constants = tuple(called if each == _MARK else each for each in stub.co_consts)
+    real = function.__code__
+    where = {"co_filename": real.co_filename, "co_firstlineno": real.co_firstlineno}
+    return stub.replace(co_consts=constants, co_name=real.co_name, **where)
+
+
+# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_intercepted(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = swapped.find_call_world()
+    if found is None:
+        return swapped.original(*args, **kwargs)
+    name, world = found
+    given = swapped.arguments(args, kwargs)
+
+    def own() -> Any:
+        with enter_direct_call(name, given):
+            return swapped.original(*args, **kwargs)
+
+    return _return_or_raise(world.call_sync(name, given, own))
+
+
+async def _run_intercepted_async(swapped: _PatchedFunction, /, *args: Any, **kwargs: Any) -> Any:
+    found = swapped.find_call_world()
+    if found is None:
+        return await swapped.original(*args, **kwargs)
+    name, world = found
+    given = swapped.arguments(args, kwargs)
+
+    async def own() -> Any:
+        with enter_direct_call(name, given):
+            return await swapped.original(*args, **kwargs)
+
+    return _return_or_raise(await world.call(name, given, own))
+
+
+def _return_or_raise(answered: ToolAnswer) -> Any:
+    """What the function returns; where the tool fails, it raises."""
+    if not answered.is_error:
+        return answered.value
+    value = answered.value
+    is_plain = isinstance(value, dict) and list(value) == ["error"]
+    raise ToolError(str(value["error"] if is_plain else value))

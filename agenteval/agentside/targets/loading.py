@@ -1,0 +1,112 @@
+"""Finding what ``file.py:attribute`` or ``package.module:attribute`` names."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import partialmethod
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .faults import contain_exits, describe_error
+from .module_files import module_of_file
+from .same_names import SameNameError, claim_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+
+class TargetError(Exception):
+    """A target that cannot be found. ``what`` goes on after the name of its use ("tool 'x'"). ``asked`` is a
+    name that is not among those that are ``known``, where one of these may have been meant."""
+
+    def __init__(
+        self, what: str, remedy: str = "", *, missing_name: str = "", attribute_names: Iterable[str] = ()
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.missing_name = missing_name
+        self.attribute_names = tuple(attribute_names)
+
+
+class Method(NamedTuple):
+    """A method of a class, of which an instance has yet to be made."""
+
+    owner: type
+    name: str
+
+
+def load_agent(target: str, base: str) -> Any:
+    """As ``find``; a method that needs an instance is a ``Method``."""
+    owner, name, found = _load_with_owner(target, base)
+    written = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
+    if inspect.isclass(owner) and isinstance(written, (FunctionType, partialmethod)):
+        return Method(owner, name)
+    return found
+
+
+def load_object(target: str, base: str) -> Any:
+    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
+    importable. Raises ``TargetError``."""
+    return _load_with_owner(target, base)[-1]
+
+
+def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
+    """What has the object, its name there, and the object."""
+    location, separator, attribute = target.rpartition(":")
+    if not separator or not location or not attribute:
+        raise TargetError(
+            f" '{target}' does not name an attribute", "write file.py:name or package.module:name"
+        )
+    folders = [*sys.path]
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    try:
+        module = _load_module(location, base)
+    except SameNameError as error:
+        sys.path[:] = folders  # it was not loaded, and must not hide modules of those that are
+        raise TargetError(f": {error}", error.remedy) from error
+    owner, name, found = None, "", module  # type: Any, str, Any
+    for name in attribute.split("."):
+        if not _has(found, name):
+            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
+            raise TargetError(
+                f": '{location}' has no '{attribute}'", missing_name=attribute, attribute_names=known
+            )
+        owner, found = found, getattr(found, name)
+    return owner, name, found
+
+
+def _has(owner: Any, name: str) -> bool:
+    """Whether there is such an attribute; a module may find it by code of its own."""
+    try:
+        with contain_exits():
+            return hasattr(owner, name)
+    except Exception as error:
+        raise TargetError(f": reading '{name}' failed: {describe_error(error)}") from error
+
+
+def _load_module(location: str, base: str) -> ModuleType:
+    is_file = location.endswith(".py") or "/" in location
+    path = (Path(base) / location).resolve() if is_file else None
+    if path is not None and not path.is_file():
+        raise TargetError(f": no such file: '{location}'", f"looked in {base}")
+    try:
+        with contain_exits():
+            if path:
+                return module_of_file(str(path), base)
+            claim_module(location, base)
+            return import_module(location)
+    except SameNameError:
+        raise
+    except ModuleNotFoundError as error:
+        if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
+            remedy = "is it installed, or is its folder elsewhere?"
+            raise TargetError(f": no such module: '{location}'", remedy) from error
+        raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error
+    except Exception as error:
+        raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error

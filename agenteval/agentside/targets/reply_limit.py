@@ -1,0 +1,39 @@
+"""How much an agent may say in one reply: over HTTP, by a pipe, or as what a Python agent gives or raises."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+MAX_REPLY_BYTES = 10 * 2**20
+"""Bytes."""
+TOO_LARGE_TEXT = f"larger than {MAX_REPLY_BYTES // 2**20} MiB"
+
+
+def is_too_large(value: Any) -> bool:
+    """Whether the texts of a value have more bytes; objects of pydantic and of dataclasses count by their
+    fields. No more is looked at than it takes to know."""
+    left, waiting = MAX_REPLY_BYTES, [value]
+    seen: set[int] = set()  # of containers: one may hold itself
+    while waiting and left >= 0:
+        each = waiting.pop()
+        if isinstance(each, str):
+            left -= len(each) if each.isascii() else len(each.encode("utf-8", "surrogatepass"))
+        elif isinstance(each, (bytes, bytearray)):
+            left -= len(each)
+        elif isinstance(each, int):
+            left -= each.bit_length() // 4
+        elif id(each) in seen:
+            continue
+        elif isinstance(each, Mapping):
+            seen.add(id(each))
+            waiting += each.keys()
+            waiting += each.values()
+        elif isinstance(each, (list, tuple, set, frozenset)):
+            seen.add(id(each))
+            waiting += each
+        elif hasattr(each, "model_dump") or (dataclasses.is_dataclass(each) and not isinstance(each, type)):
+            seen.add(id(each))
+            waiting += getattr(each, "__dict__", {}).values()
+    return left < 0

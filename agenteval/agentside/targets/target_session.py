@@ -1,0 +1,234 @@
+"""How the agent under test is called, in agenteval's process and in the agent's own."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from .. import hooks
+from ..frameworks.results import extract_answer
+from ..world import World
+from .target_resolution import (
+    CONTEXT,
+    HISTORY,
+    MESSAGES,
+    SESSION,
+    TEXT,
+    ResolvedTarget,
+    TargetRefusal,
+    resolve_target,
+)
+from .tool_proxy import ToolProxy
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from ..world import ActiveTurn
+    from .target_resolution import Recognizer
+
+
+class NotAnAgentError(TypeError):
+    """What a function made that should have made an agent; or an agent that asks for what it cannot see."""
+
+
+class TargetRefusedError(Exception):
+    """What a function made is of a framework, and cannot be played as it is: its author's mistake."""
+
+    agenteval_kind = "author"
+
+
+class TargetSession:
+    """A target as one conversation's agent. An instance of a class is made when the first message comes,
+    where the author's code runs, under the same deadline."""
+
+    def __init__(
+        self,
+        agent: ResolvedTarget,
+        recognise: Recognizer = lambda _: None,
+        make_deps: Callable[[], Any] | None = None,
+        world: World | None = None,
+    ) -> None:
+        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides;
+        ``world``: the conversation's tool world."""
+        self.world = world or World()
+        self._agent = agent
+        self._recognise = recognise
+        self._make_deps = make_deps
+        self._opened: Any = None
+        self._called: Callable[..., Any] | None = None
+        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._pieces: list[Any] = []
+
+    def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
+        """The agent as a function of messages and context, async as the agent is. What it returns may have to
+        be awaited all the same."""
+        if self._agent.is_async:
+
+            async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
+                return await _in_full(self._collected(await self._call(messages, context)))
+
+            return ask
+        return self._ask
+
+    def _ask(self, messages: list[dict[str, Any]], context: Any) -> Any:
+        value = self._collected(self._call(messages, context))
+        return self._finished(value) if inspect.isawaitable(value) else value
+
+    async def _finished(self, value: Any) -> Any:
+        return await _in_full(self._collected(await value))
+
+    def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
+        if self._called is None and self._agent.lifecycle == "factory":
+            made = self._agent.owner()
+            if inspect.isawaitable(made):
+                return self._after(made, messages, context)
+            self._take(made)
+        elif self._called is None:
+            self._called = self._open() if self._agent.lifecycle == "framework" else _entry(self._agent)
+        assert self._called is not None
+        self.world.target = self._called
+        places, named = self._arguments(messages, context)
+        return self._called(*places, **named)
+
+    def _open(self) -> Callable[..., Any]:
+        """A conversation with an object of a framework."""
+        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps, self.world)
+
+        async def reply(text: str, _context: Any) -> Any:
+            return await opened.reply(text)
+
+        return reply
+
+    @property
+    def is_of_framework(self) -> bool:
+        """Whether an adapter plays it, as far as is known by now."""
+        return self._agent.lifecycle == "framework"
+
+    @property
+    def has_open_conversation(self) -> bool:
+        """Whether there is anything to close."""
+        return self._opened is not None
+
+    @contextmanager
+    def turn(self, context: Any) -> Iterator[ActiveTurn]:
+        """Around one call of the agent: what is started within is of this conversation."""
+        context.on_direct_call = self.world.record_direct_call
+        try:
+            with self.world.turn(ToolProxy(context)) as turn:
+                yield turn
+        finally:
+            for what in hooks.list_failures():
+                self.world.record_fault(what)
+
+    async def close(self) -> None:
+        """The conversation is over."""
+        self.world.close()
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
+        self._take(await making)
+        return await _in_full(self._call(messages, context))
+
+    def _take(self, made: Any) -> None:
+        """What a factory made is the agent from now on; nobody else has it."""
+        decided = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
+        name = self._agent.name
+        if isinstance(decided, TargetRefusal) and self._recognise(made):
+            raise TargetRefusedError(" — ".join(filter(None, decided)))
+        if isinstance(decided, TargetRefusal) or decided.lifecycle == "factory":
+            what = (
+                decided.what
+                if isinstance(decided, TargetRefusal)
+                else "it made a function without parameters"
+            )
+            what = f"{name}() is called without arguments to make the agent; {what}"
+            if type(made).__module__ == "builtins" or callable(made):
+                raise NotAnAgentError(what)
+            raise TargetRefusedError(
+                f"{what} — return the method that takes a message: return {type(made).__name__}(…).chat"
+            )
+        self._agent = decided
+        if decided.lifecycle == "framework":
+            self._called = self._open()
+            return
+        owner = decided.owner() if decided.lifecycle == "class" else decided.owner
+        self._called = getattr(owner, decided.method) if decided.method else owner
+
+    def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
+        self._pieces = []
+        gets = self._agent.received_roles
+        latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
+        if TEXT in gets and latest != len(messages) - 1:
+            what = f"{self._agent.name} asked for tool calls, and gets the text of a message alone"
+            raise NotAnAgentError(f"{what}: let it take `messages` to see the results")
+        values = {
+            TEXT: messages[latest].get("content") if TEXT in gets else "",
+            MESSAGES: messages,
+            HISTORY: messages[:latest],
+            SESSION: self._session,
+            CONTEXT: context,
+        }
+        roles = self._agent.binding.roles
+        named = {role.parameter: values[role.kind] for role in roles if role.parameter}
+        return [values[role.kind] for role in roles if not role.parameter], named
+
+    def _collected(self, value: Any) -> Any:
+        """What a generator yields, as one answer; a coroutine for an async one; the answer in a framework's
+        result. All else as it is."""
+        is_growing = self._is_growing
+        if inspect.isgenerator(value):
+            return _collect(value, is_growing, self._pieces)
+        if inspect.isasyncgen(value):
+            return _collect_async(value, is_growing, self._pieces)
+        return extract_answer(value)
+
+    @property
+    def partial_answer(self) -> Any:
+        """Of a generator that was not read to its end: what it has yielded, as an answer; else ``None``."""
+        found = list(self._pieces)
+        return _join_pieces(found, self._is_growing) if found else None
+
+    @property
+    def _is_growing(self) -> bool:
+        return HISTORY in self._agent.received_roles
+
+
+async def _in_full(value: Any) -> Any:
+    """What an async function returns may have to be awaited in turn."""
+    return await value if inspect.isawaitable(value) else value
+
+
+def _entry(agent: ResolvedTarget) -> Callable[..., Any]:
+    """What is called in one conversation."""
+    owner = agent.owner
+    if agent.lifecycle == "class":
+        owner = owner()
+    elif agent.lifecycle == "copied":
+        owner = copy.deepcopy(owner)
+    called: Callable[..., Any] = getattr(owner, agent.method) if agent.method else owner
+    return called
+
+
+async def _collect_async(pieces: AsyncIterator[Any], is_growing: bool, found: list[Any]) -> Any:
+    async for piece in pieces:
+        found.append(piece)  # noqa: PERF401 - as it comes: the next one may be an exception
+    return _join_pieces(found, is_growing)
+
+
+def _collect(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
+    found.extend(pieces)
+    return _join_pieces(found, is_growing)
+
+
+def _join_pieces(found: list[Any], is_growing: bool) -> Any:
+    """Pieces of a text are one text; all else is the list of the turn's messages. Chat functions of a message
+    and a history, as user interfaces want them, yield the answer as far as it is there: the last is all."""
+    if not all(isinstance(piece, str) for piece in found):
+        return found
+    if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):
+        return found[-1]
+    return "".join(found)

@@ -1,0 +1,206 @@
+"""Calls of tools that the agent has of its own: answered by the scenario, or carried out by the agent and
+recorded (``unmocked_tools: passthrough``)."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+from concurrent.futures import CancelledError, Future
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Mapping
+
+from ..world import ToolAnswer, call_in_start_order
+from .context import CONVERSATION_OVER, await_answer, mark_loop_blocked
+from .faults import describe_error
+from .serialization import to_plain_json
+
+if TYPE_CHECKING:
+    from typing import Awaitable, Callable
+
+    from .context import Context
+
+
+class ToolProxy:
+    """The scenario's tools for an agent that has them itself, during one turn. ``own`` is the agent's real
+    tool: it is called only where the scenario leaves the tool to the agent; what it returns is given as it
+    is, and what it raises is raised."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def mocks(self, name: str) -> bool:
+        """Return whether the scenario has an answer for the tool."""
+        return self._context.mocks(name)
+
+    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> ToolAnswer:
+        given = arguments_of(args)
+        with self._context.open_batch() as batch:
+            if self._context.passes_through(name):
+                return ToolAnswer(await record_call_async(self._context, name, given, batch, own))
+            return await await_answer(self._context.request_known_call(name, given, batch))
+
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> ToolAnswer:
+        given = arguments_of(args)
+        try:
+            with self._context.open_batch() as batch:
+                if self._context.passes_through(name):
+                    return ToolAnswer(record_call(self._context, name, given, batch, own))
+                with mark_loop_blocked():
+                    return call_in_start_order(
+                        lambda: self._context.request_known_call(name, given, batch)
+                    ).result()
+        except CancelledError:
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
+        """What ``own()`` gives, whatever the scenario declares. Calls in it come after it, not at the same
+        time: they may be of each other's results."""
+        with self._context.open_batch() as batch:
+            given = arguments_of(args)
+        return await record_call_async(self._context, name, given, batch, own)
+
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
+        """The same for code that cannot await."""
+        with self._context.open_batch() as batch:
+            given = arguments_of(args)
+        try:
+            return record_call(self._context, name, given, batch, own)
+        except CancelledError:
+            raise SystemExit(CONVERSATION_OVER) from None  # ends a thread without a word
+
+
+def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
+    """What ``run()`` gives, recorded as the result of a call."""
+    own = PassthroughCall()
+    recorded = call_in_start_order(lambda: own.begin(context, name, args, batch))
+    own.go_ahead.result()
+    try:
+        value = run()
+    except BaseException as error:
+        own.finish_with_error(error)
+        raise
+    own.finish_with(value)
+    recorded.result()
+    return value
+
+
+async def record_call_async(
+    context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Awaitable[Any]]
+) -> Any:
+    """The same for what is awaited."""
+    own = PassthroughCall()
+    recorded = own.begin(context, name, args, batch)
+    await asyncio.wrap_future(own.go_ahead)
+    try:
+        value = await run()
+    except BaseException as error:
+        own.finish_with_error(error)
+        raise
+    own.finish_with(value)
+    await asyncio.wrap_future(recorded)
+    return value
+
+
+class PassthroughCall:
+    """A call that is the agent's own to carry out: the world says when to ``go_ahead``, and waits until it is
+    ``done``."""
+
+    def __init__(self) -> None:
+        self.go_ahead: Future[None] = Future()
+        self.done: Future[ToolAnswer] = Future()
+
+    def begin(self, context: Context, name: str, args: dict[str, Any], batch: int) -> Future[ToolAnswer]:
+        recorded = context.request_passthrough(name, args, batch, self)
+        recorded.add_done_callback(lambda _: self.go_ahead.cancel() if not self.go_ahead.done() else None)
+        return recorded
+
+    async def __call__(self) -> ToolAnswer:
+        self.go_ahead.set_result(None)
+        return await asyncio.wrap_future(self.done)
+
+    def finish_with(self, value: Any) -> None:
+        found = to_json_argument(value)
+        self.done.set_result(ToolAnswer(to_plain_json(value) if found is NOT_JSON else found, False))
+
+    def finish_with_error(self, error: BaseException) -> None:
+        self.done.set_result(ToolAnswer({"error": describe_error(error)}, True))
+
+
+# ── arguments and results as JSON ────────────────────────────────────────────────────────────────
+
+NOT_JSON = object()
+_DEEPEST = 50
+
+
+def arguments_of(args: Any) -> Any:
+    """What a tool is called with; a value that JSON cannot hold is no argument of a tool."""
+    if not isinstance(args, Mapping):
+        return args
+    found = {str(key): to_json_argument(value) for key, value in args.items()}
+    return {key: value for key, value in found.items() if value is not NOT_JSON}
+
+
+class _NotJsonError(Exception):
+    """A value that JSON cannot hold, or one that is nested too deeply."""
+
+
+def to_json_argument(value: Any) -> Any:
+    """A value as JSON; ``NOT_JSON`` where it cannot be one."""
+    try:
+        return _jsonable(value, _DEEPEST)
+    except _NotJsonError:
+        return NOT_JSON
+
+
+def _jsonable(value: Any, left: int) -> Any:
+    """``left``: how deep it may be nested. Raises ``_NotJsonError``."""
+    if left < 0:
+        raise _NotJsonError
+    for kinds, read in _READERS:
+        if isinstance(value, kinds):
+            return read(value, left - 1)
+    return _read_object(value, left - 1)
+
+
+def _read_float(value: float, _: int) -> Any:
+    return value if math.isfinite(value) else str(value)
+
+
+def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
+    return {str(key): _jsonable(item, left) for key, item in value.items()}
+
+
+def _read_items(value: Any, left: int) -> Any:
+    """A list; a named tuple as its fields."""
+    if hasattr(value, "_asdict"):
+        return _jsonable(value._asdict(), left)
+    return [_jsonable(item, left) for item in value]
+
+
+def _read_object(value: Any, left: int) -> Any:
+    """An object by its fields or its model, else as it prints, if its class has a text in mind: dates, UUIDs,
+    paths."""
+    if dataclasses.is_dataclass(value):
+        return _jsonable({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
+    if callable(getattr(value, "model_dump", None)):
+        return _jsonable(value.model_dump(mode="json"), left)
+    if callable(value) or type(value).__str__ is vars(object)["__str__"]:
+        raise _NotJsonError
+    return str(value)
+
+
+def _refuse(_: Any, __: int) -> Any:
+    raise _NotJsonError
+
+
+_READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
+    (Enum, lambda value, left: _jsonable(value.value, left)),
+    ((bool, int, type(None)), lambda value, _: value),
+    (str, lambda value, _: str(value)),
+    (float, _read_float),
+    (Mapping, _read_mapping),
+    ((list, tuple, set, frozenset), _read_items),
+    ((type, bytes, bytearray, memoryview), _refuse),
+)
+"""How values of these types are read; the first that fits counts, since an ``Enum`` may be a text, too."""

@@ -1,0 +1,49 @@
+"""``agenteval`` and its groups, by the names of their commands: what is none is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agenteval.cli.help_pages import GroupedCommands
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+
+_COMPLETION = {
+    "--install-completion": "Install completion for this shell, or for bash, zsh or fish where it is named.",
+    "--show-completion": "Print its script instead.",
+}
+"""Typer's own recognise no shell but the one that started them, and take no name."""
+
+
+class CommandGroup(GroupedCommands):
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)
+        for each in params:
+            each.help = _COMPLETION.get(each.opts[0], getattr(each, "help", None))
+        return params
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:1] and args[0] in _COMPLETION and not ctx.resilient_parsing:
+            from agenteval.cli.commands.install_completion import complete_in_shell
+
+            complete_in_shell(args)
+            ctx.exit()
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        word = args[0]
+        if not ctx.resilient_parsing and not word.startswith("-") and self.get_command(ctx, word) is None:
+            raise AuthorError(self._no_command(word, self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def _no_command(self, word: str, known: list[str]) -> Problem:
+        # Imported here: whoever asks for help needs none of it.
+        from agenteval.core.safe_text import one_line
+        from agenteval.core.selection import ID_SEPARATOR
+        from agenteval.reporters.words.rerun_commands import command_of
+
+        what = f"'{one_line(word, 80)}' is no command"
+        if "run" in known and Path(word.partition(ID_SEPARATOR)[0]).exists():
+            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs what is there")
+        return Problem(what, did_you_mean(word, known))

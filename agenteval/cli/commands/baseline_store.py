@@ -1,0 +1,93 @@
+"""Runs kept by commit: ``--keep-baseline`` keeps one, ``--baseline merge-base`` finds it.
+
+``.agenteval/baselines/COMMIT/events.jsonl`` (with a profile ``COMMIT.PROFILE``): small enough to be cached or
+kept as an artefact, and no other run of that commit has to be. Runs in ``.agenteval/runs`` know their commit,
+too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from agenteval.cli.git import NoCommitError, merge_base
+from agenteval.cli.safe_output import print_err
+from agenteval.core.errors import AuthorError
+from agenteval.files.runs import JOURNAL_FILE, find_run_folders, load_run, read_run_commit
+from agenteval.verdict.report import Report
+from agenteval.verdict.resumption import run_ending
+
+MERGE_BASE = "merge-base"
+_SHORT = 12
+
+
+class NoBaselineError(Exception):
+    """Why there is nothing to compare with, with what to do. The run goes on without: it is told, and what
+    needs a baseline is not decided."""
+
+
+def baselines_under(root: Path) -> Path:
+    return root / ".agenteval" / "baselines"
+
+
+def is_merge_base(name: str) -> bool:
+    """``merge-base``, or ``merge-base:BRANCH``."""
+    return name.partition(":")[0] == MERGE_BASE
+
+
+def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
+    """The kept run of the commit where this branch began. Raises ``NoBaselineError``."""
+    try:
+        commit = merge_base(root, name.partition(":")[2], os.environ)
+    except NoCommitError as error:
+        raise NoBaselineError(f"--baseline {name}: {error}") from None
+    home = baselines_under(root)
+    for folder in (home / _named(commit, profile), home / commit):
+        if (folder / JOURNAL_FILE).is_file():
+            return folder
+    for folder in reversed(find_run_folders(root)):
+        if read_run_commit(folder) == commit and _is_whole(folder):
+            return folder
+    raise NoBaselineError(
+        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; play that commit with agenteval run"
+        f" --keep-baseline, and keep the folder {Path('.agenteval', 'baselines').as_posix()}"
+    )
+
+
+def _named(commit: str, profile: str) -> str:
+    return f"{commit}.{profile}" if profile else commit
+
+
+def _is_whole(folder: Path) -> bool:
+    """Of an unchanged commit, and played to its end."""
+    try:
+        end = run_ending(load_run(folder))
+    except AuthorError:
+        return False
+    return end is not None and end.outcome == "complete"
+
+
+def save_baseline(report: Report, folder: Path, root: Path) -> None:
+    """Keeps a run as that of its commit, in the place of an earlier one, or says why not."""
+    run = report.run
+    why = ""
+    if not run.commit:
+        why = "git does not say which commit it is of"
+    elif run.dirty:
+        why = f"files have changed since {run.commit[:_SHORT]}: it does not tell of that commit"
+    elif report.finished is None or report.finished.outcome != "complete":
+        why = "it was not played to its end"
+    if why:
+        print_err(f"agenteval: this run is not kept as a baseline: {why}")
+        return
+    kept = baselines_under(root) / _named(run.commit, run.plan.suite.profile)
+    try:
+        kept.mkdir(parents=True, mode=0o700, exist_ok=True)
+        part = kept / f"{JOURNAL_FILE}.part"
+        shutil.copyfile(folder / JOURNAL_FILE, part)
+        os.replace(part, kept / JOURNAL_FILE)
+    except OSError as error:
+        print_err(f"agenteval: this run cannot be kept as a baseline in {kept}: {error.strerror}")
+        return
+    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {kept.relative_to(root).as_posix()}")

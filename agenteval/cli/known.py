@@ -1,8 +1,0 @@
-"""What a configuration may name: the registries of the rooms above ``files``, handed in to who reads one."""
-
-from agenteval.adapters.agents import AGENTS
-from agenteval.files.config_checks import Known
-from agenteval.reporters import REPORTERS
-from agenteval.verdict.run_gates import RUN_GATES
-
-KNOWN = Known(agents=AGENTS, gates={gate.name: gate.settings for gate in RUN_GATES}, reporters=REPORTERS)

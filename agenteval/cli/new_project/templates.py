@@ -1,0 +1,229 @@
+"""The files that ``agenteval init`` writes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agenteval.cli.new_project.programs import PROGRAM_FORMS, make_command_keys
+from agenteval.files.regular_files import read_file
+
+STARTER_FILE = "my_agent.py"
+STARTER = '''\
+"""An agent to begin with: it answers questions about orders by a tool. Put yours in its place."""
+
+import re
+
+
+async def agent(messages, ctx):
+    # Yours would ask its model here; `messages` is the conversation in OpenAI's format.
+    found = re.search(r"ORD-\\d+", messages[-1]["content"])
+    if not found:
+        return "Which order do you mean? Its number begins with ORD-."
+    order = await ctx.call_tool("get_order", {"id": found[0]})
+    return f"Your order {order['id']} is {order['status']}."
+'''
+STARTER_SCENARIO = """\
+scenarios:
+  - id: first-words
+    tools:
+      get_order:
+        parameters: {type: object, properties: {id: {type: string}}, required: [id]}
+        returns: {id: "${args.id}", status: shipped}
+    turns:
+      - user: Where is my order?
+        expect:
+          tool_calls: none
+          output: {contains: [ORD-]}
+      - user: It is ORD-42.
+        expect:
+          tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}
+          output: {contains: [shipped]}
+"""
+SCENARIO = """\
+scenarios:
+  - id: first-words
+{tools}    turns:
+      - user: Hello! What can you help me with?
+        # What has to come of a message is written below it, for example:
+        # expect:
+{calls}        #   output: {{contains: [order]}}
+    expect:
+      limits: {{latency_ms: 30000}}
+"""
+_CALLS = "        #   tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}\n"
+_UNSEEN = """\
+        #   (its calls of plain functions are seen once `intercept` names them: docs/agents.md,
+        #   "Which calls are seen")
+"""
+METRICS = "metrics: []   # no judges yet: only checks in code, so no model is needed\n"
+
+WORKFLOW = """\
+name: agenteval
+on:
+  push: {{branches: {branches}}}
+  pull_request:
+permissions: {{contents: read}}
+jobs:
+  agenteval:
+    runs-on: ubuntu-latest
+    timeout-minutes: 15
+{folder}{env}    steps:
+      - uses: actions/checkout@v6
+      - uses: actions/setup-python@v6
+        with: {{python-version: "{python}"}}
+{node}{steps}"""
+WORKFLOW_ENV = """\
+    env: {AGENT_API_KEY: "${{ secrets.AGENT_API_KEY }}"}
+"""
+WORKFLOW_ENV_HINT = """\
+    # env: {OPENAI_API_KEY: "${{ secrets.OPENAI_API_KEY }}"}   # what your agent needs
+"""
+NODE = """\
+      - uses: actions/setup-node@v6
+        with: {node-version: "22"}
+"""
+SERVICE_HINT = "# here start the service that is tested, for example:"
+_AGENTEVAL = "install agenteval-runner   # while the package index lacks it: the path of its checkout"
+_GITLAB_NODE = """\
+  before_script:
+    - apt-get update && apt-get install -y --no-install-recommends nodejs npm
+"""
+GITLAB = """\
+agenteval:
+  image: python:{python}
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+    - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
+{node}  script:
+{steps}  artifacts:
+    when: always
+    reports: {{junit: {junit}}}
+"""
+_JUNIT = ".agenteval/junit.xml"
+_VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
+
+
+def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
+    """The configuration. ``words``: of a program that may be asked in another way, which a comment says."""
+    others = [(form, make_command_keys(list(words), form)) for form in PROGRAM_FORMS] if words else []
+    notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow(each)}" for form, each in others if each != agent]
+    body = yaml.safe_dump(
+        {"agent": dict(agent)}, sort_keys=False, allow_unicode=True, width=100, default_flow_style=None
+    )
+    return body + "".join(f"# {each}\n" for each in [*([note] if note else []), *notes]) + METRICS
+
+
+def _flow(value: Any) -> str:
+    flow = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True, sort_keys=False)
+    return flow.strip()[1:-1]
+
+
+def agent_line(agent: Mapping[str, Any]) -> str:
+    """The agent as one line of the configuration."""
+    return _flow({"agent": dict(agent)})
+
+
+def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
+    """The first scenario of an agent of the author's, which has these tools."""
+    lines = [f"      {_flow([name])}: {{returns: {{}}}}\n" for name in tools]
+    head = "    tools:   # they answer in place of the agent's own: write what they return\n"
+    calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
+    return SCENARIO.format(tools="".join([head, *lines]) if lines else "", calls=calls)
+
+
+def workflow_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
+    """A workflow of GitHub. ``top``: the folder of the repository."""
+    where = Path(os.path.relpath(root, top)).as_posix()
+    folder = "" if where == "." else f"    defaults: {{run: {{working-directory: {_flow([where])}}}}}\n"
+    steps = [*_installing(root, agent), f"{_prefix(root, agent)}agenteval run --report github"]
+    return WORKFLOW.format(
+        branches=_flow([[_branch(top)]]),
+        python=_python_version(root, top),
+        folder=folder,
+        env=WORKFLOW_ENV if "headers" in agent else WORKFLOW_ENV_HINT,
+        node=NODE if (root / "package.json").exists() else "",
+        steps="".join(f"      {s}\n" if s[0] == "#" else f"      - run: {s}\n" for s in steps),
+    )
+
+
+def gitlab_text(root: Path, top: Path, agent: Mapping[str, Any]) -> str:
+    """A file for GitLab to include."""
+    where = Path(os.path.relpath(root, top)).as_posix()
+    change = [] if where == "." else [f"cd {shlex.quote(where)}"]
+    run = f"{_prefix(root, agent)}agenteval run --report junit={_JUNIT}"
+    steps = [*change, *_installing(root, agent), run]
+    lines = "".join(f"    {s}\n" if s[0] == "#" else f"    - {s}\n" for s in steps)
+    node = _GITLAB_NODE if (root / "package.json").exists() else ""
+    python = _python_version(root, top)
+    return GITLAB.format(
+        python=python, node=node, steps=lines, junit=_flow([_JUNIT if where == "." else f"{where}/{_JUNIT}"])
+    )
+
+
+def _branch(top: Path) -> str:
+    """The branch that is checked out; of a worktree its own."""
+    git = top / ".git"
+    if git.is_file():
+        git = top / _text(git).removeprefix("gitdir:").strip()
+    head = _text(git / "HEAD").strip()
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else "main"
+
+
+def _python_version(root: Path, top: Path) -> str:
+    """That of the project, as it says itself, or as its environment has it."""
+    for folder in (root, top):
+        if found := re.match(r"3\.\d+", _text(folder / ".python-version")):
+            return found[0]
+    for folder in (root / ".venv", root / "venv", top / ".venv", top / "venv"):
+        if found := _VERSION.search(_text(folder / "pyvenv.cfg")):
+            return found[1]
+    return "3.12"
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_file(path, 1_000_000).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _prefix(root: Path, agent: Mapping[str, Any]) -> str:
+    return "uv run --no-sync " if (root / "uv.lock").exists() and "interpreter" not in agent else ""
+
+
+def _installing(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
+    """Commands that install what the agent needs, by the files that are there; then agenteval."""
+    if (root / "uv.lock").exists():
+        yield "pip install uv && uv sync"
+        pip = "pip" if agent.get("interpreter") else "uv pip"
+    else:
+        yield from _installing_by_pip(root, agent.get("interpreter"))
+        pip = "pip"
+    if (root / "package.json").exists():
+        yield "npm ci" if (root / "package-lock.json").exists() else "npm install"
+    if "endpoint" in agent and "headers" not in agent:
+        start = "./serve.sh" if (root / "serve.sh").exists() else "python -m my_service"
+        yield f"{SERVICE_HINT} {start} &"
+    yield f"{pip} {_AGENTEVAL}"
+
+
+def _installing_by_pip(root: Path, interpreter: str | None) -> Iterator[str]:
+    """Into the environment of the ``interpreter``, which is made first; else into that of the workflow."""
+    pip = "pip"
+    if interpreter:
+        environment = Path(interpreter).parent.parent.as_posix()
+        yield f"python -m venv {environment}"
+        pip = f"{environment}/bin/pip"
+    if (root / "requirements.txt").exists():
+        yield f"{pip} install -r requirements.txt"
+    elif "[project]" in _text(root / "pyproject.toml"):
+        yield f"{pip} install -e ."
+    elif interpreter:
+        yield f"# here install what the agent needs: {pip} install …"

@@ -1,0 +1,10 @@
+"""What a configuration may name: the registries of the rooms above ``files``, handed in to who reads one."""
+
+from agenteval.adapters.agents import AGENTS
+from agenteval.files.config_checks import Registries
+from agenteval.reporters import REPORTERS
+from agenteval.verdict.run_gates import RUN_GATES
+
+REGISTRIES = Registries(
+    agents=AGENTS, gates={gate.name: gate.settings for gate in RUN_GATES}, reporters=REPORTERS
+)

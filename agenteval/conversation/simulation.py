@@ -1,0 +1,727 @@
+"""One conversation: a user, an agent, and the tool world between them, as growing trajectories."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import anyio
+
+from agenteval.agentside.world import RequestedCall
+from agenteval.conversation.deadlines import current_stopwatch
+from agenteval.conversation.tools import (
+    FunctionCall,
+    ToolState,
+    refused_result,
+    resolve_tool_call,
+    schemas_of,
+)
+from agenteval.core.call_outcomes import json_key
+from agenteval.core.errors import (
+    AfterAnswerError,
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    BudgetError,
+    InfrastructureError,
+    MissingFactError,
+    SimulatorError,
+)
+from agenteval.core.protocols import (
+    Agent,
+    AgentExecutedCall,
+    AgentReply,
+    ReadReply,
+    TurnTools,
+    User,
+    UserMove,
+    finish,
+)
+from agenteval.core.scenario import Sample
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import (
+    CallEvidence,
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    Turn,
+    Usage,
+)
+from agenteval.messages import agent_messages as observed
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read_agent_name
+from agenteval.messages.reported_usage import read_usage, unread_usage
+
+MAX_TOOL_REPLIES = 50
+"""Replies with tool calls in one turn; one more is a tool loop."""
+MAX_CONTEXT_CALLS = 1000
+"""Calls through ``ctx`` in one turn; one more is a tool loop."""
+MAX_CALLS = 1000
+"""Calls in one reply; with more of them it is unreadable, and none is carried out."""
+
+CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
+"""Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
+
+
+class ToolWorld:
+    """The tools of one sample, and what they remember. One conversation has it to itself."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        call_function: CallFunction,
+        *,
+        unmocked_tools: str = "error",
+        sees_all_calls: bool = False,
+    ) -> None:
+        """``sees_all_calls``: the author says that all calls are seen, so that what was not placed holds
+        none."""
+        self._sample = sample
+        self.sees_all_calls = sees_all_calls
+        self._list_asked = False
+        self.intercepted_call_ids: set[str] = set()
+        """The ids of calls that were heard."""
+        self._call_function = call_function
+        self._unmocked = unmocked_tools
+        self._state = ToolState()
+        self.schemas = schemas_of(sample.scenario.tools)
+        self.watch = current_stopwatch()
+        self.open_turn: _OpenTurn | None = None
+        self.rounds: _Rounds | None = _Rounds(self, 0)
+        self.on_late_call: Callable[[str], None] = lambda name: None
+        self.on_unread_message: Callable[[str], None] = lambda text: None
+
+    def is_intercepted(self, call: ToolCall) -> bool:
+        """Whether a call was met, or heard, where the agent carries it out: it is no message to the agent."""
+        return call.known or (bool(call.id) and call.id in self.intercepted_call_ids)
+
+    def note_tool_list_request(self) -> None:
+        """Note that the agent asked for the list of the tools; from any thread."""
+        self._list_asked = True
+
+    def take_tool_list_request(self) -> bool:
+        """Whether it has since the last time."""
+        asked, self._list_asked = self._list_asked, False
+        return asked
+
+    @property
+    def answered_tools(self) -> frozenset[str] | None:
+        """The tools that the scenario answers, where all others are the agent's own business."""
+        return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
+
+    @property
+    def mocked_tools(self) -> frozenset[str]:
+        """The tools that the scenario has an answer for."""
+        return frozenset(name for name, tool in self._sample.scenario.tools.items() if tool.is_mocked)
+
+    def is_passthrough(self, name: str) -> bool:
+        """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
+        return self.answered_tools is not None and name not in self.answered_tools
+
+    async def call(
+        self, name: str, args: Any, batch: int, own: AgentExecutedCall | None = None, *, known: bool = False
+    ) -> ToolResult:
+        """A call through ``ctx``. One that comes after the agent's answer belongs to the turn that goes on
+        meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end.
+        ``own``: the agent carries it out itself. ``known``: it surely has such a tool."""
+        if self.rounds is None:
+            self.on_late_call(name)
+            raise asyncio.CancelledError
+        return await self.rounds.call(name, args, batch, own, known=known)
+
+    async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
+        tools = self._sample.scenario.tools
+        self._state, answer = resolve_tool_call(
+            tools, self._state, call.name, call.args, unmocked_tools=self._unmocked, known=call.known
+        )
+        if isinstance(answer, FunctionCall):
+            with self.watch.track_activity(f"the tool '{call.name}'"):
+                return await self._call_function(answer, self._sample, turn)
+        return answer
+
+
+DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]
+"""Lets go of an agent after its last answer."""
+
+
+async def _detach_nothing(_agent: Agent | None) -> None:
+    """Of an agent that nobody plays with any more."""
+
+
+async def run_conversation(
+    sample: Sample,
+    *,
+    user: User,
+    make_agent: Callable[[], Agent],
+    world: ToolWorld,
+    detach: DetachAgent = _detach_nothing,
+) -> AsyncIterator[Trajectory]:
+    """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
+    turn and the stop set. Faults end the conversation and are its stop; none is raised. ``leave``: lets go of
+    the agent after its last answer and waits until what it did since is known; raises ``AgentError``."""
+    trajectory = Trajectory()
+    agent: Agent | None = None
+    while True:
+        world.watch.begin_turn()
+        try:
+            with world.watch.enforce_deadlines("the simulated user", _user_too_slow):
+                move = await user.next(trajectory)
+        except AgentevalError as error:
+            yield await _without_user(trajectory, error, agent, world, detach)
+            return
+        if move.text is None:
+            break
+        turn = world.open_turn = _OpenTurn(len(trajectory.turns), move, world)
+        try:
+            agent = agent or make_agent()
+            with world.watch.enforce_deadlines("the agent", _agent_too_slow):
+                finished = await turn.run(agent, trajectory.turns)
+        except AgentevalError as error:
+            world.open_turn = None
+            yield turn.broken(trajectory, error)
+            return
+        world.open_turn = None
+        trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
+        yield trajectory
+        if move.stop:
+            break
+    yield await _ended(trajectory, move, agent, world, detach)
+
+
+async def _ended(
+    trajectory: Trajectory, last: UserMove, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+) -> Trajectory:
+    """The trajectory of a conversation that its user ended."""
+    unspoken = last.usage if last.text is None else Usage()
+    stop = Stop(reason=last.stop or StopReason.USER_DONE, user_usage=unspoken)
+    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), finish(agent), world)
+    ended = with_late_calls(ended, world)
+    if ended.stop and ended.stop.fault is None:
+        ended = await _to_the_end(ended, leave(agent), world)
+    return ended
+
+
+async def _without_user(
+    trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, leave: DetachAgent
+) -> Trajectory:
+    """The trajectory of a conversation that ended since its user failed."""
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+    if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
+        ended = await _to_the_end(ended, finish(agent), world)
+        ended = await _to_the_end(ended, leave(agent), world)
+    world.rounds = None
+    return ended
+
+
+async def _to_the_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
+    """The trajectory of a conversation in which nothing is asked any more; broken by the agent if it breaks
+    in its ``end``, which is charged to the turn of its last answer."""
+    try:
+        with world.watch.track_activity("the end of the agent"):
+            await end
+    except AgentError as error:
+        stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
+        return ended.model_copy(update={"stop": stop})
+    except InfrastructureError as error:  # what was seen of its turns may be another's
+        spent = ended.stop.user_usage if ended.stop else Usage()
+        return ended.model_copy(update={"stop": _stop_of(error).model_copy(update={"user_usage": spent})})
+    return ended
+
+
+def _charged(error: AgentError, turn: int, unspoken: Usage) -> Stop:
+    """The stop of a fault that a finished turn is charged with. ``unspoken``: of a user's message that was
+    never sent."""
+    return _stop_of(error).model_copy(update={"turn": turn, "user_usage": unspoken})
+
+
+def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
+    """The trajectory of a conversation that has ended; broken by the agent if it called tools after its last
+    answer."""
+    steps = world.rounds.take() if world.rounds else []
+    if not steps or not world.rounds:
+        return ended
+    names = ", ".join(dict.fromkeys(f"'{call.name}'" for step in steps for call in step.tool_calls))
+    what = f"the agent called {names} after its last answer; await the calls before you answer"
+    fault = world.rounds.fault or AgentError(what)
+    world.rounds = None
+    late = Turn(user="", steps=tuple(steps), error=str(fault), evidence=CallEvidence.ASKED)
+    broke = ended.stop is not None and ended.stop.fault == "agent"
+    stop = ended.stop if broke else _stop_of(fault)
+    return ended.model_copy(update={"stop": stop, "unfinished": late})
+
+
+def _user_too_slow(what: str) -> AgentevalError:
+    return InfrastructureError(what)
+
+
+def _agent_too_slow(what: str) -> AgentevalError:
+    return AgentError(what, kind="timeout")
+
+
+def _refused(error: AgentevalError) -> Turn | None:
+    """The turn that a message which is not a user's would have begun: evidence, and its cost."""
+    if not isinstance(error, SimulatorError):
+        return None
+    return Turn(
+        user=error.rejected_text, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error)
+    )
+
+
+def _stop_of(error: AgentevalError) -> Stop:
+    match error:
+        case AgentError(kind="timeout"):
+            reason = StopReason.AGENT_TIMEOUT
+        case AgentError(kind="tool_loop"):
+            reason = StopReason.TOOL_LOOP
+        case AgentError():
+            reason = StopReason.AGENT_ERROR
+        case AuthorError():
+            reason = StopReason.AUTHOR_ERROR
+        case SimulatorError():
+            reason = StopReason.SIMULATOR
+        case BudgetError():
+            reason = StopReason.BUDGET
+        case _:
+            reason = StopReason.INFRASTRUCTURE
+    spent = error.usage if isinstance(error, MissingFactError) else None
+    is_final = isinstance(error, InfrastructureError) and error.is_final
+    return Stop(reason=reason, detail=str(error), user_usage=spent or Usage(), is_final=is_final)
+
+
+class _OpenTurn:
+    """A turn while it goes on: asks the agent, answers its tool calls, keeps what happened."""
+
+    def __init__(self, index: int, move: UserMove, world: ToolWorld) -> None:
+        self._index = index
+        self._move = move
+        self._user = move.text or ""
+        self._world = world
+        self._steps: list[Step] = []
+        self._sent: Sequence[Turn] = ()
+        self._evidence: CallEvidence | None = None
+        self._unplaced: dict[str, None] = {}
+        self._rounds = world.rounds = world.rounds or _Rounds(world, index)
+        self._spent_ms = 0.0
+        self._asked: float | None = None  # since when the agent thinks
+        self._answering: list[ToolCall] = []
+
+    def close(self, error: str | None = None) -> Turn:
+        self._keep_answers()
+        self._steps += self._taken_rounds()
+        if self._world.take_tool_list_request():
+            self._show(CallEvidence.ASKED)
+        self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
+        if self._asked is not None:
+            self._spent_ms += (time.perf_counter() - self._asked) * 1000
+        return Turn(
+            user=self._user,
+            steps=tuple(self._steps),
+            latency_ms=self._spent_ms,
+            error=error,
+            script=self._move.script,
+            user_model=self._move.model,
+            user_usage=self._move.usage,
+            user_fault=self._move.fault,
+            evidence=self._evidence,
+            unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),
+        )
+
+    def _show(self, evidence: CallEvidence | None) -> None:
+        """What shows the agent's own calls, too, outweighs that it asked for a tool."""
+        if evidence and self._evidence in (None, CallEvidence.ASKED):
+            self._evidence = evidence
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a reply of the agent is part of it."""
+        return bool(self._steps)
+
+    def broken(self, before: Trajectory, error: AgentevalError) -> Trajectory:
+        """The trajectory of a conversation that ended within this turn."""
+        if isinstance(error, AfterAnswerError) and before.turns and not self.is_answered:
+            return self._unsent(before, error)
+        self.keep(error.seen)
+        turn = self.close(error=str(error))
+        return before.model_copy(update={"stop": _stop_of(error), "unfinished": turn})
+
+    def _unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
+        """What there is of the conversation if the message was never sent, since the agent broke after its
+        answer to the one before. Calls that came meanwhile are kept."""
+        turn = self.close(error=str(error))
+        stop = _charged(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
+        return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
+
+    async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
+        if self._rounds.fault:  # of a call that came before this turn
+            raise self._rounds.fault
+        for _ in range(MAX_TOOL_REPLIES + 1):
+            sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
+            self._sent, messages = sent, chat.to_chat_messages(sent, self._world.is_intercepted)
+            tools = self._tools()
+            self._asked = time.perf_counter()
+            reply = ReadReply.from_reply(await self._rounds.while_thinking(agent.reply(messages, tools)))
+            latency_ms = reply.latency_ms
+            if latency_ms is None:
+                latency_ms = (time.perf_counter() - self._asked) * 1000
+            self._spent_ms += latency_ms
+            self._asked = None
+            self._take(reply, sent, latency_ms)
+            if not await self._answer_calls():
+                return self.close()
+        raise AgentError(
+            f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
+        )
+
+    def _tools(self) -> TurnTools:
+        world = self._world
+        return TurnTools(
+            turn=self._index,
+            schemas=world.schemas,
+            call=world.call,
+            answered=world.answered_tools,
+            record=world.call,
+            call_known=partial(world.call, known=True),
+            list_asked=world.note_tool_list_request,
+            mocked=world.mocked_tools,
+        )
+
+    def keep(self, seen: AgentReply | None) -> None:
+        """What the agent reported of the turn before it broke. What it asked for by then nobody answers."""
+        if seen is None:
+            return
+        with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
+            self._keep_answers()
+            reply = ReadReply.from_reply(seen)
+            read = observed.read_turn(reply.messages, self._sent)
+            asked = _steps_of(ReadReply(tool_calls=reply.tool_calls), (), ())
+            told = _steps_of(replace(reply, tool_calls=()), read.steps, self._taken_rounds())
+            steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
+            self._see(reply, read)
+            self._steps += self._metered(reply.usage, steps)
+
+    def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
+        rounds = self._rounds.take(answered=answered)
+        if rounds:
+            self._show(CallEvidence.ASKED)
+        return rounds
+
+    def _see(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
+        """Note what a reply shows of how calls are seen, and what of it was not placed."""
+        self._show(reply.evidence)
+        self._world.intercepted_call_ids.update(reply.apart)
+        if any(step.tool_calls for step in read.steps):
+            self._show(CallEvidence.REPORTED)
+        elif any(
+            not call.attempted for call in map(chat.read_tool_call, map(foreign.as_call, reply.tool_calls))
+        ):
+            self._show(CallEvidence.ASKED)
+        for entry in (*reply.unplaced, *read.unplaced):
+            self._unplaced.setdefault(entry)
+            if not self._world.sees_all_calls:
+                self._world.on_unread_message(entry)
+
+    def _take(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
+        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+        read = observed.read_turn(reply.messages, sent)
+        self._see(reply, read)
+        told = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
+        fault, steps = _unreadable(told), told
+        if fault:
+            steps = [_refused_step(step) for step in told]
+        *before, last = self._metered(reply.usage, steps)
+        self._steps += [*before, last.model_copy(update={"latency_ms": latency_ms})]
+        if fault:
+            raise fault
+
+    def _metered(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
+        """The steps of a reply with their usage: what the reply has ``reported`` of all of them, else what
+        its messages report, each of itself (those that report nothing took nothing), else an estimate."""
+        usage, unread = read_usage(reported), unread_usage(reported)
+        if usage is not None:
+            return _with_usage(steps, usage)
+        if not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
+            return [
+                self._estimated(steps, at, calls=1) if step.unread_usage else step
+                for at, step in enumerate(steps)
+            ]
+        last = len(steps) - 1
+        estimates = [self._estimated(steps, at, calls=int(at == last)) for at in range(len(steps))]
+        return [
+            step.model_copy(update={"unread_usage": unread if at == last else ""})
+            for at, step in enumerate(estimates)
+        ]
+
+    def _estimated(self, steps: Sequence[Step], at: int, *, calls: int) -> Step:
+        before = (*self._steps[-1:], *steps[:at])
+        estimate = _estimate(self._user, before[-1] if before else None, steps[at], calls=calls)
+        return steps[at].model_copy(update={"usage": estimate})
+
+    async def _answer_calls(self) -> bool:
+        """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
+        step = self._steps[-1]
+        asked = [
+            at
+            for at, call in enumerate(step.tool_calls)
+            if call.result is None and not (call.given_up or call.attempted)
+        ]
+        if not asked:
+            return False
+        # What is answered by then counts, if the turn is closed meanwhile.
+        calls = self._answering = list(step.tool_calls)
+        answered = False
+        for index in asked:
+            if self._world.is_passthrough(calls[index].name):
+                calls[index] = calls[index].model_copy(update={"observed": True})
+                continue
+            answered = True
+            began = time.perf_counter()
+            result = await self._world.resolve(calls[index], self._index)
+            self._spent_ms += (time.perf_counter() - began) * 1000
+            calls[index] = calls[index].model_copy(update={"result": result, "observed": False})
+        self._keep_answers()
+        return answered
+
+    def _keep_answers(self) -> None:
+        """What was answered of the last step's calls becomes part of it."""
+        if self._answering:
+            self._steps[-1] = self._steps[-1].model_copy(update={"tool_calls": tuple(self._answering)})
+            self._answering = []
+
+
+class _Rounds:
+    """Calls that come through ``ctx`` while the agent thinks; those of one batch are one round."""
+
+    def __init__(self, world: ToolWorld, turn: int) -> None:
+        self._world = world
+        self._turn = turn
+        self._rounds: dict[int, list[ToolCall]] = {}
+        self._count = 0
+        self.fault: AgentevalError | None = None
+        self._thinking: anyio.CancelScope | None = None
+
+    async def while_thinking(self, reply: Awaitable[AgentReply]) -> AgentReply:
+        """The agent's reply; or the fault that its calls met, at once and whatever its code makes of
+        it: an agent that catches everything must not get away with it."""
+        with anyio.CancelScope() as self._thinking:
+            answer = await reply
+        if self.fault:
+            raise self.fault
+        return answer
+
+    async def call(
+        self, name: str, args: Any, batch: int, own: AgentExecutedCall | None, *, known: bool = False
+    ) -> ToolResult:
+        read, raw = chat.read_arguments(args)
+        is_own = own is not None  # then there is such a tool
+        try:
+            called = chat.require_tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
+            call = ToolCall(name=called, args=read, raw_args=raw, observed=is_own, known=known or is_own)
+            calls = self._rounds.setdefault(batch, [])
+            position = len(calls)
+            calls.append(call)
+            self._count_call()
+            if fault := _unreadable([Step(tool_calls=(call,))]):
+                raise fault
+            result = await (own() if own else self._world.resolve(call, self._turn))
+        except AgentevalError as error:
+            self.fault = self.fault or error
+            if self._thinking:
+                self._thinking.cancel()
+            await anyio.sleep_forever()  # not raised: the agent could catch it and call again for ever
+        calls[position] = call.model_copy(update={"result": result})
+        return result
+
+    def _count_call(self) -> None:
+        self._count += 1
+        if self._count > MAX_CONTEXT_CALLS:
+            raise AgentError(
+                f"tool loop: more than {MAX_CONTEXT_CALLS:,} calls through ctx in one turn", kind="tool_loop"
+            )
+
+    def take(self, *, answered: bool = False) -> list[Step]:
+        """The rounds since the last time, as steps. Calls that wait for their result when the agent has
+        ``answered`` are given up."""
+        rounds, self._rounds = self._rounds, {}
+        return [
+            Step(tool_calls=tuple(_given_up(call) if answered else call for call in calls))
+            for calls in rounds.values()
+        ]
+
+
+def _given_up(call: ToolCall) -> ToolCall:
+    return call if call.result else call.model_copy(update={"given_up": True})
+
+
+def _steps_of(reply: ReadReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
+    calls. A call or text that is reported twice counts once."""
+    told = drop_silent_steps([_with_unknown(step, reply.unknown_tools) for step in told])
+    steps = _without_doubles(told, _labelled(recorded, reply.made))
+    if reply.is_over:
+        steps = [_all_given_up(step) for step in steps]
+    calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
+    agent = read_agent_name(reply.agent)
+    told_ids = {call.id for step in steps for call in step.tool_calls if call.result is not None}
+    calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
+    is_told = bool(told) and not calls and reply.text in (None, "", steps[-1].text)
+    if not is_told:
+        text = None if reply.text is None else chat.replace_surrogates(reply.text)
+        steps.append(
+            assign_agent(Step(text=text, tool_calls=calls, extra=chat.drop_unstorable(reply.extra)), agent)
+        )
+    return steps
+
+
+def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
+    """The steps of a reply of which the usage is known as a whole: it stands with the last."""
+    last = len(steps) - 1
+    return [
+        step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
+        for at, step in enumerate(steps)
+    ]
+
+
+def _unreadable(steps: Sequence[Step]) -> AgentError | None:
+    """What of the calls in a reply nobody can carry out as they were meant."""
+    for step in steps:
+        if len(step.tool_calls) > MAX_CALLS:
+            what = f"{len(step.tool_calls):,} tool calls in one reply; at most {MAX_CALLS:,} are allowed"
+            return AgentError(f"unreadable reply: {what}", kind="protocol")
+        for call in step.tool_calls:
+            if call.raw_args is not None and (why := chat.describe_duplicate_key(call.raw_args)):
+                what = f"unreadable arguments of a call of '{call.name}': {why}"
+                return AgentError(what, kind="protocol")
+    return None
+
+
+def _refused_step(step: Step) -> Step:
+    """The step of a reply that was not carried out; of very many calls the first are kept."""
+    refused = refused_result("not run: the reply is unreadable")
+    calls = (
+        call if call.result or call.given_up else call.model_copy(update={"result": refused})
+        for call in step.tool_calls[:MAX_CALLS]
+    )
+    return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
+def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
+    """The step, with its calls of tools that there are none of as what they are: refused, and not run."""
+    if not any(call.name in unknown for call in step.tool_calls):
+        return step
+    calls = (
+        call.model_copy(
+            update={"observed": False, "result": call.result.model_copy(update={"refused": True})}
+        )
+        if call.name in unknown and call.result and call.result.is_error
+        else call
+        for call in step.tool_calls
+    )
+    return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
+def _all_given_up(step: Step) -> Step:
+    """The step, with those of its calls that have no result as given up."""
+    return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
+
+
+def _labelled(recorded: Sequence[Step], made: Sequence[RequestedCall]) -> list[Step]:
+    """The recorded steps, their calls with the id and the agent that their framework knows them by."""
+    waiting: dict[Any, deque[RequestedCall]] = {}
+    for each in made:
+        args, _ = chat.read_arguments(each.arguments)
+        waiting.setdefault((each.name, json_key(args)), deque()).append(each)
+
+    def labelled(call: ToolCall) -> ToolCall:
+        found = waiting.get((call.name, json_key(call.args)))
+        known = found.popleft() if found else None
+        return call.model_copy(update={"id": known.call_id, "agent": known.agent}) if known else call
+
+    return [
+        step.model_copy(update={"tool_calls": tuple(map(labelled, step.tool_calls))}) for step in recorded
+    ]
+
+
+def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
+    what was recorded. Recorded calls that the list does not have stand where they were made: behind the
+    listed one that was recorded before them, such as that of an agent as a tool whose calls they are; else in
+    front. A call that was only attempted never reached the scenario, so it is none of the recorded ones."""
+    doubles = _Doubles(recorded)
+    merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
+    behind = doubles.unlisted()
+    steps = behind.get(-1, [])
+    for at, step in enumerate(merged):
+        steps += [step, *behind.get(at, ())]
+    return steps
+
+
+class _Doubles:
+    """Recorded calls, and where an agent lists them again. A recorded call is known by its place: the number
+    of its step, and its own within the step."""
+
+    def __init__(self, recorded: Sequence[Step]) -> None:
+        self._recorded = recorded
+        self._alike: dict[Any, deque[tuple[int, int]]] = {}
+        """The places of those that are not found yet, by name and arguments."""
+        self._listed_at: dict[tuple[int, int], int] = {}
+        """By the place of a recorded call, the listed step that has it, too."""
+        for number, step in enumerate(recorded):
+            for own, call in enumerate(step.tool_calls):
+                self._alike.setdefault((call.name, json_key(call.args)), deque()).append((number, own))
+
+    def merged(self, step: Step, at: int) -> Step:
+        """A listed step, with its calls as they were recorded."""
+        if not (step.tool_calls and self._alike):
+            return step
+        calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
+        return step.model_copy(update={"tool_calls": calls})
+
+    def _recorded_for(self, call: ToolCall, at: int) -> ToolCall:
+        places = None if call.attempted else self._alike.get((call.name, json_key(call.args)))
+        if not places:
+            return call
+        place = places.popleft()
+        self._listed_at[place] = at
+        found = self._call_at(place)
+        return found.model_copy(update={"id": call.id, "agent": call.agent or found.agent})
+
+    def unlisted(self) -> dict[int, list[Step]]:
+        """The recorded calls that no step lists, as steps, by the listed step that they stand behind."""
+        behind: dict[int, list[Step]] = {}
+        last = -1
+        for number, step in enumerate(self._recorded):
+            places = [(number, own) for own in range(len(step.tool_calls))]
+            last = max([last, *(self._listed_at.get(place, -1) for place in places)])
+            kept = [self._call_at(place) for place in places if place not in self._listed_at]
+            if kept:
+                behind.setdefault(last, []).append(step.model_copy(update={"tool_calls": tuple(kept)}))
+        return behind
+
+    def _call_at(self, place: tuple[int, int]) -> ToolCall:
+        number, own = place
+        return self._recorded[number].tool_calls[own]
+
+
+def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
+    """Tokens of a step that no provider counted, each text once: the user's message or the results of
+    the tools go in, the reply's text and calls come out. (A provider would count the whole context
+    again at each step; what the agent sends is unknown here.) ``calls``: a reply is one, however many
+    steps it tells of."""
+    if previous is None:
+        tokens_in = count_tokens(user)
+    else:
+        tokens_in = sum(count_tokens(call.result.text) for call in previous.tool_calls if call.result)
+    tokens_out = count_tokens(step.text or "")
+    for call in step.tool_calls:
+        tokens_out += count_tokens(f"{call.name} {call.args if call.raw_args is None else call.raw_args}")
+    return Usage(calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)

@@ -1,0 +1,132 @@
+"""What a run finds out, agent by agent, of how much of their tool calls it sees.
+
+Any turn of any conversation may show it, so a judge of a conversation without a call has to wait: until some
+turn of the agent has shown it, or until nothing is being played that still could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import anyio
+
+from agenteval.core.event import CallsSeen, Event, SampleFinished, TurnFinished
+from agenteval.core.protocols import Emit
+from agenteval.core.scenario import Sample, SampleKey
+from agenteval.core.tool_visibility import KnownVisibility, conversation_visibility, visibility_of
+from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Turn
+
+
+class VisibilityTracker:
+    """``known``: by agent, what is known before the run (``""``: of all others). ``evidence``: what earlier
+    parts of this run have shown; ``may_start``: whether there are further ones. ``passthrough``: whether
+    agents have tools of their own, too."""
+
+    def __init__(
+        self,
+        known: Mapping[str, KnownVisibility],
+        *,
+        evidence: Mapping[str, Collection[CallEvidence]] | None = None,
+        passthrough: bool = False,
+        may_start: bool = True,
+    ) -> None:
+        self._known = known
+        self._evidence = {agent: set(found) for agent, found in (evidence or {}).items()}
+        self._passthrough = passthrough
+        self._playing = 0
+        self._may_start = may_start
+        self._changed = anyio.Event()
+
+    # ── what is being played ──
+
+    def note_conversation_start(self) -> None:
+        """A conversation starts."""
+        self._playing += 1
+
+    def note_conversation_end(self) -> None:
+        """It shows nothing further."""
+        self._playing -= 1
+        self._wake()
+
+    @property
+    def may_start(self) -> bool:
+        """Whether further conversations start without waiting for a judge."""
+        return self._may_start
+
+    @may_start.setter
+    def may_start(self, may_start: bool) -> None:
+        self._may_start = may_start
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    # ── what turns show ──
+
+    def wrap_emit(self, emit: Emit) -> Emit:
+        """Return ``emit`` that also reports, once, each kind of evidence of an agent."""
+
+        def emit_with_evidence(event: Event) -> None:
+            emit(event)
+            if isinstance(event, TurnFinished):
+                self._note(event.key, event.turn, emit)
+            elif isinstance(event, SampleFinished) and event.unfinished:
+                self._note(event.key, event.unfinished, emit)
+
+        return emit_with_evidence
+
+    def _note(self, key: SampleKey, turn: Turn, emit: Emit) -> None:
+        found = self._evidence.setdefault(key.agent, set())
+        if turn.evidence is None or turn.evidence in found:
+            return
+        found.add(turn.evidence)
+        emit(CallsSeen(agent=key.agent, evidence=turn.evidence, key=key))
+        self._wake()
+
+    def evidence_events(self, agent: str) -> list[CallsSeen]:
+        """Return what an agent has shown by now, as events."""
+        return [CallsSeen(agent=agent, evidence=each) for each in sorted(self._evidence.get(agent, ()))]
+
+    # ── what is known ──
+
+    def _of(self, agent: str) -> ToolVisibility:
+        """Return what is known by now."""
+        return visibility_of(
+            self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
+        )
+
+    def _known_of(self, agent: str) -> KnownVisibility | None:
+        return self._known.get(agent) or self._known.get("")
+
+    def with_current_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
+        leave open while it may still be shown that all are seen."""
+        return trajectory if self._is_open(sample) else self._as_known(sample, trajectory)
+
+    async def with_final_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
+        seen. Of a scenario without tools too little depends on it for a wait."""
+        while self._is_open(sample):
+            await self._changed.wait()
+        return self._as_known(sample, trajectory)
+
+    def _as_known(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
+        """Of a scenario without tools, which nobody waits for, the conversation itself decides."""
+        if sample.scenario.tools:
+            found = self._of(sample.key.agent)
+        else:
+            known = self._known_of(sample.key.agent)
+            found = conversation_visibility(known, trajectory.all_turns, passthrough=self._passthrough)
+        return trajectory.model_copy(update={"visibility": found})
+
+    def _is_open(self, sample: Sample) -> bool:
+        """Whether a conversation that is being played may yet change it."""
+        if not (self._playing or self._may_start):
+            return False
+        known = self._known_of(sample.key.agent)
+        if not sample.scenario.tools or (
+            known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
+        ):
+            return False
+        return self._of(sample.key.agent) is not ToolVisibility.ALL

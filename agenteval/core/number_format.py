@@ -1,0 +1,34 @@
+"""How a figure is written: with as few digits as a person reads, and as many as its bound asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isclose
+
+_DIGITS = 3
+_MOST_DIGITS = 16
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+def format_number(value: float, bound: float | str | None = None) -> str:
+    """``3.49`` and ``1,500``. ``bound``: what it is held against, a number or words with one. The figure is
+    on the same side of it as the value, and equal only where the value is (but for a mean's rounding)."""
+    bounds = [each for each in _numbers(bound) if not isclose(value, each, rel_tol=1e-9)]
+    for digits in range(_DIGITS, _MOST_DIGITS):
+        text = _written(value, digits)
+        number = float(text.replace(",", ""))
+        if all((number < each, number > each) == (value < each, value > each) for each in bounds):
+            break
+    return text
+
+
+def _written(value: float, digits: int) -> str:
+    return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{digits - _DIGITS}f}"
+
+
+def _numbers(bound: float | str | None) -> Iterator[float]:
+    if isinstance(bound, str):
+        yield from (float(each.replace(",", "")) for each in _NUMBER.findall(bound))
+    elif bound is not None:
+        yield bound

@@ -1,0 +1,293 @@
+"""One comparison of texts: is a needle, which an author or a judge wrote, in what was said?
+
+**Both sides are folded**, so that no typography decides: see ``folding``. The stars that take any ending or
+beginning are read before that.
+
+**A needle's ends are bounds.** Letters of scripts that part words by blanks (Latin, Greek, Cyrillic) are not
+cut out of a word. Numbers are not cut at all: a minus, the digits, the decimal point with its fraction and
+the exponent are one, and thousands separators are no part of it. Only a needle of digits alone is found
+before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Digits with two or more points
+(``1.2.3``, an address) are one word; in a date (``25.12.2026``), and between commas (``1,2,3``), each run of
+digits is a number of its own.
+
+Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
+firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
+EUR"), unless a zero comes next: "10 000". Where it is in doubt whether a separator joins (that blank;
+``10.000``) both readings hold. An underscore separates no thousands: it stays as written, in ``1_000`` as in
+``order_id``. All else is read one way alone: a wrong red is looked at, a wrong green is not.
+
+``not_contains`` is passed by what is *not* found, so there the doubt is on the other side: letters are found
+inside words, a minus hides no number, and a firm blank is as doubtful as an ordinary one. A number is a
+number there as well: 25 is not said by "2025", nor -25 by "20-25" (in "10--25" it may be).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from agenteval.core.folding import (
+    BLANK,
+    FIRM_BLANK,
+    FOLD_CACHE_SIZE,
+    NEVER_SOUGHT,
+    Stars,
+    fold,
+    fold_but_blanks,
+    in_original,
+)
+
+
+def contains(text: str, needle: str) -> bool:
+    """Whether ``needle`` is in ``text``, its ends being bounds. ``refund*`` takes any ending, ``*ed`` any
+    beginning; ``\\*`` is a star."""
+    return _is_in(_needle(needle), text)
+
+
+def mentions(text: str, needle: str) -> bool:
+    """Whether ``needle`` is in ``text``, letters inside words too: what ``not_contains`` asks."""
+    return _is_in(_Needle(needle, is_lax=True), text)
+
+
+def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
+    """Return where ``mentions`` finds ``needle`` in ``text``: from its first letter or digit to its last, as
+    it was written."""
+    lax = _Needle(needle, is_lax=True)
+    wanted, said = _sides(lax, text)
+    spans: dict[tuple[int, int], None] = {}
+    for reading in said:
+        found = [span for each in wanted for span in _at_bounds(lax, each, reading)]
+        spans |= dict.fromkeys(in_original(text, reading.text, found) if found else ())
+    return sorted(spans)
+
+
+def contains_quotation(quotation: str, text: str) -> bool:
+    """Whether every part of ``quotation`` that an ellipsis parts is in ``text``, as ``mentions`` finds it."""
+    parts = [part for part in _ELLIPSIS.split(quotation) if fold(part)]
+    return bool(parts) and all(mentions(text, part) for part in parts)
+
+
+def suggest_starred(text: str, needle: str) -> str:
+    """A needle that is missing in ``text``, with the ``*`` that would have found it; empty if none would."""
+    tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
+    return next((each for each in tries if contains(text, each)), "")
+
+
+def needle_mistake(needle: str, *, takes_stars: bool) -> str:
+    """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
+    if not fold(_needle(needle).text).strip(NEVER_SOUGHT):
+        if not needle.strip():
+            return "an empty text is in every answer; write the text to look for"
+        return (
+            f"nothing is left to look for in '{needle}': Markdown's marks, and what is not seen, are dropped;"
+            " use matches for them"
+        )
+    if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
+        return (
+            f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
+            f" ('{_ESCAPED}' is a star)"
+        )
+    return ""
+
+
+_ESCAPED = "\\*"
+_ELLIPSIS = re.compile(r"\[(?:…|\.{3,})\]|…|\.{3,}")
+
+
+# ── numbers ──────────────────────────────────────────────────────────────────────────────────────
+
+_START = r"(?<![0-9])(?<![0-9][,.'])"
+_GROUPS = re.compile(
+    rf"{_START}(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[,.'])[0-9]{{3}}(?:(?P=by)[0-9]{{3}})*"
+    r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"  # lakhs: 1,00,000
+    r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.']?[0-9])"
+)
+_FIRM_GROUPS, _BLANK_GROUPS = (
+    re.compile(
+        rf"{_START}(?<![0-9]{blank})(?P<whole>[1-9][0-9]{{0,2}}(?P<by>{blank})[0-9]{{3}}"
+        rf"(?:{blank}[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?!{blank}?[0-9])"
+    )
+    for blank in (FIRM_BLANK, BLANK)
+)
+_NUMBER = re.compile(
+    r"(?P<sign>(?<![\w)\]}%°.\-])-[$€£¥]?(?=\.?[0-9]))?"
+    r"(?:(?P<one>(?<![\w.,])[0-9]++(?:\.[0-9]++)?e[+-]?[0-9]++(?!\w)|(?<![\w.])\.[0-9]++)"
+    r"|(?P<chain>[0-9]++(?:[.,][0-9]++)*))"
+)
+_RUN = re.compile("[0-9]+")
+_NO_END, _POINT, _SIGN = 1, 2, 3
+
+
+class _NumberReading(NamedTuple):
+    """A folded text, the groups of its numbers joined. ``marks``: for each place between two characters,
+    whether a number goes on across it: ``_POINT`` before a fraction, ``_SIGN`` behind a minus."""
+
+    text: str
+    marks: bytes
+
+
+@lru_cache(maxsize=FOLD_CACHE_SIZE)
+def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading, ...]:
+    """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
+    seen = fold_but_blanks(text, stars=stars)
+    bold = _joined(seen, _digits, _digits)
+    return tuple(
+        _NumberReading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold))
+    )
+
+
+def _wanted(needle: _Needle) -> Iterator[str]:
+    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250". A star
+    within it is a mark, or one that the text escapes."""
+    for stars in (Stars.MARKS, Stars.SEEN):
+        seen = fold_but_blanks(needle.text, stars=stars)
+        yield _sure(seen, is_lax=needle.is_lax)
+        yield _joined(seen, _digits_if_sure, _digits)
+
+
+def _sure(seen: str, *, is_lax: bool) -> str:
+    blanks = seen.replace(FIRM_BLANK, BLANK) if is_lax else seen
+    return _joined(blanks, _digits_if_sure, _digits_if_sure)
+
+
+def _joined(seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]) -> str:
+    """``digits`` says what becomes of the groups of a number, ``across`` of those that a blank parts."""
+    joined = _GROUPS.sub(digits, seen)
+    return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
+
+
+def _digits(number: re.Match[str]) -> str:
+    return re.sub("[^0-9]", "", number["whole"]) + (number["fraction"] or "")
+
+
+def _digits_if_sure(number: re.Match[str]) -> str:
+    return number[0] if _is_doubtful(number) else _digits(number)
+
+
+def _is_doubtful(number: re.Match[str]) -> bool:
+    """Whether it may be several numbers, or have a decimal point."""
+    whole, by = number["whole"], number["by"]
+    if by == ".":
+        return whole.count(".") == 1 and not number["fraction"]
+    return by == BLANK and f"{by}0" not in whole
+
+
+def _ends(text: str) -> bytes:
+    marks = bytearray(len(text) + 1)
+    for number in _NUMBER.finditer(text):
+        start = number.start()
+        if number["sign"]:
+            digits = number.end("sign")
+            marks[start + 1 : digits + 1] = bytes([_SIGN]) * (digits - start)
+            start = digits
+        for begin, point, end in _parts(number, start):
+            marks[begin + 1 : end] = bytes([_NO_END]) * (end - begin - 1)
+            if point:
+                marks[point] = _POINT
+    return bytes(marks)
+
+
+def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
+    """Begin, decimal point (0: none) and end of each number that the digits hold."""
+    if number["one"]:
+        yield start, 0, number.end()
+        return
+    chain = number["chain"]
+    pieces = chain.split(",") if "." in chain and "," in chain else [chain]
+    for piece in pieces:
+        runs = [(start + run.start(), start + run.end()) for run in _RUN.finditer(piece)]
+        if len(runs) == 2:
+            yield runs[0][0], runs[0][1], runs[1][1]
+        elif len(runs) > 2 and "." in piece and not _DATE.fullmatch(piece):
+            yield start, 0, start + len(piece)
+        else:
+            yield from ((begin, 0, end) for begin, end in runs)
+        start += len(piece) + 1
+
+
+_DATE = re.compile(r"(?:0?[1-9]|[12][0-9]|3[01])\.(?:0?[1-9]|1[0-2])\.[0-9]{4}")
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Needle(NamedTuple):
+    """``text``, without the stars that take any beginning (``opens``) and any ending (``closes``).
+    ``is_lax``: it is found inside words and behind a minus."""
+
+    text: str
+    opens: bool = False
+    closes: bool = False
+    is_lax: bool = False
+
+
+_OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
+
+
+def _needle(written: str) -> _Needle:
+    """Two stars are Markdown's, and no ending."""
+    text = written.strip()
+    opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
+    return _Needle(text[opens : len(text) - closes], opens, closes)
+
+
+def _is_in(needle: _Needle, text: str) -> bool:
+    wanted, said = _sides(needle, text)
+    return any(True for each in wanted for reading in said for _ in _at_bounds(needle, each, reading))
+
+
+def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_NumberReading]]:
+    """The ways to read a needle, and those to read a text."""
+    stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
+    if any(map(str.isdigit, needle.text)):
+        return dict.fromkeys(_wanted(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
+    folded = fold(text, stars=stars)
+    wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
+    return wanted, (_NumberReading(folded, bytes(len(folded) + 1)),)
+
+
+def _at_bounds(needle: _Needle, wanted: str, reading: _NumberReading) -> Iterator[tuple[int, int]]:
+    start = reading.text.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        if (needle.opens or _may_begin(start, wanted, reading, is_lax=needle.is_lax)) and (
+            needle.closes or _may_end(end, wanted, reading, is_lax=needle.is_lax)
+        ):
+            yield start, end
+        start = reading.text.find(wanted, start + 1)
+
+
+def _may_begin(start: int, wanted: str, reading: _NumberReading, *, is_lax: bool) -> bool:
+    text, marks = reading
+    if marks[start] in (_NO_END, _POINT):
+        return False
+    if _SIGNED.match(wanted) and marks[start + 1] != _SIGN:
+        return is_lax and text[start - 1 : start] == "-"  # -25 is not in "20-25"
+    if is_lax:
+        return True
+    if marks[start] == _SIGN:
+        return False
+    return not _is_in_word(text, start)
+
+
+def _may_end(end: int, wanted: str, reading: _NumberReading, *, is_lax: bool) -> bool:
+    text, marks = reading
+    if marks[end] == _NO_END or (marks[end] == _POINT and not wanted.isdigit()):
+        return False
+    return is_lax or not _is_in_word(text, end)
+
+
+_SIGNED = re.compile(r"-[$€£¥]?\.?[0-9]")
+_LETTERS = re.compile(
+    "[a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u0300-\u036f\u0370-\u0373\u0376-\u037d\u037f\u0386"
+    "\u0388-\u0481\u0483-\u052f\u1c80-\u1c8f\u1d00-\u1dbf\u1e00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb"
+    "\u1fe0-\u1fec\u1ff2-\u1ffc\u2c60-\u2c7f\u2de0-\u2dff\ua640-\ua69f\ua722-\ua787\ua78b-\ua7ff"
+    "\uab30-\uab6f\uff41-\uff5a]{2}"
+)
+"""Two letters of Latin, Greek or Cyrillic, or a mark upon one."""
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    return at > 0 and _LETTERS.match(text, at - 1) is not None

@@ -1,0 +1,206 @@
+"""What judges were asked, beside the journal: texts that many requests share are there once, by their hash.
+
+A file of gzip members, one for each time that a conversation ended, of JSON Lines: a text (``{"text": HASH,
+"is": …}``), one that is put together of others (``{"text": HASH, "of": [HASH, …]}``), and a request, which
+names its texts. A prompt is the record of the conversation, which begins with that of the turn before, and
+the rules of a metric, which are the same everywhere: little of a request is new, and that is packed.
+
+A sample that a resumed run plays again begins anew (``{"anew": KEY}``): what was asked before counts no more.
+Reports are made without it. What is torn (a killed process) is left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, assert_never
+
+from pydantic import ValidationError
+
+from agenteval.core.event import (
+    CallsSeen,
+    Event,
+    IssuesFound,
+    ModelAsked,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.scenario import SampleKey
+from agenteval.files.regular_files import private_opener
+
+JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
+"""Beside the journal."""
+_LEAST = 60
+"""Characters of a piece: a shorter one costs more as a hash than as itself."""
+_PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")
+_MAGIC = b"\x1f\x8b\x08"
+
+
+class JudgeRequestLog:
+    """A sink of ``Asked``. The file is there once something was asked. A context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._goes_on = path.exists()
+        self._begun: set[SampleKey] = set()
+        self._known: set[str] = set()
+        self._lines: list[str] = []
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case ModelAsked():
+                self._lines += self._written(event)
+            case SampleStarted() if self._goes_on or event.key in self._begun:
+                key = event.key.model_dump(mode="json", exclude_defaults=True)
+                self._lines.append(json.dumps({"anew": key}))
+            case SampleStarted():
+                self._begun.add(event.key)
+            case SampleFinished():
+                self._write()
+            case (
+                RunStarted() | RunResumed() | TurnFinished() | Scored() | Reconsidered() | Notice()
+                | CallsSeen() | IssuesFound() | RunFinished()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(event)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(OSError):  # it must not cost the run, which is all but over
+            self._write()
+
+    def _write(self) -> None:
+        """What is there by now, in one piece."""
+        if self._lines:
+            text = "".join(f"{line}\n" for line in self._lines)
+            self._lines.clear()
+            with open(self._path, "ab", buffering=0, opener=private_opener) as file:
+                file.write(gzip.compress(text.encode("utf-8", "replace"), 5, mtime=0))
+
+    def _written(self, event: ModelAsked) -> Iterator[str]:
+        texts = (event.system, event.prompt[: event.record], event.prompt[event.record :])
+        names = tuple(map(_name, texts))
+        for name, text in zip(names, texts, strict=True):
+            if name not in self._known:
+                yield from self._text(name, text)
+        fields = event.model_dump(mode="json", exclude=_APART, exclude_defaults=True)
+        yield _json({"asked": {"system": names[0], "prompt": names[1:]}, **fields})
+
+    def _text(self, name: str, text: str) -> Iterator[str]:
+        pieces = {_name(piece): piece for piece in _pieces(text)}
+        self._known.add(name)
+        for own, piece in pieces.items():
+            if own not in self._known or own == name:
+                self._known.add(own)
+                yield _json({"text": own, "is": piece})
+        if name not in pieces:
+            yield _json({"text": name, "of": [_name(piece) for piece in _pieces(text)]})
+
+
+_APART = {"type", "hash", "system", "prompt"}
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+
+
+def _name(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _pieces(text: str) -> list[str]:
+    """Paragraphs, each with the blank line before it; short ones are one with the next."""
+    pieces: list[str] = []
+    for paragraph in _PARAGRAPHS.split(text):
+        if pieces and len(pieces[-1]) < _LEAST:
+            pieces[-1] += paragraph
+        else:
+            pieces.append(paragraph)
+    return pieces
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
+    """What was asked about these samples, in the order of the answers; ``None`` if the run has kept nothing
+    of the kind: an older one, or one without a judge."""
+    wanted = frozenset(keys)
+    try:
+        packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
+    except OSError:
+        return None
+    texts: dict[str, str | list[str]] = {}
+    found: list[dict[str, Any]] = []
+    for line in _lines(packed):
+        if "text" in line:
+            texts[str(line["text"])] = line["is"] if "is" in line else line.get("of", [])
+        elif "anew" in line:
+            found = [each for each in found if each["key"] != line["anew"]]
+        elif "asked" in line and _key(line) in wanted:
+            found.append(line)
+    return tuple(_asked(line, texts) for line in found)
+
+
+def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
+    for text in _members(packed):
+        for line in text.splitlines():
+            try:
+                value = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def _members(packed: bytes) -> Iterator[bytes]:
+    """Each member that is whole: one that a killed process left unfinished may stand between others."""
+    at = packed.find(_MAGIC)
+    while at >= 0:
+        reader = zlib.decompressobj(wbits=31)
+        try:
+            text = reader.decompress(packed[at:])
+        except zlib.error:
+            text = b""
+        if text and reader.eof:
+            yield text
+            at = packed.find(_MAGIC, len(packed) - len(reader.unused_data))
+        else:
+            at = packed.find(_MAGIC, at + 1)
+
+
+def _key(line: Mapping[str, Any]) -> SampleKey | None:
+    try:
+        return SampleKey.model_validate(line["key"])
+    except (KeyError, ValidationError):
+        return None
+
+
+def _asked(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
+    fields = {name: value for name, value in line.items() if name != "asked"}
+    record, rest = (_text_of(name, texts) for name in line["asked"]["prompt"])
+    system = _text_of(line["asked"]["system"], texts)
+    return ModelAsked.model_validate(
+        {**fields, "system": system, "prompt": record + rest, "record": len(record)}
+    )
+
+
+def _text_of(name: str, texts: Mapping[str, str | list[str]]) -> str:
+    text = texts.get(name, "")
+    return text if isinstance(text, str) else "".join(_text_of(piece, texts) for piece in text)

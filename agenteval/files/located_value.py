@@ -1,0 +1,89 @@
+"""A value and the places of all that is in it, which change together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.core.config import deep_merge
+from agenteval.files.yaml_source import Mark
+
+
+class LocatedValue(NamedTuple):
+    """A value of a file with its mark. Nothing is changed in place: each method makes another one."""
+
+    value: Any
+    """What is written there, or what became of it."""
+    mark: Mark
+    """Where it stands, and where all below it does."""
+
+    @classmethod
+    def from_list(cls, items: Sequence[LocatedValue], at: Mark) -> LocatedValue:
+        """A list of these, which stands at a mark."""
+        return cls([item.value for item in items], at.with_children([item.mark for item in items]))
+
+    @classmethod
+    def from_mapping(cls, items: Mapping[str, LocatedValue], at: Mark) -> LocatedValue:
+        """A mapping of these, which stands at a mark."""
+        values = {key: item.value for key, item in items.items()}
+        return cls(values, at.with_children({key: item.mark for key, item in items.items()}))
+
+    @property
+    def items(self) -> dict[str, LocatedValue]:
+        """By key, what stands right below in this mapping."""
+        marks = self.mark.by_key
+        return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
+
+    def at(self, *loc: str | int) -> LocatedValue:
+        """What stands there; the place is that of the nearest thing above, where it has none of its own."""
+        value = self.value
+        for part in loc:
+            value = value[part]
+        return LocatedValue(value, self.mark.find(loc))
+
+    def select_keys(self, keys: Iterable[str]) -> LocatedValue:
+        """This mapping with those of its keys that are among ``keys``."""
+        kept = frozenset(keys)
+        marks = {key: mark for key, mark in self.mark.by_key.items() if key in kept}
+        return LocatedValue(
+            {key: item for key, item in self.value.items() if key in kept}, self.mark.with_children(marks)
+        )
+
+    def drop_keys(self, *keys: str) -> LocatedValue:
+        """This mapping without some of its keys."""
+        return self.select_keys(self.value.keys() - set(keys))
+
+    def replace_at(self, loc: Sequence[str | int], item: LocatedValue) -> LocatedValue:
+        """The same with ``item`` at ``loc``, which may be a new key of a mapping."""
+        if not loc:
+            return item
+        key, *rest = loc
+        below = self.at(key).replace_at(rest, item) if rest else item
+        if isinstance(self.value, list):
+            items = [self.at(index) for index in range(len(self.value))]
+            items[int(key)] = below
+            return LocatedValue.from_list(items, self.mark)
+        marks = {**self.mark.by_key, str(key): below.mark}
+        return LocatedValue({**self.value, key: below.value}, self.mark.with_children(marks))
+
+    def merge_over(self, low: LocatedValue) -> LocatedValue:
+        """This laid over another: mappings are merged deeply, of all else this one counts."""
+        merged = deep_merge(low.value, self.value)
+        return LocatedValue(merged, _marks_over(low.mark, self.mark, low.value, self.value))
+
+
+def empty_mapping() -> LocatedValue:
+    """An empty mapping, which nobody wrote."""
+    return LocatedValue({}, Mark("", children={}))
+
+
+def _marks_over(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
+    """The marks of ``deep_merge(low_value, high_value)``."""
+    if not isinstance(low.children, dict) or not isinstance(high.children, dict):
+        return high
+    children = dict(low.children)
+    for key, mark in high.children.items():
+        below, above = low_value.get(key), high_value.get(key)
+        both = isinstance(below, Mapping) and isinstance(above, Mapping)
+        children[key] = _marks_over(children[key], mark, below, above) if both else mark
+    return high.with_children(children)

@@ -1,0 +1,88 @@
+"""What the command line's paths name: files, folders, and ``FILE::ID``, one scenario of a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
+from agenteval.core.scenario import Scenario
+from agenteval.core.selection import ID_SEPARATOR, describe_unknown_id, ends_with, file_of, split_id
+from agenteval.files.scenario_files import display_path, find_files_under, find_scenario_files
+
+
+@dataclass(frozen=True)
+class PathSelection:
+    """``files`` to be read. Of those in ``named``, by their real paths, only the scenarios of these ids are
+    meant; of all others every one."""
+
+    files: tuple[Path, ...]
+    ids_by_file: dict[str, tuple[str, ...]]
+
+    def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
+        """Those that are meant. Raises ``NothingSelectedError`` for an id that its file has not."""
+        loaded = tuple(scenarios)
+        in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
+        for scenario in loaded if self.ids_by_file else ():
+            in_files.setdefault(os.path.realpath(file_of(scenario)), {})[scenario.id] = scenario
+        problems = [
+            describe_unknown_id(display_path(Path(file), Path.cwd()), name, in_files[file])
+            for file, names in self.ids_by_file.items()
+            for name in names
+            if name not in in_files[file]
+        ]
+        if problems:
+            raise NothingSelectedError(*problems)
+        left_out = {
+            id for file, names in self.ids_by_file.items() for id in in_files[file] if id not in names
+        }
+        return tuple(scenario for scenario in loaded if scenario.id not in left_out)
+
+
+def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
+    """Without ``paths``: what the configuration includes. ``FILE`` of ``FILE::ID`` may also be the end of the
+    path of such a file, as reports name them. Raises ``AuthorError`` for what there is not."""
+    root = Path(config.root)
+    if not paths:
+        return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
+    whole: list[str | Path] = []
+    named: dict[str, dict[str, None]] = {}
+    order: list[str | Path] = []
+    for path in paths:
+        file, name = _split(path, cwd)
+        found: Sequence[str | Path] = [file]
+        if name and not os.path.exists(cwd / file):
+            included = find_scenario_files(root, config.include, config.exclude)
+            found = [each for each in included if ends_with(str(each), file)] or [file]
+        order += found
+        if not name:
+            whole += found
+            continue
+        if os.path.isdir(cwd / file):
+            what = f"{path}: {file} is a folder"
+            raise AuthorError(Problem(what, f"name the file, or write {file} -s ID"))
+        for each in found:
+            named.setdefault(os.path.realpath(cwd / each), {})[name] = None
+    files = find_files_under(order, cwd)
+    all_of = {os.path.realpath(each) for each in (find_files_under(whole, cwd) if whole else ())}
+    return PathSelection(
+        tuple(files), {file: tuple(ids) for file, ids in named.items() if file not in all_of}
+    )
+
+
+def _split(path: str, cwd: Path) -> tuple[str, str]:
+    """A file and an id, which is empty for a path that names a file or a folder."""
+    file, name = split_id(path)
+    return (file, name) if name and not os.path.exists(cwd / path) else (path, "")
+
+
+def absolute_path_argument(path: str, cwd: str) -> str:
+    """The same path argument, as it holds from anywhere."""
+    file, name = _split(path, Path(cwd))
+    if not name:
+        return os.path.abspath(Path(cwd, path))
+    here = Path(cwd, file)
+    return f"{os.path.abspath(here) if here.exists() else file}{ID_SEPARATOR}{name}"

@@ -1,0 +1,510 @@
+"""Scenario files to ``Scenario`` values. Every mistake of every file is reported at once, at its place."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.protocols import ExpectRule
+from agenteval.core.scenario import (
+    TOOL_ANSWERS,
+    CaseSpec,
+    Scenario,
+    ScenarioFields,
+    ScriptedTurn,
+    SimulatedTurns,
+    Tool,
+)
+from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
+from agenteval.core.value import Text
+from agenteval.files.data_rows import Table, read_table
+from agenteval.files.located_value import LocatedValue, empty_mapping
+from agenteval.files.redaction import register_author_text
+from agenteval.files.regular_files import read_file, wrap_read_errors
+from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
+from agenteval.files.scenario_files import (
+    display_path,
+    find_files_under,
+    find_scenario_files,
+    near_file,
+    unmatched_files,
+)
+from agenteval.files.scenario_rows import (
+    ROW_KEYS,
+    ScenarioEntry,
+    case_from_row,
+    expand_rows,
+    merge_row_problems,
+    slug,
+)
+from agenteval.files.validation import (
+    keep_scalar_text,
+    known_keys,
+    not_finite,
+    unknown_key,
+    validate,
+)
+from agenteval.files.value_parts import list_at
+from agenteval.files.yaml_scalars import display_value
+from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml
+
+__all__ = [
+    "PartlyReadError",
+    "find_files_under",
+    "find_scenario_files",
+    "is_vacuous_scenario",
+    "load_scenario_files",
+    "slug",
+    "unmatched_files",
+    "vacuous_problem",
+]
+
+_FILE_KEYS = ("scenarios", "cases", "defaults")
+_CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
+_SCENARIO_KEYS = frozenset((*known_keys(Scenario), *ROW_KEYS))
+
+_TEXT_KEYS = frozenset((
+    *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "belief"),
+    *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
+    *("turns", "user", "error", "description", *_CASE_KEYS),
+))  # fmt: skip
+_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
+_LINED_BELOW = frozenset(
+    ("expect", "tool_calls", "forbidden", "output", "limits", "python", "turns", "thresholds", "tools")
+)
+
+
+class CaseKeys(CaseSpec):
+    """The keys of the short form that a scenario does not have."""
+
+    input: Text
+    """The user's message."""
+
+
+_CASE_FIELDS: Mapping[str, Any] = {
+    name: field.annotation
+    for model in (ScenarioFields, CaseKeys)
+    for name, field in model.model_fields.items()
+}
+
+
+def _as_written(document: SourceDocument) -> Any:
+    return keep_scalar_text(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
+
+
+ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
+
+
+def no_extra_check(_scenario: Scenario) -> Iterable[Problem]:
+    """No further check."""
+    return ()
+
+
+def _with_column(problem: Problem, mark: Mark) -> Problem:
+    """A scenario knows its line alone; here the column is known as well."""
+    own = problem.place is not None and problem.place.line == mark.line and not problem.place.column
+    return problem._replace(place=mark.place) if own else problem
+
+
+def load_scenario_files(
+    paths: Sequence[Path],
+    *,
+    rules: Sequence[ExpectRule],
+    root: Path,
+    cwd: Path | None = None,
+    check: ScenarioCheck = no_extra_check,
+) -> tuple[Scenario, ...]:
+    """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
+    (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
+    ``check`` says what else is wrong with a scenario, so that it is told together with the rest.
+
+    Raises ``AuthorError`` with every problem of every file.
+    """
+    cwd = cwd or Path.cwd()
+    problems: list[Problem] = []
+    entries: list[_LoadedScenario] = []
+    for path in dict.fromkeys(root / path for path in paths):
+        shown_as = display_path(path, cwd)
+        try:
+            document = parse_yaml(_read(path, shown_as), shown_as)
+        except AuthorError as error:
+            problems += error.problems
+            continue
+        base = str(Path(os.path.abspath(path)).parent)
+        loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check)
+        entries += loader.entries()
+        problems += sorted(loader.problems, key=attrgetter("order"))
+    problems += _duplicates(entries)
+    loaded = tuple(entry.scenario for entry in entries)
+    if problems:
+        raise PartlyReadError(loaded, dict.fromkeys(problems))
+    return loaded
+
+
+class PartlyReadError(AuthorError):
+    """``scenarios``: those that could be read, for whoever has more to tell before the author tries again."""
+
+    def __init__(self, scenarios: tuple[Scenario, ...], problems: Iterable[Problem]) -> None:
+        self.scenarios = scenarios
+        super().__init__(*problems)
+
+
+def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``defaults`` without the answers of tools that ``item`` lets answer in another way: an entry's
+    ``sequence:`` replaces the default's ``python:``, it does not stand beside it."""
+    low, high = defaults.get("tools"), item.get("tools")
+    if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+        return defaults
+    tools = dict(low)
+    for name in low.keys() & high.keys():
+        below, above = low[name], high[name]
+        if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
+            tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
+    return {**defaults, "tools": tools}
+
+
+def _without_removed(below: Any, merged: Any) -> Any:
+    """``merged`` without the checks of ``defaults`` that an entry's ``null`` takes away."""
+
+    def kept(low: Any, high: Any) -> Any:
+        if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+            return high
+        left = ((k, v) for k, v in high.items() if v is not None or low.get(k) is None)
+        return {k: kept(low.get(k), v) for k, v in left}
+
+    expect = kept(below.get("expect"), merged.get("expect"))
+    return {**merged, "expect": expect} if "expect" in merged else merged
+
+
+def _read(path: Path, shown_as: str) -> bytes:
+    with wrap_read_errors("", Place(shown_as)):
+        data = read_file(path, MAX_BYTES + 1)
+    register_author_text(lambda: data.decode("utf-8", "replace"))
+    return data
+
+
+class _LoadedScenario(NamedTuple):
+    scenario: Scenario
+    place: Place  # of the id, or what it is made of
+
+
+def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
+    first: dict[str, tuple[Place, str]] = {}
+    for scenario, place in entries:
+        if scenario.id in first:
+            other, source = first[scenario.id]
+            what = f"the id '{scenario.id}' is already used at {other}"
+            if scenario.row and source != scenario.source:
+                what += f" (rows of {source}; these are of {scenario.source})"
+            elif other == place:
+                what = f"two rows of this make the id '{scenario.id}'"
+            yield Problem(what, "give one of them a different id", place)
+        first.setdefault(scenario.id, (place, scenario.source))
+
+
+class _FileLoader:
+    """One file's entries. What they share through ``defaults`` is checked once."""
+
+    def __init__(
+        self,
+        document: SourceDocument,
+        *,
+        base: str,
+        cwd: Path,
+        rules: Sequence[ExpectRule],
+        check: ScenarioCheck,
+    ) -> None:
+        self.problems: list[Problem] = []
+        self._check = check
+        self._rules = rules
+        self._mark = document.mark
+        self._value = _as_written(document)
+        self._base = base
+        self._cwd = cwd
+        self._tables: dict[Path, Table] = {}
+        # By identity; the value is kept, so that its id() is not given to another.
+        self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
+
+    def entries(self) -> list[_LoadedScenario]:
+        made: list[_LoadedScenario | None] = []
+        of_rows: list[tuple[Problem, ScenarioEntry]] = []
+        count: Counter[Mark] = Counter()
+        for entry in self._raw_entries():
+            before = len(self.problems)
+            made.append(self._scenario(entry))
+            if entry.row:
+                count[entry.written_at] += 1
+                of_rows += ((problem, entry) for problem in self.problems[before:])
+                del self.problems[before:]
+        self.problems += merge_row_problems(of_rows, count)
+        return [entry for entry in made if entry is not None]
+
+    # ── the shape of the file ────────────────────────────────────────────────────────────────────
+
+    def _raw_entries(self) -> Iterator[ScenarioEntry]:
+        value, mark = self._value, self._mark
+        if not isinstance(value, Mapping):
+            what = f"expected a mapping with scenarios: or cases:, got {display_value(value)}"
+            self._note(what, "write scenarios: above the list" if isinstance(value, list) else "", mark)
+        elif "scenarios" in value or "cases" in value:
+            yield from self._listed(value, mark)
+        elif set(value) == {"replies"}:
+            what = "this is a scripted model, not a scenario file"
+            self._note(what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark)
+        elif _SCENARIO_KEYS & set(value) or "input" in value:
+            own = {key: item for key, item in value.items() if key != "defaults"}
+            yield from self._merged([own], mark.with_children([mark]), is_case="input" in own)
+        else:
+            self._unknown_top_level(value, mark)
+            if set(value) <= {"defaults"}:
+                self._note("the file contains no scenario", "add scenarios: or cases:", mark)
+
+    def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[ScenarioEntry]:
+        self._unknown_top_level(value, mark)
+        if not any(value.get(group) for group in ("scenarios", "cases")) and None not in value.values():
+            self._note("the file contains no scenario", "add one to the list", mark)
+        for group in ("scenarios", "cases"):
+            if group not in value:
+                continue
+            where = mark.find((group,))
+            if isinstance(value[group], str) and group == "cases":
+                yield from self._of_table(value[group], where)
+            elif isinstance(value[group], list):
+                yield from self._merged(value[group], where, is_case=group == "cases")
+            else:
+                self._note(
+                    f"{group}: expected a list, got {display_value(value[group])}",
+                    "start each entry with '- '",
+                    where,
+                )
+
+    def _unknown_top_level(self, value: Mapping[str, Any], mark: Mark) -> None:
+        for key in value:
+            if key in _FILE_KEYS:
+                continue
+            remedy = did_you_mean(key, _FILE_KEYS)
+            if later := NOT_YET["scenario"].get(key):
+                self._note(f"'{key}' is not supported yet", later, mark.find((key,)))
+                continue
+            if key in _SCENARIO_KEYS or key in _CASE_KEYS:
+                remedy = "it is a key of an entry; move it into one, or into defaults:"
+            self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+
+    def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
+        defaults = self._defaults()
+        for index, item in enumerate(items):
+            where = mark.find((index,))
+            if not isinstance(item, Mapping):
+                self._note(
+                    f"expected a mapping, got {display_value(item)}", "write at least name: or id:", where
+                )
+                continue
+            below = defaults._replace(value=_without_other_answers(defaults.value, item))
+            merged = LocatedValue(item, where).merge_over(below)
+            own = _without_removed(below.value, merged.value)
+            entry = ScenarioEntry(own, merged.mark, is_case, merged.mark)
+            try:
+                yield from expand_rows(entry, self._table, _as_written)
+            except AuthorError as error:
+                self.problems += error.problems
+
+    def _of_table(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
+        """The cases in a file, one a row."""
+        try:
+            table = self._table(path, mark)
+        except AuthorError as error:
+            self.problems += error.problems
+            return
+        known = known_keys(CaseKeys) | known_keys(ScenarioFields)
+        if unknown := [name for name in table.columns if name not in known] if table.is_text else []:
+            self.problems += (unknown_key(name, known, table.mark) for name in unknown)
+            return
+        for row in table.rows:
+            try:
+                value, at = case_from_row(row, _CASE_FIELDS, _as_written, is_text=table.is_text)
+            except AuthorError as error:
+                self.problems += error.problems
+                continue
+            for entry in self._merged([value], Mark(at.path, children=[at]), is_case=True):
+                yield entry._replace(written_at=mark, row=entry.row or at)
+
+    def _table(self, path: str, mark: Mark) -> Table:
+        """Raises ``AuthorError`` for a file that cannot be read, at its name, and for what is wrong in it."""
+        whole = Path(self._base, path)
+        if whole not in self._tables:
+            if not path.strip() or not whole.exists():
+                what = f"there is no file '{path}' in the folder of this file"
+                raise AuthorError(Problem(what, near_file(whole), mark.place))
+            shown_as = display_path(whole, self._cwd)
+            self._tables[whole] = read_table(_read(whole, shown_as), shown_as)
+        return self._tables[whole]
+
+    def _defaults(self) -> LocatedValue:
+        if "defaults" not in self._value:
+            return empty_mapping()
+        found = LocatedValue(self._value, self._mark).at("defaults")
+        if not isinstance(found.value, Mapping):
+            self._note(f"defaults: expected a mapping, got {display_value(found.value)}", "", found.mark)
+            return empty_mapping()
+        return found
+
+    # ── one entry ────────────────────────────────────────────────────────────────────────────────
+
+    def _scenario(self, entry: ScenarioEntry) -> _LoadedScenario | None:
+        before = len(self.problems)
+        value, mark = entry.value, entry.mark
+        self._share_tools(value, mark)
+        self._check_expectations(value, mark)
+        case = self._take_case(value, mark) if entry.is_case else None
+        if not entry.is_case:
+            self._refuse(value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:")
+        also, skip = (_CASE_KEYS, ("turns",)) if entry.is_case else ((), ())
+        also = (*also, *ROW_KEYS)
+        made, problems = validate(Scenario, value, mark, kind="scenario", also=also, skip=skip)
+        self.problems += problems
+        if made is None or len(self.problems) > before:
+            return None
+        scenario = made.model_copy(update=self._filled_in(made, entry, case))
+        self.problems += _unusable(scenario, mark)
+        self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
+        place = mark.find(("id",) if made.id else ("name",)).place
+        return _LoadedScenario(scenario, place) if len(self.problems) == before else None
+
+    def _filled_in(self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None) -> dict[str, Any]:
+        """What the author did not write: defaults, the short form's long form, places."""
+        more: dict[str, Any] = {
+            "id": made.id or slug(made.name),
+            "name": made.name or made.id,
+            "source": f"{entry.written_at.path}:{entry.written_at.line}",
+            "lines": _lines(entry.mark, entry.written_at.path),
+            "base": self._base,
+        }
+        if entry.row:
+            more |= {"row": f"{entry.row.path}:{entry.row.line}", "pattern": entry.pattern}
+        if case:
+            more["turns"] = (ScriptedTurn(user=case.input),)
+            more["case"] = CaseSpec.model_validate(case.model_dump(include=set(CaseSpec.model_fields)))
+        return more
+
+    def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
+        """Puts finished tools into ``value``; faulty ones stay as they are, for the model to refuse."""
+        raw = value.get("tools")
+        if not isinstance(raw, Mapping):
+            return
+        known = self._tools.get(id(raw))
+        if known is None:
+            known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find(("tools",))))
+        value["tools"] = known[1] or raw
+
+    def _make_tools(self, raw: Mapping[str, Any], mark: Mark) -> dict[str, Tool] | None:
+        before = len(self.problems)
+        made: dict[str, Tool] = {}
+        for name, tool in raw.items():
+            where = mark.find((name,))
+            self.problems += tool_problems(tool, where)
+            if not name.strip():
+                self._note("a tool needs a name", "", where)
+            # What is wrong with it the whole scenario's validation tells, at its place.
+            with suppress(TypeError, ValidationError):
+                made[name] = Tool.model_validate({**tool, "base": self._base})
+        is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
+        return made if is_right else None
+
+    def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
+        self._check_expectation(value.get("expect"), mark.find(("expect",)))
+        for index, turn in enumerate(list_at(value, "turns")):
+            if isinstance(turn, Mapping) and "expect" in turn:
+                self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
+
+    def _check_expectation(self, written: Any, mark: Mark) -> None:
+        if not any(not_finite(written, mark)):  # which the whole scenario's validation tells
+            self.problems += expectation_problems(written, mark, self._rules)
+
+    def _take_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
+        """Takes the keys of the short form out of ``value``."""
+        self._refuse(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
+        spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
+        case, problems = validate(CaseKeys, spec, mark, kind="case")
+        self.problems += problems
+        expected = mark.find(("expected_tools",))
+        self.problems += blank_problems(spec.get("expected_tools"), expected, "a tool name must not be empty")
+        return case
+
+    def _refuse(self, value: dict[str, Any], mark: Mark, keys: Sequence[str], remedy: str) -> None:
+        for key in keys:
+            if key in value:
+                del value[key]
+                self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+
+    def _note(self, what: str, remedy: str, mark: Mark) -> None:
+        self.problems.append(Problem(what, remedy, mark.place))
+
+
+def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
+    """What is missing of a scenario whose every key is right."""
+    if not scenario.name.strip() and not scenario.id.strip():
+        yield Problem("a scenario needs a name or an id", "add name:", mark.place)
+    elif not scenario.id.strip():
+        where = mark.find(("name",)).place
+        yield Problem("the name has no letter or digit to make an id from", "add id:", where)
+    elif not scenario.id.isprintable():
+        where = mark.find(("id",)).place
+        yield Problem("an id must be one line of printable characters", "take the others out", where)
+    if scenario.turns == ():
+        remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
+        yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
+    elif not scenario.is_scripted and not scenario.goal.strip():
+        yield _no_goal(scenario, mark)
+    if scenario.goal_outcome == "refused" and not scenario.goal.strip():
+        what = "goal_outcome: refused, but there is no goal to refuse"
+        yield Problem(what, "add goal:, or remove goal_outcome:", mark.find(("goal_outcome",)).place)
+
+
+def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
+    if scenario.turns is None:
+        remedy = "add goal: (and profile:) for a simulated user, or turns: with what the user says"
+        return Problem("the scenario has neither turns nor a goal", remedy, mark.place)
+    index = next(i for i, turn in enumerate(scenario.turns) if isinstance(turn, SimulatedTurns))
+    what = "a simulated part needs a goal"
+    return Problem(what, "add goal: to the scenario", mark.find(("turns", index)).place)
+
+
+def _lines(mark: Mark, file: str) -> dict[str, int | str]:
+    """Dotted path to line of ``file``, or to a place elsewhere, of what messages and tables may point to."""
+    lines: dict[str, int | str] = {}
+    _note_lines(mark, "", lines, file)
+    return lines
+
+
+def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str) -> None:
+    for key, below in mark.pairs():
+        path = f"{prefix}.{key}" if prefix else key
+        lines[path] = below.line if below.path == file else f"{below.path}:{below.line}"
+        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
+            _note_lines(below, path, lines, file)
+
+
+def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
+    """Whether nothing could make ``scenario`` fail but a broken agent.
+
+    ``thresholds_apply``: some threshold holds for it. ``judges_gate``: a judge may find what fails it,
+    a label or a goal that none of its conversations completed.
+    """
+    if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
+        return False
+    return all(expect.is_vacuous for _, expect in scenario.expectations)
+
+
+def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
+    """What to tell the author of a vacuous scenario."""
+    path, _, line = scenario.source.rpartition(":")
+    what = f"scenario '{scenario.id}': nothing is checked{why}"
+    return Problem(what, "add expect:, or set checks: none", Place(path, int(line)) if path else None)

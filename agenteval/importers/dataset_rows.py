@@ -1,0 +1,159 @@
+"""A row of a data set: what was asked and what was answered, each in a field of its own. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agenteval.messages.json_fields import first_nonempty, read_json
+from agenteval.messages.responses import ParsedResponse, new_messages, parse_response
+from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
+
+QUESTION_KEYS = ("input", "prompt", "query", "question")
+ANSWER_KEYS = ("output", "completion", "response", "answer")
+_INSIDE = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
+"""Where traced runs keep the one and the other, each as an object."""
+_AROUND_TEXT = ("content", "text", "result")
+"""What else may hold the answer within an object of outputs."""
+
+
+class DatasetRow(NamedTuple):
+    """``messages``: the question, or what was said up to it; ``reply``: what came back; ``unplaced``: what
+    around them nobody could place."""
+
+    messages: list[Any]
+    reply: ParsedResponse
+    unplaced: tuple[Unplaced, ...]
+
+
+def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
+    """What a record asks and answers; ``None``: it is no row. Raises ``AuthorError`` (without a place) for a
+    response that cannot be put together."""
+    if (found := _row(record)) is not None:
+        return found
+    rows = (_row_of_run(record, asked, answered) for asked, answered in _INSIDE)
+    return next(filter(None, rows), None)
+
+
+def _row_of_run(record: Mapping[str, Any], asked: str, answered: str) -> DatasetRow | None:
+    inputs, outputs = read_json(record.get(asked)), read_json(record.get(answered))
+    question = _question_in(inputs) if isinstance(inputs, dict) else None
+    messages = _question(question)
+    if messages is None or not isinstance(outputs, dict | str):
+        return None
+    within = {key: value for key, value in inputs.items() if value is not question}
+    answer, rest = _answer_in(messages, outputs)
+    around = (*_unread(_without(record, asked, answered)), *_unread(within), *_unread(rest))
+    return DatasetRow(messages, _reply(messages, answer), around)
+
+
+def is_row(record: Mapping[str, Any]) -> bool:
+    """Whether an object in a list is a row, and no message of a conversation."""
+    if "role" in record:
+        return False
+    asked = record.get(_asked_at(record))
+    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _INSIDE[:2])
+    return is_run or (_question(asked) is not None and any(key in record for key in ANSWER_KEYS))
+
+
+def _row(record: Mapping[str, Any]) -> DatasetRow | None:
+    asked = _asked_at(record)
+    answered = next((key for key in ANSWER_KEYS if key in record), "")
+    messages = _question(record[asked]) if asked and answered else None
+    if messages is None:
+        return None
+    rest = _without(record, asked, answered)
+    return DatasetRow(messages, _reply(messages, record[answered]), tuple(_unread(rest)))
+
+
+def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in keys}
+
+
+def _asked_at(record: Mapping[str, Any]) -> str:
+    """The key of its question; empty: it has none."""
+    return next((key for key in QUESTION_KEYS if record.get(key) not in (None, "")), "")
+
+
+def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
+    """What the inputs of a run ask: under a name for questions, or their only text."""
+    return _question(_question_in(inputs))
+
+
+def parse_answer(messages: list[Any], outputs: Any) -> ParsedResponse:
+    """What the outputs of a run answer. ``is_known``: false where that is an object that may be anything."""
+    answer, _ = _answer_in(messages, outputs)
+    is_object = isinstance(answer, dict) and not parse_response(messages, answer).is_known
+    return _reply(messages, answer)._replace(is_known=not is_object)
+
+
+def _question_in(inputs: Mapping[str, Any]) -> Any:
+    return first_nonempty(QUESTION_KEYS, inputs) or _only(inputs)
+
+
+def _question(value: Any) -> list[Any] | None:
+    """A text or a number, or the messages up to the answer."""
+    match value:
+        case bool():
+            return None
+        case str() if value.strip():
+            listed = read_json(value)
+            return listed if _are_messages(listed) else [{"role": "user", "content": value}]
+        case int() | float():
+            return [{"role": "user", "content": json.dumps(value)}]
+    return value if _are_messages(value) else None
+
+
+def _are_messages(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def _only(inputs: Mapping[str, Any]) -> Any:
+    """The only text of an object."""
+    texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _answer_in(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
+    """The answer of a run, and what stands beside it in its outputs: of a model, its response; of a chain, a
+    text under a name for answers, or alone."""
+    if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
+        return outputs, {}
+    keys = [key for key in (*ANSWER_KEYS, *_AROUND_TEXT) if isinstance(outputs.get(key), str | int | float)]
+    keys = keys or (list(outputs) if len(outputs) == 1 else [])
+    if not keys:
+        return outputs, {}
+    return outputs[keys[0]], _without(outputs, keys[0])
+
+
+def _reply(messages: list[Any], answer: Any) -> ParsedResponse:
+    """A text, messages, a response of a model; a number, or anything else that JSON has, is an answer as its
+    JSON."""
+    match answer:
+        case None:
+            return ParsedResponse([], failure=_NO_ANSWER)
+        case str():
+            return (
+                parse_response(messages, answer) if answer.strip() else ParsedResponse([], failure=_NO_ANSWER)
+            )
+        case list() if _are_messages(answer):
+            return ParsedResponse(new_messages(messages, answer))
+        case dict() if answer:
+            reply = parse_response(messages, answer)
+            if reply.is_known or reply.failure:
+                return reply
+    return parse_response(messages, json.dumps(answer, ensure_ascii=False))
+
+
+_NO_ANSWER = "the row has no answer"
+
+
+def _unread(record: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What stands around: lists of objects, and lists of lists, as pairs of texts of an earlier talk are."""
+    found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
+    for key, value in record.items():
+        is_named = key == "child_run_ids" and bool(value)  # LangSmith's runs within this one
+        if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
+            found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
+    yield from found.values()

@@ -1,0 +1,482 @@
+"""What is known to hold no calls: fields of many libraries, each with the shape of what stands in it. Pure.
+
+A name alone proves nothing: whoever writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value is
+of a shape if each object in it is: it has one of the keys that such objects are known by, it says it is of
+one of their kinds (or of none), and objects stand below no other keys than theirs. Where anything may stand,
+nothing in it is a call in a form that is known (``calls_in``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from agenteval.messages.json_fields import first_text, json_in
+from agenteval.messages.reported_usage import USAGE_KEYS
+
+PLAIN_TYPES = (str, int, float, bool, type(None), bytes)
+
+
+class FieldShape(NamedTuple):
+    """``marks``: the keys that its objects are known by; an object needs one if a text is in it (``None``:
+    anything may stand there). ``places``: the keys below which there are more such objects. ``kinds``: what
+    they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the keys below which there
+    are values, as tools take and give them."""
+
+    marks: frozenset[str] | None
+    places: frozenset[str] | None = frozenset()
+    kinds: frozenset[str] | None = None
+    values: frozenset[str] = frozenset()
+
+    def fits(self, value: Any) -> bool:
+        """Whether there is nothing else in a value."""
+        if self.marks is None:
+            return not calls_in(value)
+        level = [value]
+        while level:
+            item = level.pop()
+            if isinstance(item, PLAIN_TYPES):
+                continue
+            if is_collection(item):
+                level += item
+                continue
+            found = item if isinstance(item, Mapping) else public_fields(item)
+            if not self._is_one(found):
+                return False
+            level += [
+                each
+                for key, each in found.items()
+                if key not in self.values and (key not in METADATA_OF_AUTHORS or not _is_flat(each))
+            ]
+        return True
+
+    def _is_one(self, item: Mapping[str, Any]) -> bool:
+        given = _GIVEN.intersection(item).difference(self.places or (), self.values)
+        if any(_is_given(item[key]) for key in given):
+            return False
+        if any(calls_in(item[key], is_typed_call) for key in self.values.intersection(item)):
+            return False
+        return self._is_known(item.get("type")) and self._is_marked(item) and self._is_in_places(item)
+
+    def _is_known(self, kind: Any) -> bool:
+        if not isinstance(kind, str):
+            return True
+        return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
+
+    def _is_marked(self, item: Mapping[str, Any]) -> bool:
+        has_text = any(isinstance(each, str) for each in item.values())
+        return not has_text or not item.keys().isdisjoint(self.marks or ())
+
+    def _is_in_places(self, item: Mapping[str, Any]) -> bool:
+        if self.places is None:
+            return True
+        known = METADATA_OF_AUTHORS.union(self.places, self.values)
+        return not any(holds_objects(each) for key, each in item.items() if key not in known)
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+ARGUMENT_KEYS = (
+    "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
+    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
+)  # fmt: skip
+"""Where calls have their arguments: the first that is there counts."""
+TOOL_NAME_KEYS = (
+    "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
+)  # fmt: skip
+"""Where they have the name of the tool."""
+CALL_ID_KEYS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
+_GIVEN = frozenset(ARGUMENT_KEYS)
+APPROVAL_REQUEST = "mcp_approval_request"
+"""The kind of an item with a call that waits for an approval."""
+_WITHIN = (
+    "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
+    "tool_call",
+)  # fmt: skip
+"""The keys below which a call may stand within its object."""
+_DECLARED = ("function", "custom")
+"""Those of them below which tools are declared and chosen, too."""
+_WITH_NAME = ("action", "tool")
+_DECLARING = frozenset(("description", "strict"))
+_OF_SCHEMAS = frozenset(("properties", "type", "$ref", "anyOf"))
+_MOST_VALUES = 100_000
+
+
+def is_call_kind(kind: str) -> bool:
+    """Whether parts and items of that kind are calls of the agent's."""
+    return kind.endswith(("tool_use", "tool_call", "tool-call")) or kind == "function_call"
+
+
+def is_typed_call(value: Any) -> bool:
+    """Whether an object is a call by its kind, or has one below a key that names the kind."""
+    if not isinstance(value, Mapping):
+        return False
+    kind = first_text(value, "type", "part_kind")
+    if is_call_kind(kind) or kind.endswith("_call") or kind == APPROVAL_REQUEST:
+        return True
+    return any(
+        _is_named(inner) and (key not in _DECLARED or not _declares(inner, value))
+        for key in _WITHIN
+        if isinstance(inner := value.get(key), Mapping)
+    )
+
+
+def is_call(value: Any) -> bool:
+    """Whether an object is a call of the agent's in a form that is known: it says so, or it has a name and
+    what is given to what is named so."""
+    if not isinstance(value, Mapping):
+        return False
+    is_given = any(_is_given(value[key]) for key in _GIVEN.intersection(value))
+    if is_typed_call(value) or (is_given and _is_named(value) and not _declares(value, value)):
+        return True
+    return any(isinstance(inner := value.get(key), Mapping) and _is_named(inner) for key in _WITH_NAME)
+
+
+def calls_in(
+    value: Any, is_one: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
+) -> tuple[Any, ...]:
+    """The calls that stand anywhere in a value, none of which is within another, and none below the keys
+    ``without`` any. A value of very many others is not looked through: it counts as one."""
+    found: list[Any] = []
+    level, seen = [value], set()
+    for _ in range(_MOST_VALUES):
+        if not level:
+            return tuple(found)
+        item = level.pop()
+        if isinstance(item, PLAIN_TYPES) or id(item) in seen:
+            continue
+        seen.add(id(item))  # an object of a library may hold itself
+        inside = item if isinstance(item, Mapping) or is_collection(item) else public_fields(item)
+        if isinstance(inside, Mapping) and is_one(inside):
+            found.append(inside)
+        else:
+            keyed = inside.items() if isinstance(inside, Mapping) else (("", each) for each in inside)
+            level += [each for key, each in keyed if key not in without]
+    return (value,)
+
+
+def _is_named(value: Mapping[str, Any]) -> bool:
+    return bool(first_text(value, *TOOL_NAME_KEYS))
+
+
+def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+    """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
+    such a form is without an id."""
+    if not _GIVEN.intersection(value) <= {"parameters"} or any(outer.get(key) for key in CALL_ID_KEYS):
+        return False
+    if outer.get("type") in _DECLARED or not _DECLARING.isdisjoint(value):
+        return True
+    schema = value.get("parameters")
+    return isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
+
+
+def _is_among(kind: str, kinds: Collection[str]) -> bool:
+    return kind in kinds or any(each.endswith("*") and kind.startswith(each[:-1]) for each in kinds)
+
+
+def _is_given(value: Any) -> bool:
+    """Whether a value may be the arguments of a call: an object, or one as a text."""
+    return not isinstance(value, int | float | None)
+
+
+def _is_flat(value: Any) -> bool:
+    if not isinstance(value, Mapping) or is_call(value):
+        return False
+    return not any(map(holds_objects, value.values()))
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether there is an object: the value itself, with something in it, or any within lists."""
+    level, is_inside = [value], False
+    while level:
+        item = level.pop()
+        if isinstance(item, PLAIN_TYPES):
+            continue
+        if isinstance(item, Mapping):
+            if item or is_inside:
+                return True
+        elif is_collection(item):
+            level += item
+            is_inside = True
+        elif public_fields(item):
+            return True
+    return False
+
+
+def is_collection(value: Any) -> bool:
+    """Whether a value is a list of others, in any of Python's forms."""
+    return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
+
+
+def public_fields(value: Any) -> dict[str, Any]:
+    """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
+    if isinstance(value, tuple):
+        return dict(value._asdict()) if hasattr(value, "_asdict") else {}
+    if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
+        return {}
+    found = dict(getattr(value, "__dict__", {}))
+    if is_dataclass(value):  # they may have slots
+        found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
+    return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
+
+
+# ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
+
+_TEXT = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
+_BEGINS = re.compile(
+    rf"[\s\[]*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
+    r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
+    r"|output)[\"']\s*:\s*[\[{])"
+)
+"""How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
+
+
+def is_broken_message(text: str) -> bool:
+    """Whether a text begins as a message, a response, or a list of such or of parts, and cannot be read as
+    one: it was cut off."""
+    return text.lstrip()[:1] in ("[", "{") and bool(_BEGINS.match(text)) and json_in(text) is None
+
+
+# ── shapes ───────────────────────────────────────────────────────────────────────────────────────
+
+METADATA_OF_AUTHORS = frozenset(
+    ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
+)
+"""What authors fill as they like: a mapping of plain values in it is no call."""
+_TYPED = ("type", "kind", "id", "index", "name", "title")
+
+NOTHING = FieldShape(frozenset(), frozenset())
+"""A text, a number: no object is a part of it."""
+ANYTHING = FieldShape(None)
+NUMBERS = FieldShape(
+    frozenset(
+        (
+            *("modality", "ttl", "service_tier", "serviceTier", "model", "currency", "cost", "tokenCount"),
+            *("payer", "latency", "trafficType", "traffic_type"),
+            *("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "total_tokens"),
+            *("inputTokens", "outputTokens", "promptTokens", "completionTokens", "totalTokens", "tokens"),
+            *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "prompt_token_count"),
+            *("total_token_count", "input_token_count", "output_token_count", "input", "output", "total"),
+        )
+    ),
+    None,
+)
+"""Counts of tokens, times, costs."""
+_THOUGHT_WORDS = (
+    *("text", "thinking", "thought", "thoughts", "reasoning", "reasoning_content", "reasoning_details"),
+    *("reasoningText", "reasoning_text", "reasoningContent", "thinking_blocks", "summary", "content"),
+    *("value", "details"),
+)
+THOUGHTS = FieldShape(
+    frozenset(
+        (
+            *_THOUGHT_WORDS,
+            *("signature", "data", "encrypted_content", "redactedContent", "redacted_content", "effort"),
+        )
+    ),
+    frozenset(_THOUGHT_WORDS),
+    frozenset(
+        (
+            *("reasoning", "reasoning.text", "reasoning.summary", "reasoning.encrypted", "reasoning_text"),
+            *("reasoning_summary", "thinking", "redacted_thinking", "thought", "text", "summary_text"),
+            *("output_text", "encrypted", "summary", "model"),
+        )
+    ),
+)
+TOKENS = FieldShape(
+    frozenset(("token", "tokens", "token_id", "tokenId", "logprob", "logProbability", "top_logprobs")),
+    frozenset(
+        (
+            *("content", "refusal", "top_logprobs", "topCandidates", "top_candidates", "candidates"),
+            *("chosenCandidates", "chosen_candidates"),
+        )
+    ),
+)
+_MEDIA_PLACES = (
+    *("image", "audio", "video", "file", "document", "image_url", "imageUrl", "input_audio", "video_url"),
+    *("file_data", "fileData", "inlineData", "inline_data", "source", "s3Location", "url", "data", "blob"),
+)
+MEDIA = FieldShape(
+    frozenset(
+        (
+            *_MEDIA_PLACES,
+            *("id", "uri", "fileUri", "file_uri", "file_id", "fileId", "name", "filename", "file_name"),
+            *("path", "title", "bytes", "base64", "b64_json", "mime_type", "mimeType", "media_type"),
+            *("type", "mediaType", "contentType", "content_type", "format", "transcript", "text", "detail"),
+        )
+    ),
+    frozenset((*_MEDIA_PLACES, "content", "tools", "citations", "cache_control", "annotations")),
+    frozenset(
+        (
+            *("text", "base64", "url", "content", "file*", "image*", "input_image", "input_file", "audio*"),
+            *("input_audio", "video*", "document*", "media*", "blob*", "uri", "output_image", "pdf", "link"),
+            *("code_interpreter", "ephemeral", "output_audio"),
+        )
+    ),
+)
+RATINGS = FieldShape(
+    frozenset(
+        (
+            *("filtered", "severity", "detected", "category", "probability", "blocked", "blockReason"),
+            *("block_reason", "blockReasonMessage", "block_reason_message", "reason", "explanation"),
+            *("license", "URL", "id"),
+        )
+    ),
+    None,
+)
+"""What filters of content found."""
+_SOURCE_PLACES = (
+    *("web", "maps", "image", "retrievedContext", "retrieved_context", "ragChunk", "rag_chunk", "pageSpan"),
+    *("page_span", "segment", "searchEntryPoint", "search_entry_point", "groundingChunks"),
+    *("grounding_chunks", "groundingSupports", "grounding_supports", "retrievalMetadata"),
+    *("retrieval_metadata", "citations", "citationSources", "citation_sources", "urlMetadata"),
+    *("url_metadata", "document", "documents", "source", "sources", "sourceContent", "content", "chunk"),
+    *("chunks", "location", "documentChar", "documentPage", "documentChunk", "publicationDate"),
+    *("customMetadata", "custom_metadata", "searchResultLocation", "file"),
+    *("publication_date", "url_citation", "file_citation", "file_path", "references", "results"),
+)
+SOURCES = FieldShape(
+    frozenset(
+        (
+            *_SOURCE_PLACES,
+            *("title", "url", "uri", "link", "text", "snippet", "page_content", "pageContent", "cited_text"),
+            *("quote", "score", "start_index", "end_index", "startIndex", "endIndex", "file_id", "id"),
+            *("document_id", "document_title", "retrievedUrl", "retrieved_url", "renderedContent"),
+            *("rendered_content", "encrypted_index", "domain", "file_name", "filename", "label", "key"),
+        )
+    ),
+    frozenset(_SOURCE_PLACES),
+    frozenset(
+        (
+            *("url_citation", "file_citation", "container_file_citation", "file_path", "citation"),
+            *("char_location", "page_location", "content_block_location", "web_search_result*"),
+            *("search_result*", "citations", "cited*", "text", "document*", "url", "web", "file"),
+            *("source*", "reference*", "agent", "image", "TEXT_CONTENT", "PLAN", "tool"),
+        )
+    ),
+    frozenset(("tool_output",)),
+)
+SPEAKER = FieldShape(
+    frozenset((*_TYPED, "role", "email", "username", "user_name", "display_name", "label", "value"))
+)
+CONTROL = FieldShape(
+    frozenset(
+        (
+            *("id", "type", "ttl", "level", "fps", "startOffset", "start_offset", "expires_at", "reason"),
+            *("mode", "model", "status", "message", "code"),
+        )
+    ),
+    frozenset(("skills", "applied_edits", "usage", "status")),
+)
+JUDGEMENT = FieldShape(
+    frozenset(
+        (
+            *_TYPED,
+            *("key", "score", "value", "label", "comment", "text", "message", "rating", "code", "result"),
+            *("reason", "explanation", "passed", "correct", "category", "verdict", "error", "feedback"),
+        )
+    ),
+    None,
+)
+"""What somebody said of an entry or of a record, later or elsewhere."""
+STATED = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
+"""The text of a part: the Assistants API has it as an object."""
+DEFINITIONS = FieldShape(
+    frozenset(
+        ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
+    ),
+    frozenset(("tools", "function", "annotations")),
+    values=frozenset(
+        (
+            *("parameters", "input_schema", "inputSchema", "output_schema", "outputSchema", "format"),
+            *("filters", "ranking_options", "user_location", "allowed_tools"),
+        )
+    ),
+)
+"""Tools as they are declared, and not as they are called."""
+TEXTS = FieldShape(
+    frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
+    frozenset(("HTTPHeaders",)),
+)
+"""Texts under names: the headers of a response, a delta."""
+
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────
+
+SPEAKER_FIELDS = ("speaker", "recipient", "user", "agent", "sender", "author", "source", "name")
+JUDGMENT_FIELDS = ("labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "error")
+FIELD_SHAPES: Mapping[str, FieldShape] = {
+    **dict.fromkeys(USAGE_KEYS, NUMBERS),
+    **dict.fromkeys(
+        (
+            *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks"),
+            *("thoughts", "thought", "summary"),
+        ),
+        THOUGHTS,
+    ),
+    **dict.fromkeys(("logprobs", "top_logprobs", "logprobsResult", "logprobs_result"), TOKENS),
+    **dict.fromkeys(
+        (
+            *("audio", "attachments", "file_ids", "images", "image_urls", "experimental_attachments"),
+            *("experimental_content",),
+        ),
+        MEDIA,
+    ),
+    **dict.fromkeys(
+        (
+            *("content_filter_results", "content_filter_result", "prompt_filter_results", "safetyRatings"),
+            *("safety_ratings", "vertex_ai_safety_results", "promptFeedback", "prompt_feedback"),
+            *("incomplete_details", "stop_details"),
+        ),
+        RATINGS,
+    ),
+    **dict.fromkeys(
+        (
+            *("citations", "groundingMetadata", "grounding_metadata", "citationMetadata", "sources"),
+            *("citation_metadata", "urlContextMetadata", "url_context_metadata", "search_results"),
+            *("vertex_ai_grounding_metadata", "vertex_ai_url_context_metadata"),
+            *("vertex_ai_citation_metadata",),
+        ),
+        SOURCES,
+    ),
+    **dict.fromkeys(
+        (
+            *("container", "context_management", "cache_control", "cache_creation", "videoMetadata"),
+            *("video_metadata", "mediaResolution", "caller"),
+        ),
+        CONTROL,
+    ),
+    **dict.fromkeys(("node_info", "nodeInfo"), FieldShape(frozenset(("path",)))),
+    **dict.fromkeys(SPEAKER_FIELDS, SPEAKER),
+    **dict.fromkeys(JUDGMENT_FIELDS, JUDGEMENT),
+    "refusal": NOTHING,
+    "tools": DEFINITIONS,
+    "graph_data": FieldShape(frozenset(("status",))),  # of Writer
+    "prompt_cache_breakpoint": CONTROL,
+    **dict.fromkeys(("lc_attributes", "lc_secrets"), ANYTHING),
+    # What the provider sent, of which the message is made.
+    **dict.fromkeys(
+        ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
+    ),
+}
+"""Fields of messages, of their parts and of calls, in the words of many libraries."""
+
+METADATA_SHAPES: Mapping[str, FieldShape] = {
+    **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),
+    **dict.fromkeys(("timing", "timings", "latency", "cost"), NUMBERS),
+    **dict.fromkeys(("all_retrieved_documents", "documents", "references"), SOURCES),
+    "contentfilterresults": RATINGS,
+    **dict.fromkeys(
+        ("headers", "responsemetadata", "parsed", "structured_output", "model_info", "finish_details"),
+        ANYTHING,
+    ),
+    **dict.fromkeys(
+        ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
+    ),
+}
+"""What is known of the places in which authors and providers put what they like, in lower case."""

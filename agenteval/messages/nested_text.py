@@ -1,0 +1,87 @@
+"""Texts of a message that stand where nobody looks for them: what was said is then not known. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval.messages.calls import CALL_KEYS
+from agenteval.messages.json_fields import first_text, object_at
+from agenteval.messages.texts import is_silent_kind
+
+CONTENT_KEYS = ("content", "parts", "text")
+"""Where a message may have what it says; the first that holds something counts."""
+_ANSWER_KEY_PATTERN = re.compile(
+    r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
+    r"|contents?|messages?|display|segments|chunks|blocks|items",
+    re.IGNORECASE,
+)
+"""What is in the name of a key beside an empty content if an answer stands there."""
+_ABOUT_AT_THE_END = frozenset((
+    "id", "ids", "uuid", "guid", "key", "role", "type", "kind", "name", "title", "model", "engine",
+    "provider", "vendor", "version", "object", "reason", "status", "state", "error", "errors", "code",
+    "timestamp", "date", "time", "datetime", "at", "on", "created", "updated", "usage", "token", "tokens",
+    "cost", "price", "latency", "duration", "ms", "seconds", "count", "size", "length", "index", "order",
+    "turn", "step", "level", "format", "mode", "lang", "language", "locale", "voice", "url", "uri",
+    "path", "hash", "fingerprint", "signature", "metadata", "meta", "extra", "kwargs", "config",
+    "settings", "options", "tag", "tags", "label", "labels", "flag", "flags", "rating", "score",
+    "feedback", "comment", "comments", "note", "notes", "annotation", "annotations", "citation",
+    "citations", "source", "sources", "reference", "references", "channel", "recipient", "user", "author",
+    "sender", "speaker", "from", "to", "agent", "avatar", "icon", "intent", "sentiment", "emotion",
+    "category", "topic", "tier", "logprobs", "schema", "by", "agents", "refusal", "audio", "prompt",
+    "system", "input", "context", "original", "request", "query", "question", "previous", "analysis",
+    "rationale", "thought", "thoughts", "plan", "scratchpad", "chain_of_thought", "cot", "debug", "log",
+    "logs", "encrypted_content",
+))  # fmt: skip
+_ABOUT_AT_THE_START = frozenset((
+    "error", "status", "user", "prompt", "system", "input", "context", "original", "request", "query",
+    "question", "previous", "reason", "think", "thought", "stop", "finish", "scratch", "raw_prompt",
+    "tool", "function",
+))  # fmt: skip
+"""Names of what is told about a message, and of what was given to the agent or thought by it."""
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_INSIDE = ("text", "content", "transcript", "value")
+_DEEPEST = 3
+
+
+def find_content_substitute(message: Mapping[str, Any]) -> str:
+    """What stands for a content that is empty: why it was refused, or the words of a recording."""
+    return first_text(message, "refusal") or first_text(object_at(message, "audio"), "transcript")
+
+
+def find_nested_text_key(message: Mapping[str, Any]) -> str:
+    """The key of a text in a message without any that is read; empty if there is none. Beside a content that
+    is there and empty, and of one word, it is one whose name tells of an answer."""
+    has_place = not message.keys().isdisjoint(CONTENT_KEYS)
+    for key, value in message.items():
+        if key in CONTENT_KEYS or not _has_text(value, _DEEPEST):
+            continue
+        name = _HUMPS.sub("_", key)
+        if is_silent_kind(name.lower()) or _is_about(name.lower()) or key in CALL_KEYS:
+            continue
+        if _ANSWER_KEY_PATTERN.search(name) or not (has_place or _is_word(value)):
+            return key
+    return ""
+
+
+def _is_about(name: str) -> bool:
+    words = name.split("_")
+    starts = ("_".join(words[:count]) for count in (1, 2))
+    ends = ("_".join(words[-count:]) for count in (1, 2, 3))
+    return not (_ABOUT_AT_THE_START.isdisjoint(starts) and _ABOUT_AT_THE_END.isdisjoint(ends))
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a value is one word, which mostly tells of a kind."""
+    return isinstance(value, str) and len(value.split()) < 2
+
+
+def _has_text(value: Any, depth: int) -> bool:
+    if isinstance(value, str):
+        return any(map(str.isalnum, value))
+    if isinstance(value, list):
+        return depth > 0 and any(_has_text(each, depth - 1) for each in value[:20])
+    if isinstance(value, dict) and depth > 0:
+        return any(_has_text(value.get(key), depth - 1) for key in _INSIDE)
+    return False

@@ -1,0 +1,231 @@
+"""Which metrics a run judges, and with what: the configuration's metrics become scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, parse_place
+from agenteval.core.plan import ScenarioRules, SuitePolicy
+from agenteval.core.protocols import ChatModel, Scorer
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Finding, MetricSpec
+from agenteval.core.severity import labels_with_a_severity
+from agenteval.files.prompts import CRITERIA, SHIPPED_PROMPTS, Prompts, Rubric, load_prompts
+from agenteval.planning.plan_resolution import has_policy
+from agenteval.scoring import metrics
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.metrics import BEHAVIOR
+
+if TYPE_CHECKING:
+    from agenteval.core.trajectory import Trajectory
+    from agenteval.scoring.judges.custom import AnyCustomMetric
+    from agenteval.scoring.judges.judge_inputs import JudgeInputs, PolicyOf
+
+# The scorers are imported where they are needed: a run of checks in code needs none of them, and they
+# cost as much CPU as the rest of such a run's own modules.
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What can be judged (``known``, built in and custom), and what is to be (``asked``); ``prompts``: in
+    which words."""
+
+    available: Mapping[str, MetricSpec]
+    selected: tuple[MetricSpec, ...]
+    custom: Mapping[str, AnyCustomMetric] = field(default_factory=dict)
+    prompts: Prompts = SHIPPED_PROMPTS
+
+    def rubric(self, name: str) -> Rubric:
+        """Of a metric that is judged by one."""
+        custom = self.custom.get(name)
+        return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
+
+    def is_rubric(self, name: str) -> bool:
+        """Whether judging it asks a model for sure: a class of the author's may do without."""
+        return isinstance(self.custom.get(name), Rubric) or name not in self.custom
+
+
+def load_metrics(config: Config) -> Metrics:
+    """Load prompts and custom metrics, and choose. Raises ``AuthorError`` for what is wrong with either, for
+    unknown names and wrong bounds."""
+    place = config.place("custom_metrics")
+    prompts = load_project_prompts(config)
+    customs = _customs(config, prompts)
+    by_name = {spec.name: custom for spec, custom in customs}
+    known = metrics.build_metric_table((spec for spec, _ in customs), place_of=lambda _: place)
+    asked = metrics.select_metrics(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
+    problems = metrics.threshold_problems(
+        config.thresholds, known, lambda name: config.place(f"thresholds.{name}")
+    )
+    problems += _unknown_labels(config, known)
+    if problems:
+        raise AuthorError(*problems)
+    return Metrics(known, asked, by_name, prompts)
+
+
+def load_project_prompts(config: Config) -> Prompts:
+    """The prompts that are shipped, and the project's own in their place. Raises ``AuthorError``."""
+    return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
+
+
+def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, AnyCustomMetric]]:
+    if not config.custom_metrics:
+        return []
+    from agenteval.scoring.judges.custom import load_custom_metrics, spec_of_custom
+
+    loaded = load_custom_metrics(
+        config.custom_metrics,
+        config.root,
+        prompts=prompts,
+        place_of=lambda at: config.place(f"custom_metrics.{at}"),
+    )
+    return [(spec_of_custom(custom), custom) for custom in loaded]
+
+
+def labels_of(known: Iterable[MetricSpec]) -> set[str]:
+    """The labels that metrics and detectors can give."""
+    labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
+    return labels | {label for spec in known for label in spec.labels}
+
+
+def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
+    """A severity for a label that nothing can give would be read by nobody."""
+    labels = labels_of(known.values())
+    open_ended = any(spec.is_label and not spec.labels for spec in known.values())
+    return [
+        Problem(
+            f"severities: no label is named '{label}'",
+            did_you_mean(label, labels),
+            config.place(f"severities.{label}"),
+        )
+        for label in config.severities
+        if label not in labels and not open_ended
+    ]
+
+
+def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
+    """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
+    judged there, or that the configuration does not choose."""
+    known = suite.specs
+    problems = metrics.threshold_problems(
+        scenario.thresholds, known, lambda name: parse_place(scenario.where(f"thresholds.{name}"))
+    )
+    for name, entry in scenario.thresholds.items():
+        spec = known.get(name)
+        if entry is not None and spec and (found := _cannot_hold(spec, scenario, suite)):
+            problems.append(Problem(*found, parse_place(scenario.where(f"thresholds.{name}"))))
+    return problems
+
+
+def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: SuitePolicy) -> tuple[str, str] | None:
+    """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
+    no mistake of the file."""
+    if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
+        what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
+        lacks = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
+        return what, f"give {lacks}, or remove the threshold"
+    if spec.name not in suite.judged and not suite.by_flag:
+        what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
+        return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
+    return None
+
+
+def make_judges(
+    chosen: Metrics,
+    model: ChatModel | None,
+    suite: SuitePolicy,
+    *,
+    rules_for: Callable[[Scenario], ScenarioRules],
+    policy_of: PolicyOf,
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    criteria: bool,
+) -> tuple[Scorer, ...]:
+    """The judges of a run. ``rules_for``: what applies to a scenario; ``secrets``: what the agent must never
+    say, with what stands for it. ``model`` may be ``None`` only where
+    nothing but classes of the author's is asked for."""
+    if not chosen.selected and not criteria:
+        return ()
+    from agenteval.scoring.detectors.scorer import DetectorScorer
+    from agenteval.scoring.judges.criteria import CriteriaScorer
+    from agenteval.scoring.judges.custom_scorer import CustomScorer
+    from agenteval.scoring.judges.goal import GoalJudge
+    from agenteval.scoring.judges.judge import Judge
+    from agenteval.scoring.judges.policy import PolicyJudge
+    from agenteval.scoring.judges.shared_scores import SharedScores
+    from agenteval.scoring.questions import question_detectors
+
+    judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
+    asking = suite.model_copy(update={"detectors": question_detectors(suite)})
+    inputs = _judge_inputs(model, suite, rules_for, policy_of, secrets) if model is not None else None
+
+    def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        return _findings(DetectorScorer(asking, policy_of(scenario)).run_detectors(scenario, trajectory))
+
+    together: list[Judge] = []
+    scorers: list[Scorer] = []
+    for spec in chosen.selected:
+        custom = chosen.custom.get(spec.name)
+        if custom is not None and not isinstance(custom, Rubric):
+            scorers.append(CustomScorer(custom, model, severities=suite.severities))
+            continue
+        assert inputs is not None
+        rubric = chosen.rubric(spec.name)
+        own = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
+        judge = judges.get(rubric.form, Judge)(rubric, own)
+        (together if suite.shares_calls and rubric.shared else scorers).append(judge)
+    if together:
+        assert inputs is not None
+        scorers.append(SharedScores(together, inputs))
+    if criteria:
+        assert inputs is not None
+        rubric = chosen.rubric(CRITERIA)
+        scorers += [
+            CriteriaScorer(rubric, inputs, scope=scope, is_shared=suite.shares_calls)
+            for scope in ("turn", "conversation")
+        ]
+    return tuple(scorers)
+
+
+def _judge_inputs(
+    model: ChatModel,
+    suite: SuitePolicy,
+    rules_for: Callable[[Scenario], ScenarioRules],
+    policy_of: PolicyOf,
+    secrets: Mapping[str, str],
+) -> JudgeInputs:
+    from agenteval.scoring.detectors.scorer import DetectorScorer
+    from agenteval.scoring.judges.gating_policy import GatingPolicy
+    from agenteval.scoring.judges.judge_inputs import JudgeInputs
+    from agenteval.scoring.transcript import BYTES_PER_TOKEN, MAX_TRANSCRIPT_BYTES
+
+    def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        return _findings(
+            DetectorScorer(suite, policy_of(scenario), secrets).run_detectors(scenario, trajectory)
+        )
+
+    judging_model = suite.models.get("judge")
+    return JudgeInputs(
+        model,
+        policy_of=policy_of,
+        now=suite.now,
+        gating=GatingPolicy.from_suite(suite, rules_for),
+        proofs=proofs,
+        limit=BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else MAX_TRANSCRIPT_BYTES,
+    )
+
+
+def _findings(items: Iterable[object]) -> Iterator[Finding]:
+    return (item for item in items if isinstance(item, Finding))
+
+
+def hash_prompts(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
+    """A hash of each prompt that the run may send."""
+    customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
+    built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
+    shared = "answer_shared"
+    more = {shared: chosen.prompts.prompt(shared).hash} if suite.shares_calls else {}
+    return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -1,0 +1,274 @@
+"""The third step of a run: what applies is decided here, once and nowhere else. What the suite asks and the
+scenarios that are run become the ``Plan``, which everything after reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agenteval.adapters.agents import AGENTS
+from agenteval.core.config import AgentConfig, Config
+from agenteval.core.plan import ROLES, Plan, ScenarioRules, SuitePolicy, Threshold
+from agenteval.core.scenario import EpochRange, Epochs, Sample, Scenario, expand_threshold
+from agenteval.core.score import MetricSpec
+from agenteval.core.selection import ranges_of
+from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
+from agenteval.scoring import metrics
+from agenteval.verdict.run_gates import without_concern
+
+if TYPE_CHECKING:
+    from agenteval.planning.sample_selection import SelectedSamples
+    from agenteval.planning.suite import Suite
+
+NOT_SELECTED = "applies to nothing that was selected"
+_WHERE_REPLACED = 0.05
+"""The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
+
+
+def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
+    """What applies to each sample that is played."""
+    policy, config, request = suite.settings.policy, suite.settings.config, suite.request
+    missed = without_concern(policy.gates, selected.scenarios, selected.unselected_scenarios)
+    visibility = request.visibility
+    if visibility is None:
+        visibility = {**selected.earlier_visibility, **known_visibility(selected.agents, suite.scenarios)}
+    return make_plan(
+        policy.model_copy(update={"gates": policy.gates.without(missed)}),
+        config,
+        selected.samples,
+        ranges_of(selected.scenarios, config, epochs=request.epochs),
+        unapplied=find_unapplied_thresholds(policy, selected.scenarios, selected.unselected_scenarios)
+        | {f"gates.{name}": NOT_SELECTED for name in missed},
+        needs_model=selected.needs_model,
+        secrets=suite.settings.marked_secrets.placeholders,
+        visibility=visibility,
+    )
+
+
+def known_visibility(
+    agents: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
+) -> dict[str, KnownVisibility]:
+    """What the configuration says of how the tool calls of the agents are seen. ``scenarios``: the whole
+    suite, whose tools an agent may call."""
+    tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
+    found = {name: _known_visibility(agent, tools) for name, agent in agents.items()}
+    return {name: known for name, known in found.items() if known}
+
+
+def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibility | None:
+    if declared := declared_visibility(agent.calls):
+        return declared
+    if agent.mcp:
+        return None  # the world is its way to its tools, whatever its replies report
+    adapter = AGENTS.get(agent.kind)
+    return adapter.visibility(adapter.parse_options(agent), tools)
+
+
+def suite_policy(
+    config: Config,
+    known: Iterable[MetricSpec] = (),
+    asked: Iterable[MetricSpec] = (),
+    *,
+    no_judge: bool = False,
+) -> SuitePolicy:
+    """What the suite says. ``known``: all metrics; ``asked``: those that are judged."""
+    return SuitePolicy(
+        profile=config.profile,
+        seed=config.seed,
+        metrics=tuple(known),
+        judged=tuple(spec.name for spec in asked),
+        by_flag=config.is_by_flag("metrics"),
+        no_judge=no_judge,
+        code_only=config.code_only,
+        thresholds={
+            name: Threshold(rule=expand_threshold(entry), where=config.where(f"thresholds.{name}"))
+            for name, entry in config.thresholds.items()
+            if entry is not None
+        },
+        severities=config.severities,
+        severity_from=config.severity_from,
+        fail_on_severity=config.fail_on_severity,
+        fault_tolerance=config.fault_tolerance or 0.0,
+        on_undecided=config.on_undecided,
+        gates=config.gates,
+        accepted=config.accepted_failures,
+        budget=config.budget,
+        deadlines=config.deadlines,
+        prices=config.prices,
+        models={role: model for role in ROLES if (model := config.models.model_for(role))},
+        corroborate=config.judge.corroborate,
+        skips_failed_judges=config.judge.on_failure == "skip",
+        shares_calls=_shares_calls(config),
+        detectors=config.detectors,
+        unmocked_tools=config.unmocked_tools,
+        now=config.now,
+        max_turns=config.max_turns,
+        prompts=config.prompts,
+        policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
+        places={key: config.where(key) for key in _reported(config)},
+    )
+
+
+def make_plan(
+    suite: SuitePolicy,
+    config: Config,
+    samples: Iterable[Sample],
+    ranges: Mapping[str, EpochRange],
+    *,
+    unapplied: Mapping[str, str] | None = None,
+    needs_model: Sequence[str] = (),
+    secrets: Mapping[str, tuple[str, ...]] | None = None,
+    visibility: Mapping[str, KnownVisibility] | None = None,
+) -> Plan:
+    """The plan of a run. ``samples``: all of them, or the first ones where ``ranges`` has their scenario:
+    there a gate decides how many epochs there are. ``visibility``: by agent, what is known of how
+    its calls are seen. ``unapplied``: what does not hold for it, with the reason."""
+    epochs: dict[tuple[str, str], int] = {}
+    known: dict[str, Scenario] = {}
+    for sample in samples:
+        pairing = (sample.key.scenario, sample.key.agent)
+        epochs[pairing] = epochs.get(pairing, 0) + 1
+        known[sample.key.scenario] = sample.scenario
+    rule_sets: dict[str, ScenarioRules] = {}
+    numbers: dict[str, int] = {}
+    scenarios: dict[str, dict[str, int]] = {}
+    for (scenario, agent), count in epochs.items():
+        rules = rules_for(known[scenario], suite, agent, epochs=ranges.get(scenario) or count)
+        text = repr(rules)
+        rule_sets.setdefault(text, rules)
+        scenarios.setdefault(scenario, {})[agent] = numbers.setdefault(text, len(numbers))
+    return Plan(
+        suite=_where_replaced(suite, config) if ranges else suite,
+        unapplied=dict(unapplied or {}),
+        needs_model=tuple(needs_model),
+        secrets=dict(secrets or {}),
+        visibility=dict(visibility or {}),
+        default=rules_for(Scenario(), suite, ""),
+        rule_sets=tuple(rule_sets.values()),
+        scenarios=scenarios,
+    )
+
+
+def _where_replaced(suite: SuitePolicy, config: Config) -> SuitePolicy:
+    """Of a run that replaces lost epochs, how many samples may be lost."""
+    key = "fault_tolerance"
+    share = _WHERE_REPLACED if config.fault_tolerance is None else config.fault_tolerance
+    where = suite.where(key)
+    by = f"{where} of epochs: {{max}}" if where == "default" else where
+    return suite.model_copy(update={key: share, "places": {**suite.places, key: by}})
+
+
+def rules_for(
+    scenario: Scenario, suite: SuitePolicy, agent: str | None = None, *, epochs: Epochs = 1
+) -> ScenarioRules:
+    """What applies to a scenario with an agent (``None``: with some agent). A threshold of the scenario is in
+    the place of the suite's on the same metric, and ``null`` removes that. Whether a metric can be judged
+    there at all is another question: ``metrics.may_apply_to_scenario``."""
+    policy = has_policy(scenario, suite, agent)
+    sure = {
+        spec.name: metrics.applies_to_scenario(spec, scenario, policy=policy)
+        for spec in suite.metrics
+        if spec.name in suite.thresholds or spec.name in suite.judged
+    }
+    held = {
+        name: threshold.model_copy(update={"is_sure": sure.get(name, False)})
+        for name, threshold in suite.thresholds.items()
+    }
+    for name, entry in scenario.thresholds.items():
+        if entry is None:
+            held.pop(name, None)
+        else:
+            where = scenario.where(f"thresholds.{name}")
+            held[name] = Threshold(rule=expand_threshold(entry), where=where)
+    return ScenarioRules(
+        epochs=epochs,
+        max_turns=scenario.max_turns or suite.max_turns,
+        unjudged=tuple(name for name in suite.judged if not sure.get(name)),
+        thresholds=held,
+    )
+
+
+class ScenarioRulesCache:
+    """What applies to one conversation after the other; ``None``: what the suite says of all. Mostly they are
+    of a few kinds, each of which is one value."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._known: dict[str, ScenarioRules | None] = {}
+
+    def __call__(self, scenario: Scenario, agent: str) -> ScenarioRules | None:
+        applies = rules_for(scenario, self._plan.suite, agent)
+        return self._known.setdefault(repr(applies), None if applies == self._plan.default else applies)
+
+
+def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
+    """Whether the agent of that name (``None``: some agent) has a policy."""
+    own = bool(suite.policies) if agent is None else agent in suite.policies
+    return own or bool(scenario.policy.strip())
+
+
+def redact_plan(plan: Plan, public: Config) -> Plan:
+    """The plan as it may be written down: without what variables put into texts. ``public``: the
+    configuration so."""
+    shown = {role: model for role in ROLES if (model := public.models.model_for(role))}
+    return plan.with_suite(models=shown, now=public.now, detectors=public.detectors, prompts=public.prompts)
+
+
+def _shares_calls(config: Config) -> bool:
+    """Scripted judges answer by metric, one at a time."""
+    judge = config.models.model_for("judge")
+    return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
+
+
+def _reported(config: Config) -> Iterator[str]:
+    """The keys whose place a report names."""
+    yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
+    for name, rule in config.gates.configured_gates.items():
+        yield f"gates.{name}"
+        yield from (f"gates.{name}.{key}" for key in (rule if isinstance(rule, Mapping) else ()))
+    yield from (f"budget.{name}" for name in config.budget.limits)
+    for role, own in config.budget.roles.items():
+        yield from (f"budget.by_role.{role}.{name}" for name in own.limits)
+
+
+# ── thresholds that hold for nothing that is run ─────────────────────────────────────────────────
+
+
+def has_threshold(scenario: Scenario, suite: SuitePolicy) -> bool:
+    """Whether some threshold may hold for a scenario."""
+    return any(_may_hold(name, scenario, suite) for name in {**suite.thresholds, **scenario.thresholds})
+
+
+def find_unapplied_thresholds(
+    suite: SuitePolicy, selected: Sequence[Scenario], others: Iterable[Scenario] | None
+) -> dict[str, str]:
+    """By key, the thresholds of the suite that are sure to hold for none of the scenarios that are selected,
+    and may for one of the ``others`` (``None``: which are not known)."""
+    missed = find_unused_thresholds(suite, selected)
+    if others is not None:
+        ids = {scenario.id for scenario in selected}
+        rest = [scenario for scenario in others if scenario.id not in ids]
+        missed = [name for name in missed if any(_may_hold(name, each, suite) for each in rest)]
+    return {f"thresholds.{name}": NOT_SELECTED for name in missed}
+
+
+def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) -> list[str]:
+    """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
+    return [
+        name
+        for name in suite.thresholds
+        if not any(_may_hold(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
+    ]
+
+
+def _may_hold(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
+    """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
+    judged there."""
+    spec = suite.specs.get(name)
+    if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
+        return False
+    return metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite))
+
+
+def _is_judged(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
+    return metrics.applies_to_scenario(suite.specs[name], scenario, policy=has_policy(scenario, suite))

@@ -1,0 +1,146 @@
+"""The second step of a run: of a ``Suite``, what is played. Files are read, nothing is loaded that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agenteval.core import selection
+from agenteval.core.config import AgentConfig, Config
+from agenteval.core.errors import NothingSelectedError, Problem
+from agenteval.core.plan import Pairing, SuitePolicy
+from agenteval.core.plurals import plural
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.planning import plan_resolution, preflight
+from agenteval.planning.earlier_visibility import earlier_visibility
+from agenteval.planning.last_failed import FailedScenarios, describe_removed, find_last_failed
+from agenteval.planning.request import Request
+from agenteval.planning.suite import Suite, empty_patterns, load_included_scenarios
+from agenteval.verdict.run_gates import without_concern
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class SelectedSamples:
+    """What is played of a suite."""
+
+    samples: tuple[Sample, ...]
+    """Where a gate decides how many epochs there are, the first ones."""
+    scenarios: tuple[Scenario, ...]
+    """Those of the samples."""
+    agents: Mapping[str, AgentConfig]
+    """Those of the samples, by name."""
+    needs_model: tuple[str, ...] = ()
+    """The scenarios that ``code_only`` leaves out."""
+    unselected_scenarios: Sequence[Scenario] | None = ()
+    """What else the suite may hold; ``None``: that is not known."""
+    earlier_visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    """By agent, what an earlier run showed of how its calls are seen, where this is a part of the suite."""
+    remarks: tuple[str, ...] = ()
+    """What is not run although somebody may expect it."""
+
+
+def select(suite: Suite) -> SelectedSamples:
+    """Apply what the command line and the profile choose. Raises ``NothingSelectedError``."""
+    request, config = suite.request, suite.settings.config
+    needs_model = _needing_a_model(suite.selected_scenarios, config)
+    left = [scenario for scenario in suite.selected_scenarios if scenario.id not in needs_model]
+    planned = selection.samples_of(left, config, request.filters, epochs=request.epochs)
+    wanted, gone = _wanted_pairings(suite, planned)
+    samples = _first_few(wanted, request, config)
+    scenarios = preflight.scenarios_of(samples)
+    agents = selection.agents_of(config, request.filters)
+    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    is_part = request.is_partial or len(scenarios) < len(suite.scenarios)
+    looks_back = is_part and request.visibility is None
+    return SelectedSamples(
+        samples=samples,
+        scenarios=scenarios,
+        agents=used,
+        needs_model=needs_model,
+        unselected_scenarios=_others(request, config, suite.settings.policy, suite.scenarios),
+        earlier_visibility=earlier_visibility(Path(config.root), suite.settings.public, used)
+        if looks_back
+        else {},
+        remarks=(
+            *(() if request.paths else empty_patterns(config)),
+            *(text for scenario in left for text in preflight.misspelt_tools(scenario)),
+            *_left_out(needs_model),
+            *gone,
+        ),
+    )
+
+
+def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[Sample], list[str]]:
+    """Those of the samples that are asked for by what failed, or was played, before; and what is gone of
+    it."""
+    request, config = suite.request, suite.settings.config
+    if request.pairings:
+        return _narrowed(samples, request.pairings), []
+    if not request.selects_failed:
+        return samples, []
+    failed = find_last_failed(Path(config.root), request.failed_in)
+    gone = find_removed_failures(failed, request, config, suite.scenarios)
+    if narrowed := _narrowed(samples, failed.pairings):
+        return narrowed, [describe_removed(gone)] if gone else []
+    raise failed.nothing_selected_error(gone)
+
+
+def _narrowed(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> list[Sample]:
+    """Only what is among the pairings."""
+    return [sample for sample in samples if (sample.key.scenario, sample.key.agent) in pairings]
+
+
+def _first_few(samples: Sequence[Sample], request: Request, config: Config) -> tuple[Sample, ...]:
+    ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
+    kept = frozenset(selection.draw_subset(ids, request.filters, config.seed))
+    return tuple(sample for sample in samples if sample.key.scenario in kept)
+
+
+def _needing_a_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:
+    """With ``code_only``, the ids of what is left out. Raises ``NothingSelectedError`` if that is all."""
+    if not config.code_only:
+        return ()
+    ids = tuple(scenario.id for scenario in scenarios if not preflight.is_decided_by_code(scenario))
+    if len(ids) == len(scenarios):
+        what = "code_only: every scenario that is selected needs a model, for its user or to be decided"
+        remedy = "script turns and expect something that code can check, or remove code_only"
+        raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
+    return ids
+
+
+def _left_out(needs_model: Sequence[str]) -> Iterator[str]:
+    if needs_model:
+        named = f"{', '.join(needs_model[:_NAMED])}{', …' if len(needs_model) > _NAMED else ''}"
+        yield f"code_only: {plural(len(needs_model), 'scenario')} not run, for want of a model: {named}"
+
+
+def find_removed_failures(
+    failed: FailedScenarios, request: Request, config: Config, loaded: Sequence[Scenario]
+) -> tuple[str, ...]:
+    """What failed and is in no file any more. Beside the paths that were named there may be others; where
+    these cannot be read, nobody knows."""
+    gone = failed.find_removed(scenario.id for scenario in loaded)
+    if not (gone and request.paths):
+        return gone
+    rest = load_included_scenarios(config)
+    return (
+        () if rest is None else tuple(sorted(set(gone) & set(failed.find_removed(each.id for each in rest))))
+    )
+
+
+def _others(
+    request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
+) -> Sequence[Scenario] | None:
+    """What the suite may hold beyond what is selected. ``loaded`` is all of it, unless paths were named; then
+    the rest is read where it matters. ``None``: it cannot be."""
+    matters = plan_resolution.find_unused_thresholds(policy, loaded) or without_concern(
+        policy.gates, loaded, None
+    )
+    if not request.paths or not matters:
+        return loaded
+    rest = load_included_scenarios(config)
+    return None if rest is None else (*loaded, *rest)

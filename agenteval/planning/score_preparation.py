@@ -1,0 +1,357 @@
+"""What ``agenteval score`` finds out before anything is scored, in the steps of a run: load, find the files
+(``find_score_sources``), resolve, wire."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from agenteval.adapters.traffic.middleware import RecordingOptions
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.core.event import RunStarted
+from agenteval.core.plan import Plan
+from agenteval.core.protocols import Scorer
+from agenteval.core.recorded_conversation import RecordedConversation
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Severity
+from agenteval.core.tool_visibility import declared_visibility
+from agenteval.files import runs, scenario_loader
+from agenteval.files.config_checks import Registries
+from agenteval.files.redaction import register_marked_secrets
+from agenteval.importers.logs import (
+    JOURNAL,
+    ExpectedScenarios,
+    FieldPaths,
+    ImportWarnings,
+    Naming,
+    Reader,
+    Source,
+    check_journals,
+    deduplicate_sources,
+    find_sources,
+    is_journal,
+    is_stream,
+    lines_of,
+    placeholders_in,
+    require_paths,
+    spool_path,
+    spool_stream,
+    visibility_in,
+)
+from agenteval.messages.log_entry import UnreadableRecord
+from agenteval.messages.unplaced_entries import CallFreeNames
+from agenteval.planning import judge_setup, preflight
+from agenteval.planning.plan_resolution import make_plan, rules_for, suite_policy
+from agenteval.planning.request import JudgeChoice, Request
+from agenteval.planning.run_files import is_unchanged_file, list_input_files
+from agenteval.planning.suite import Settings, load_config, make_settings
+from agenteval.planning.wiring import Resources, make_resources, policy_file, policy_of
+from agenteval.scoring.checks import RULES
+from agenteval.verdict.run_gates import unapplied
+
+_MOST_PROBLEMS = 5
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
+    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
+    that is judged anew."""
+
+    files: tuple[str, ...] = ()
+    config: str | None = None
+    judging: JudgeChoice = field(default_factory=JudgeChoice)
+    paths: FieldPaths = field(default_factory=FieldPaths)
+    scenarios: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    no_calls_in: tuple[str, ...] = ()
+    max_rates: Mapping[Severity, float] = field(default_factory=dict)
+    must_judge: bool = False
+    recording: RecordingOptions = field(default_factory=RecordingOptions)
+
+
+@dataclass(frozen=True)
+class RecordedSuite:
+    """What is expected of recorded conversations."""
+
+    settings: Settings
+    request: ScoreRequest
+    expected_scenarios: ExpectedScenarios
+    dropped_thresholds: bool = False
+    """Whether thresholds were set that nothing can be held against."""
+
+    @property
+    def config(self) -> Config:
+        return self.settings.config
+
+
+def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
+    """Configuration and expectations. Raises ``AuthorError``."""
+    loaded = load_config(Request(config=request.config, judging=request.judging), known)
+    judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
+    metrics = judge_setup.load_metrics(loaded.config)
+    scenarios = _scenarios(request)
+    bounds = bool(loaded.config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    unbounded = not judged and not request.judging.no_judge
+    if unbounded:
+        metrics = replace(metrics, selected=())
+        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
+        # switches judges off leaves the bounds undecided, as in a run.
+        loaded = loaded.without_thresholds()
+    policy = suite_policy(loaded.config, metrics.available.values(), metrics.selected, no_judge=not judged)
+    policy = policy.model_copy(update={"max_rates": dict(request.max_rates)})
+    settings = make_settings(loaded, metrics, policy, request.recording)
+    return RecordedSuite(settings, request, ExpectedScenarios(scenarios), bounds and unbounded)
+
+
+@dataclass(frozen=True)
+class WiredScore:
+    """With what recorded conversations are scored."""
+
+    resources: Resources
+    judges: tuple[Scorer, ...]
+
+
+def wire_score(suite: RecordedSuite) -> WiredScore:
+    """Names become objects; nothing is called yet. Raises ``AuthorError``."""
+    settings, scenarios = suite.settings, suite.expected_scenarios.scenarios
+    no_judge = settings.policy.no_judge
+    resources = make_resources(settings)
+    problems = (
+        *preflight.detector_problems(settings.config),
+        *preflight.price_problems((), settings.config, settings.metrics, no_judge=no_judge),
+        *preflight.check_problems(scenarios),
+    )
+    if problems:
+        raise AuthorError(*problems)
+    has_criteria = any(scenario.all_criteria for scenario in scenarios)
+    judges = () if no_judge else _judges(settings, resources, has_criteria=has_criteria)
+    resources.no_judge = not judges
+    resources.model("dedup")  # what is wrong with it is reported before anything is asked
+    return WiredScore(resources, judges)
+
+
+def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
+    """A model costs money with each turn of each conversation: that it is set for runs is not enough. Who
+    names the configuration (``-c``) means what it says."""
+    named = request.must_judge or request.judging.model or request.judging.metric
+    is_meant = request.config is not None and config.models.model_for("judge") is not None
+    from_environment = any(key.startswith("models") for key in config.origins)
+    return bool(named) or config.models.judge is not None or is_meant or from_environment
+
+
+def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+    if not request.scenarios:
+        return ()
+    files = scenario_loader.find_files_under(request.scenarios, Path.cwd())
+    return scenario_loader.load_scenario_files(files, rules=RULES, root=Path.cwd())
+
+
+def _judges(settings: Settings, resources: Resources, *, has_criteria: bool) -> tuple[Scorer, ...]:
+    chosen, policy = settings.metrics, settings.policy
+    model = resources.model("judge")
+    needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.selected)
+    if model is None and needed:
+        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
+        raise AuthorError(Problem("judges were requested, but no model is set", remedy))
+    # A journal may bring criteria of its own.
+    return judge_setup.make_judges(
+        chosen,
+        model,
+        policy,
+        rules_for=partial(rules_for, suite=policy),
+        policy_of=lambda scenario: scenario.policy,
+        criteria=model is not None,
+    )
+
+
+def _without_bounds(recorded: RecordedConversation) -> RecordedConversation:
+    if not recorded.scenario.thresholds:
+        return recorded
+    return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
+
+
+def find_score_sources(
+    request: ScoreRequest,
+    root: Path,
+    stack: ExitStack,
+    *,
+    warn: Callable[[str], None],
+    warn_waiting: Callable[[str], None],
+) -> list[Source]:
+    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
+    left out, ``warn_waiting`` (on another thread) what is waited for. Raises ``AuthorError``."""
+    found: list[Source] = []
+    streams: set[str] = set()
+    for name in request.files:
+        if name != "-" and not is_stream(Path(name)):
+            run = _run_named(name, root)
+            found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
+        elif (real := name if name == "-" else os.path.realpath(name)) in streams:
+            warn(f"{name} is named twice: it was read once")  # the first took all there was
+        else:
+            streams.add(real)
+            found.append(_spooled(name, stack, warn_waiting))
+    sources = deduplicate_sources(found, warn)
+    check_journals(sources)
+    return sources
+
+
+def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
+    """The files that a score is made from."""
+    yield from (source.path for source in sources)
+    request = suite.request
+    if "-" in request.files:
+        yield Path("/dev/stdin")  # leads to the file that a shell put there
+    if request.scenarios:
+        yield from scenario_loader.find_files_under(request.scenarios, Path.cwd())
+    yield from list_input_files(suite.config, ())
+
+
+def _spooled(name: str, stack: ExitStack, tell: Callable[[str], None]) -> Source:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
+    with _warn_while_waiting("standard input" if name == "-" else name, tell):
+        return spool_stream(sys.stdin.buffer, folder) if name == "-" else spool_path(Path(name), folder, name)
+
+
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def _warn_while_waiting(stream: str, tell: Callable[[str], None]) -> Iterator[None]:
+    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
+    what = f"waiting for {stream}: it is scored when its writer has closed it"
+    timer = threading.Timer(_PATIENCE_S, tell, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _run_named(name: str, root: Path) -> Path | None:
+    """The journal of the run whose id this is, if it is one."""
+    if os.path.exists(name) or "/" in name or os.sep in name:
+        return None
+    known = {folder.name for folder in runs.find_run_folders(root)}
+    if name in known or name in ("latest", "previous"):
+        return runs.find_run(name, root) / JOURNAL
+    return None
+
+
+def resolve_score(suite: RecordedSuite, sources: Iterable[Source]) -> Plan:
+    """What applies, with what the sources tell: which gates can be satisfied; how the calls of agents are
+    seen (of those in a journal of ours what that run found out, of all others what the configuration says);
+    and what stands for the secrets of agents, of the configuration and in journals of ours."""
+    settings, journals = suite.settings, [source for source in sources if is_journal(source)]
+    gates = settings.policy.gates
+    # Gates that could never be satisfied would leave every score inconclusive. Where none is left, every
+    # conversation has to pass.
+    left_out = unapplied(gates, repeats=suite.request.paths.scenario is not None or bool(journals))
+    agent = settings.config.agent
+    declared = declared_visibility(agent.calls) if agent else None
+    visibility = {"": declared} if declared else {}
+    secrets = dict(settings.marked_secrets.placeholders)
+    for source in journals:
+        visibility |= visibility_in(_readable_lines(source))
+        for name, placeholders in placeholders_in(_readable_lines(source)).items():
+            secrets[name] = tuple(dict.fromkeys((*secrets.get(name, ()), *placeholders)))
+    register_marked_secrets((each for placeholders in secrets.values() for each in placeholders), also=True)
+    return make_plan(
+        settings.policy.model_copy(update={"gates": gates.without(left_out)}),
+        settings.config,
+        (),
+        {},
+        unapplied=left_out,
+        secrets=secrets,
+        visibility=visibility,
+    )
+
+
+def _readable_lines(source: Source) -> Iterator[bytes]:
+    return (line.data for line in lines_of(source) if not isinstance(line, UnreadableRecord))
+
+
+def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: ImportWarnings) -> Reader:
+    """Raises ``AuthorError`` for a path of an option that no record has."""
+    request, config, expected = suite.request, suite.config, suite.expected_scenarios
+    require_paths(sources, request.paths.options)
+    policy = policy_of(config.agent, config.root) if config.agent else ""
+    reader = Reader(
+        sources,
+        naming=Naming(request.paths, policy, expected.ids),
+        policy_of=partial(_policy_in_journal, config),
+        expected=expected,
+        search_texts=request.texts,
+        warnings=remarks,
+        no_calls_in=CallFreeNames(frozenset(request.no_calls_in)),
+    )
+    again = Naming(request.paths, policy, expected.ids)
+    return reader.with_exact(again) if request.texts else reader
+
+
+def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
+    """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
+    the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
+    agent, own = (
+        next((agent for agent in each.all_agents if agent.name == name), None)
+        for each in (run.config, config)
+    )
+    if agent is None:
+        return ""
+    if own and own.policy == agent.policy:
+        return policy_of(own, config.root)
+    file = policy_file(agent, run.config.root)
+    if file and not is_unchanged_file(file, run.config.root, run.sources):
+        what = (
+            f"{run.run_id}: the policy of agent '{name}', {agent.policy}, is not the file that the run read"
+        )
+        raise AuthorError(Problem(what, "score it with the configuration that names it (-c)"))
+    return policy_of(agent, run.config.root)
+
+
+def read_conversations(
+    suite: RecordedSuite, reader: Reader, wired: WiredScore
+) -> Iterator[RecordedConversation]:
+    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    conversations = _from_first_readable(reader, suite.request)
+    bounded = wired.judges or suite.request.judging.no_judge
+    return conversations if bounded else map(_without_bounds, conversations)
+
+
+def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[RecordedConversation]:
+    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
+    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    conversations = iter(reader)
+    lost: list[RecordedConversation] = []
+    for recorded in conversations:
+        if recorded.is_readable:
+            return chain(lost, [recorded], conversations)
+        lost.append(recorded)
+    if lost:
+        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
+        if len(lost) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+        raise AuthorError(*problems)
+    if request.texts:
+        asked = " ".join(f"-s {text}" for text in request.texts)
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+    names = ", ".join(request.files)
+    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+
+
+def _problem(lost: RecordedConversation) -> Problem:
+    path, _, line = lost.where.rpartition(":")
+    stop = lost.trajectory.stop
+    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+    return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))

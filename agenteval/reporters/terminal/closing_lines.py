@@ -1,0 +1,192 @@
+"""The last lines of the screen: what did not pass, in few words, to be pasted back; what to do next; and the
+verdict, as the very last one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import REPORTED, GateRow
+from agenteval.core.errors import REMEDY
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
+from agenteval.files.runs import short_run_id
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import format_figures
+from agenteval.reporters.terminal.cells import style_of, truncate, unbroken, wrap_fully
+from agenteval.reporters.terminal.failure_blocks import MOST_BLOCKS
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import (
+    ReportedFailure,
+    never_ran_text,
+    run_gates,
+    scenario_decision,
+    split_violation_remedy,
+)
+from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.rerun_commands import command_of, rerun_failures_command
+from agenteval.reporters.words.row_groups import RowGroup
+from agenteval.reporters.words.selection import is_recorded, selectors, show_command
+from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
+
+MOST = 1000
+"""Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
+_LEAST_REASON = 30
+_DETAILS = "Details"
+_NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
+_INDENT = 7
+
+
+def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    """A line for each scenario that decided, failed ones first, and for each rule over the whole run. What
+    stands there of a scenario is what ``run`` takes; of many rows it is the first that ended so."""
+    decision = facts.decision
+    if decision.verdict is Verdict.PASSED and not decision.author_errors:
+        return
+    gates = run_gates(decision)
+    together = facts.decisive_rows
+    blocks = [] if options.quiet else together[:MOST_BLOCKS]  # in which it stands already
+    remedies = {group.rows[0][0].rules[0].remedy for group in blocks}
+    for gate in gates:
+        yield from _of_gate(gate, options)
+    names = selectors(facts.report)
+    for group in together[: MOST - len(gates)]:
+        listed = _listed(group, names, facts)
+        yield from _line(listed, options, is_new=listed.remedy not in remedies)
+        remedies.add(listed.remedy)
+    if (more := len(gates) + len(together) - MOST) > 0:
+        yield Text(f"… and {more:,} more")
+    if told := never_ran_text(facts.decisive):
+        word = Verdict.INCONCLUSIVE
+        line = Text(word.upper(), style=f"bold {style_of(word)}", no_wrap=True)
+        yield line.append(" ").append_text(truncate(told, options.width - line.cell_len, "not bold default"))
+
+
+class _Listed(NamedTuple):
+    """A line of the list. ``name``: of a scenario, what ``run`` takes; ``what``: what is wrong."""
+
+    verdict: Verdict
+    name: str
+    what: str
+    remedy: str = ""
+
+
+def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
+    value, bound = format_figures(gate)
+    place = shown_place(gate.where, options.root)
+    reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
+    yield from _line(_Listed(gate.verdict, one_line(gate.name, 80), reason), options)
+    # What it is based on says as well what would decide it.
+    yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
+
+
+def _listed(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _Listed:
+    """``names``: by scenario what ``run`` takes."""
+    failed = group.rows[0]
+    first = _deciding(failed, facts.report)
+    name = names[first.scenario]
+    if first.several_agents:
+        name += f" · {one_line(first.agent, 60)}"
+    rule = first.rules[0]
+    counts = (f"{group.count_text}; " if group.count_text else "") + _how_many(failed, first)
+    what, _ = split_violation_remedy(rule.violation, counts + rule.gist)
+    verdict = scenario_decision(facts.decision, first.scenario_report).verdict
+    if facts.decision.is_reported:  # its conversations decide nothing, its own rules do
+        verdict = failed[0].verdict
+    return _Listed(verdict, name, what, rule.remedy)
+
+
+def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
+    """``2 of 3 conversations: ``, those that ended as the one that is shown; empty where there is but one."""
+    planned = len(shown.scenario_report.samples) + len(shown.scenario_report.missing)
+    many = sum(each.key is not None and each.verdict is shown.verdict for each in group)
+    return f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
+
+
+def _deciding(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
+    """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
+    if replaces_every_sample(report.plan.suite.gates):
+        return group[0]
+    own = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
+    return next(own, group[0])
+
+
+def _line(listed: _Listed, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
+    """The reason beside the name, or below it where there is no room; what to do about it in whole where
+    that has no room either, if it does not stand in the list already."""
+    verdict, name, what, remedy = listed
+    line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
+    sentence = REMEDY.join(filter(None, (what, remedy)))
+    room, below = options.width - line.cell_len - 2, options.width - _INDENT
+    shown = sentence if "\n" not in remedy and cell_len(sentence) <= max(room, below) else what
+    if cell_len(shown) <= room or (shown == what and room >= min(_LEAST_REASON, len(what))):
+        yield line.append("  ").append_text(truncate(shown, room))
+    else:
+        yield line
+        yield from _below([truncate(shown, below)])
+    if shown != sentence and is_new:
+        yield from _below(wrap_fully(f"— {remedy}", below))
+
+
+def _below(lines: Iterable[Text]) -> Iterator[Text]:
+    return (unbroken(" " * _INDENT).append_text(line) for line in lines)
+
+
+def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    """What to do next, and the verdict."""
+    told = [] if options.quiet else list(next_commands(facts, options.run))
+    if options.verbose:
+        told = [(label, command) for label, command in told if label != _DETAILS]
+    line = "     ".join(f"{label}: {command}" for label, command in told)
+    if len(line) <= options.width:
+        yield from [unbroken(line)] if line else []
+    else:
+        yield from (unbroken(f"{label}: {command}") for label, command in told)
+    yield last_line(facts)
+
+
+def last_line(facts: Facts) -> Text:
+    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    word, rest = verdict_line(facts)
+    style = _WORD_STYLES.get(word) or style_of(facts.decision.verdict)
+    line = Text(f"{word}: ", style=f"bold {style}")
+    line.append(rest, style="not bold default")
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+_WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red", REPORTED.upper(): "default"}
+
+
+def _can_go_on(report: Report) -> bool:
+    """Whether it was cut off, so that nothing has to be run twice."""
+    is_cut_off = report.finished is None or report.finished.outcome in ("interrupted", "budget", "deadline")
+    return is_cut_off and bool(report.run.request)
+
+
+def next_commands(facts: Facts, run: str = "") -> Iterator[tuple[str, str]]:
+    """A word for what it does, and the command. ``run``: its name, if it is not the latest."""
+    report, groups = facts.report, facts.decisive
+    if facts.decision.verdict is Verdict.PASSED or not groups:
+        if report.samples:
+            yield _DETAILS, command_of(["agenteval", "report", run or "latest", "-v"])
+        return
+    name = run if run not in ("", report.run.run_id) else short_run_id(report.run.run_id)
+    if _can_go_on(report):
+        yield "Go on", command_of(["agenteval", "run", "--resume", name])
+    else:
+        yield (
+            "Re-run",
+            groups[0][0].repro if is_recorded(report) else rerun_failures_command(report.run, name),
+        )
+    if all(failure.fault in _NOT_ITS_FAULT for group in groups for failure in group[:1]):
+        yield "Check", "agenteval doctor"
+    else:
+        yield "Inspect", show_command(groups[0][0], run)

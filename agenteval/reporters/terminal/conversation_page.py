@@ -1,0 +1,479 @@
+"""``agenteval show``: one conversation as a person reads it, with what was said of each turn beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision, SampleDecision, Violation
+from agenteval.core.event import ModelAsked
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import clean, one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Check, Finding, References, Score, ScoreFailure, Verdict
+from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, mark, style_of, unbroken
+from agenteval.reporters.words.failure import (
+    NEVER_RAN,
+    planned,
+    sample_violations,
+    scenario_decision,
+    scenario_violations,
+)
+from agenteval.reporters.words.json_tree import MOST_LINES, message_text, tree_lines
+from agenteval.reporters.words.judge import classify_missing_score, describe_missing_score
+from agenteval.reporters.words.places import shown_place, shown_places, split_place
+from agenteval.reporters.words.score_cells import (
+    ScoreColumn,
+    brief_score,
+    is_failure_free,
+    is_low,
+    score_columns,
+    threshold_of,
+)
+from agenteval.reporters.words.transcript_lines import (
+    call_text,
+    disclosed_secrets,
+    has_several_agents,
+    how_it_ended,
+    mask_secrets,
+)
+from agenteval.verdict.recorded_logs import SEVERE
+from agenteval.verdict.report import Report
+
+_WHO = 7
+"""Columns of who speaks; so many more are the number of the turn and the blanks between."""
+_MARGIN = 4
+_STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
+_ASKED_LINES = 1
+_LONGEST = 20_000
+"""Characters of one message; what is longer is in the JSON."""
+
+
+NOT_RECORDED = (
+    "what the judges were asked was not kept: an older run, one without judges, or a file that is gone"
+)
+
+
+@dataclass(frozen=True)
+class JudgeExchange:
+    """``asked``: what the judges were, ``None`` where the run has not kept it. ``metric``: only of this one,
+    and every word of it; empty: of all, in short."""
+
+    answers: tuple[ModelAsked, ...] | None
+    metric: str = ""
+
+    @property
+    def selected_answers(self) -> tuple[ModelAsked, ...]:
+        return tuple(each for each in self.answers or () if self.metric in ("", each.metric))
+
+    def answers_at(self, key: SampleKey, turn: int | None) -> tuple[ModelAsked, ...]:
+        return tuple(each for each in self.selected_answers if (each.key, each.turn) == (key, turn))
+
+
+@dataclass(frozen=True)
+class ConversationPage:
+    """One conversation of a run; ``sample`` is ``None`` for one that was planned and not held. ``running``:
+    the run still goes on. ``repeat`` and ``following``: the commands that run it again, and that show the
+    next one that did not pass; empty where there is none. ``judging``: what to tell of its judges."""
+
+    report: Report
+    decision: Decision
+    scenario_report: ScenarioReport
+    key: SampleKey
+    sample: SampleReport | None
+    running: bool = False
+    rerun_command: str = ""
+    next_command: str = ""
+    judge_transcript: JudgeExchange | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.decision.samples.get(self.key, NEVER_RAN).verdict
+
+
+def page_of(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
+    """The conversation from its name to the commands that follow from it."""
+    yield _head(shown)
+    yield Text(_place(shown, options), style="dim")
+    if shown.judge_transcript and shown.judge_transcript.answers is None:
+        yield Text(NOT_RECORDED, style=UNDECIDED_STYLE)
+    if shown.sample is not None:
+        yield _conversation(shown, shown.sample, options)
+    yield from _foot(shown, options)
+
+
+# ── head and foot ────────────────────────────────────────────────────────────────────────────────
+
+
+def name_of(key: SampleKey) -> str:
+    """``refund@2``, as ``show`` takes it: epochs count from 1."""
+    variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
+    return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
+
+
+def _head(shown: ConversationPage) -> Text:
+    line = Text.assemble((name_of(shown.key), "bold"), "  ", (_state(shown), style_of(shown.verdict)))
+    several = shown.report.has_several_agents
+    parts = [f"agent {one_line(shown.scenario_report.agent, 60)}"] if several else []
+    parts += [f"run {shown.report.run.run_id}"]
+    if shown.sample is not None:
+        parts += list(_figures(shown.sample.trajectory))
+    if shown.report.scripted and shown.sample is not None and shown.sample.scripted:
+        parts.append("scripted: no model judged it")
+    return line.append(f"   {' · '.join(parts)}", style="dim")
+
+
+def _state(shown: ConversationPage) -> str:
+    if shown.sample is not None and shown.sample.stop is None:
+        return "UNDER WAY" if shown.running else "CUT OFF"
+    if shown.sample is None:
+        return "NOT BEGUN" if shown.running else "NOT RUN"
+    return shown.verdict.upper()
+
+
+def _figures(told: Trajectory) -> Iterator[str]:
+    yield plural(len(told.all_turns), "turn")
+    if told.tool_calls:
+        yield plural(len(told.tool_calls), "call")
+    if told.latency_ms:
+        yield duration(told.latency_ms)
+    if told.tokens:
+        yield f"{'≈' if told.usage.estimated else ''}{told.tokens:,} tokens"
+
+
+def duration(ms: float) -> str:
+    """``26 ms``, ``3.4 s``."""
+    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+
+
+def _place(shown: ConversationPage, options: ReportOptions) -> str:
+    record = shown.sample.record if shown.sample else ""
+    spec = shown.scenario_report.scenario
+    place = shown_places((record or spec.where(), spec.row), options.root)
+    name = one_line(shown.scenario_report.scenario.name, 200)
+    return f"{place}  {name}" if name and name != shown.scenario_report.scenario.id else place
+
+
+def _foot(shown: ConversationPage, options: ReportOptions) -> Iterator[RenderableType]:
+    told = list(planned(shown.scenario_report))
+    if len(told) > 1:
+        line = Text("epochs ", style="dim")
+        for key, _ in told:
+            verdict = shown.decision.samples.get(key, NEVER_RAN).verdict
+            here = "bold" if key == shown.key else "dim"
+            line.append(f" {_variant(key)}{key.epoch + 1} ", style=here).append_text(mark(verdict))
+        yield line
+    for violation in scenario_violations(shown.scenario_report, shown.decision):
+        yield _rule(violation, "", options)
+    if shown.rerun_command:
+        yield unbroken(f"repeat: {shown.rerun_command}", "dim")
+    if shown.next_command:
+        yield unbroken(f"next:   {shown.next_command}", "dim")
+
+
+def _variant(key: SampleKey) -> str:
+    return f"[{one_line(key.variant, 30)}]" if key.variant else ""
+
+
+# ── the conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Page:
+    """Rows of turn, who, and what; a turn is named on its first row."""
+
+    def __init__(self, sample: SampleReport) -> None:
+        self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+        self.table.add_column(style="dim", justify="right", no_wrap=True)
+        self.table.add_column(no_wrap=True, min_width=_WHO - 1)
+        self.table.add_column(overflow="fold")
+        self._hidden = disclosed_secrets(sample)
+        self._turn = ""
+
+    def begin(self, turn: int) -> None:
+        self._turn = str(turn + 1)
+
+    def add(self, who: str, what: str | Text, style: str = "") -> None:
+        text = what if isinstance(what, Text) else Text(self.safe(what), style=style)
+        self.table.add_row(self._turn, Text(who, style=_STYLES.get(who, "dim")), text)
+        self._turn = ""
+
+    def safe(self, text: str) -> str:
+        """Without what a terminal obeys, and without a secret that the agent told."""
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
+        return mask_secrets(clean(text), self._hidden)
+
+
+def _conversation(shown: ConversationPage, sample: SampleReport, options: ReportOptions) -> Table:
+    page = _Page(sample)
+    width = max(30, options.width - _WHO - _MARGIN)
+    told = _TurnAnnotations(shown, sample, page, options)
+    by_name = has_several_agents(sample)
+    for index, turn in enumerate(sample.turns):
+        page.begin(index)
+        _add_turn(page, turn.turn, width, by_name=by_name)
+        told.turn(index, turn)
+    told.whole()
+    return page.table
+
+
+def _add_turn(page: _Page, turn: Turn, width: int, *, by_name: bool) -> None:
+    page.add("user", message_text(turn.user, width) or "(empty)", "bold")
+    for step in turn.steps:
+        if step.text or not step.tool_calls:
+            text = message_text((step.text or "").strip("\n"), width) or "(empty)"
+            page.add("agent", _by(step.agent, by_name) + text)
+        for at, call in enumerate(step.tool_calls):
+            _add_call(page, call, step if at == 0 and len(turn.steps) > 1 else None, width, by_name=by_name)
+    if turn.error:
+        page.add("error", turn.error, "red")
+
+
+def _by(agent: str, by_name: bool) -> str:
+    return f"({one_line(agent, 60)}) " if by_name and agent else ""
+
+
+def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_name: bool) -> None:
+    took = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
+    head = Text(page.safe(_by(call.agent, by_name) + _call(call, width)), style="magenta")
+    page.add("→", head.append(took, style="dim"))
+    if call.given_up:
+        page.add("←", "(not waited for)", "dim")
+    elif call.result is not None:
+        is_error = call.result.is_error
+        page.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")
+
+
+def _call(call: ToolCall, width: int) -> str:
+    """On one line if it fits, else its arguments as a tree below its name."""
+    line = call_text(call)
+    if call.args is None or (len(line) <= width and not line.endswith("…)")):
+        return line
+    below = "\n".join(f"  {each}" for each in tree_lines(call.args, width - 2))
+    return f"{one_line(call.name, 80)}\n{below}"
+
+
+# ── what was said of it ──────────────────────────────────────────────────────────────────────────
+
+
+class _TurnAnnotations:
+    """Checks, scores and findings, each at its turn; at the end what is of the whole, and what is left."""
+
+    def __init__(
+        self, shown: ConversationPage, sample: SampleReport, page: _Page, options: ReportOptions
+    ) -> None:
+        self._shown = shown
+        self._sample = sample
+        self._page = page
+        self._options = options
+        self._judge = ""  # the model that was named last
+        # Then its head says so, once.
+        self._all_scripted = all(score.scripted for score in sample.all_scores)
+        self._columns = {column.name: column for column in score_columns(shown.report)}
+
+    def turn(self, index: int, told: TurnReport) -> None:
+        took = [duration(told.turn.latency_ms)] if told.turn.latency_ms else []
+        took += [told.turn.user_fault and f"the user's first attempt was refused: {told.turn.user_fault}"]
+        self._add_annotations(
+            told.checks, told.scores, told.score_failures, index, "", [each for each in took if each]
+        )
+
+    def whole(self) -> None:
+        sample = self._sample
+        self._add_annotations(sample.checks, sample.scores, sample.score_failures, None, "whole", [])
+        if sample.review and sample.review.is_fault:
+            self._page.add("user?", sample.review.sentence, UNDECIDED_STYLE)
+        end = "" if sample.record else how_it_ended(sample)
+        if end:
+            self._page.add("end", end, "dim")
+        for violation in self._unreported(end):
+            self._page.add("", _rule(violation, self._shown.scenario_report.scenario.where(), self._options))
+        for accepted in self._decided.accepted:
+            self._page.add("", f"accepted: {accepted.name}: {accepted.detail}", "dim")
+
+    @property
+    def _decided(self) -> SampleDecision:
+        return self._shown.decision.samples.get(self._shown.key, NEVER_RAN)
+
+    def _unreported(self, end: str) -> list[Violation]:
+        """Why it did not pass, but for what stands at its turn already."""
+        told = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
+        violations = sample_violations(
+            self._sample, self._decided, self._shown.scenario_report.scenario.where()
+        )
+        errors = " ".join(told.turn.error or "" for told in self._sample.turns)
+        return [v for v in violations if v.name not in told and v.detail not in f"{end} {errors}"]
+
+    def _add_annotations(
+        self,
+        checks: Sequence[Check],
+        scores: Sequence[Score],
+        failures: Sequence[ScoreFailure],
+        turn: int | None,
+        who: str,
+        more: Sequence[str],
+    ) -> None:
+        findings = [finding for finding in self._sample.findings if finding.turn == turn]
+        found = {finding.metric for finding in findings}
+        rows = [
+            self._brief(checks, [s for s in scores if s.metric not in found or s.value is not None], more)
+        ]
+        rows += [self._check(check) for check in checks if not check.passed]
+        rows += [row for finding in findings for row in self._finding(finding)]
+        rows += [row for score in scores if score.metric not in found for row in self._why(score)]
+        rows += [self._missing_score(failure) for failure in failures]
+        for row in filter(None, rows):
+            self._page.add(who, row)
+            who = ""
+        if self._shown.judge_transcript:
+            for who, row in self._judged(scores, turn):
+                self._page.add(who, row)
+
+    # ── --judge ──────────────────────────────────────────────────────────────────────────────────
+
+    def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
+        """What each judge was asked and said, and what code found of what it refers to."""
+        judging = self._shown.judge_transcript
+        assert judging is not None
+        told = judging.answers_at(self._shown.key, turn)
+        for each in told:
+            by = f" · {one_line(each.model, 80)}" if each.model not in ("", self._judge) else ""
+            self._judge = each.model or self._judge
+            question = self._page.safe(self._question(each, whole=bool(judging.metric)))
+            yield "judge", Text(self._page.safe(f"{each.metric}{by}"), style="bold")
+            yield "asked", Text(question, style="dim")
+            yield "said", self._answer(each)
+        known = {each.metric for each in told}
+        for score in scores:
+            if judging.metric in ("", score.metric) and (line := self._checked(score)):
+                yield ("" if score.metric in known else "judge"), line
+
+    def _question(self, asked: ModelAsked, *, whole: bool) -> str:
+        """Of the prompt what is not the record of the conversation, which is told above."""
+        if whole:
+            return f"{asked.system}\n\n{asked.prompt}".strip()
+        rules = asked.prompt[asked.record :]
+        lines = [line for line in rules.rpartition("\n# ")[2].split("\n") if line.strip()]
+        more = len(rules.split("\n")) - _ASKED_LINES
+        rest = f" … {plural(more, 'more line')}; --metric {asked.metric} shows all" if more > 0 else ""
+        return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
+
+    def _answer(self, asked: ModelAsked) -> Text:
+        """Key by key, each text whole; what says nothing is left out."""
+        if asked.answer is None:
+            return Text(self._page.safe(asked.error or "nothing"), style="red")
+        width = max(30, self._options.width - _WHO - _MARGIN)
+        lines = []
+        for name, value in asked.answer.items():
+            if isinstance(value, str):
+                lines += [f"{name}: {value}"] if value.strip() else []
+            elif value not in (None, [], {}):
+                below = tree_lines(value, width, most=10 * MOST_LINES)
+                lines.append(f"{name}: {below[0]}" if len(below) == 1 else "\n  ".join((f"{name}:", *below)))
+        return Text(self._page.safe("\n".join(lines) or "nothing"))
+
+    def _checked(self, score: Score) -> Text | None:
+        parts = list(self._references(score.references))
+        if score.votes:
+            votes = ", ".join(one_line(str(vote.verdict), 60) for vote in score.votes)
+            parts.append(f"asked {len(score.votes)} times: {votes}")
+        if not parts:
+            return None
+        line = Text.assemble((f"{self._column(score).short} {self._brief_score(score)}", "bold"), " ")
+        return line.append(self._page.safe(" · ".join(parts)))
+
+    def _references(self, told: References) -> Iterator[str]:
+        """Each was looked up by code: one that is not there makes an answer void."""
+        calls = self._sample.trajectory.tool_calls
+        for name, at in (("call", told.call), ("repeats call", told.other_call)):
+            if at is not None:
+                what = f" {call_text(calls[at])}" if at < len(calls) else ""
+                yield f"{name} {at + 1}{what}"
+        yield from [f"parameter {told.parameter}"] if told.parameter else []
+        yield from [f"tool {told.tool}, not called"] if told.tool else []
+        yield from [f'source "{one_line(told.source, 300)}"'] if told.source else []
+        yield from [f'rule "{one_line(told.rule, 300)}"'] if told.rule else []
+
+    def _brief(self, checks: Sequence[Check], scores: Sequence[Score], more: Sequence[str]) -> Text | None:
+        held = sum(check.passed is True for check in checks)
+        line = Text()
+        if held:
+            line.append("✓", style="green").append(f" {plural(held, 'check')}", style="dim")
+        said = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
+        for part in (*said, *more):
+            line.append(f"{' · ' if line else ''}{self._page.safe(part)}", style="dim")
+        return line or None
+
+    def _brief_score(self, score: Score) -> str:
+        return brief_score(score.model_copy(update={"scripted": False}) if self._all_scripted else score)
+
+    def _column(self, score: Score) -> ScoreColumn:
+        return self._columns.get(score.metric) or ScoreColumn(score.metric, score.metric, is_rate=False)
+
+    def _check(self, check: Check) -> Text:
+        verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
+        line = Text.assemble(mark(verdict), " ", (one_line(check.name, 80), "bold"))
+        line.append(
+            _line_of(check.where, self._shown.scenario_report.scenario.where(), self._options), style="dim"
+        )
+        return line.append(f"  {self._page.safe(check.detail)}" if check.detail.strip() else "")
+
+    def _finding(self, finding: Finding) -> Iterator[Text]:
+        counts = self._shown.report.plan.suite.fail_on
+        gates = counts is not None and finding.severity.rank >= counts.rank
+        verdict, style = (Verdict.FAILED, "bold") if gates else (None, UNDECIDED_STYLE)
+        sign = mark(verdict) if verdict else Text("!", style=UNDECIDED_STYLE)
+        head = f"{finding.severity}: {one_line(finding.label, 80)}"
+        line = Text.assemble(sign, " ", (head, style))
+        call = f", call {finding.call + 1}" if finding.call is not None else ""
+        line.append(f"  ({one_line(finding.found_by, 100)}{call})", style="dim")
+        yield line.append(f"  {self._page.safe(finding.explanation)}" if finding.explanation.strip() else "")
+        yield from self._quoted(finding.evidence)
+
+    def _quoted(self, evidence: str) -> Iterator[Text]:
+        if evidence.strip():
+            yield Text(f'  "{self._page.safe(" ".join(evidence.split()))}"', style="italic")
+
+    def _why(self, score: Score) -> Iterator[Text]:
+        column = self._column(score)
+        if is_failure_free(score) or not is_low(
+            score, column, threshold_of(self._shown.scenario_report, score.metric)
+        ):
+            return
+        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
+        line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
+        yield line.append(f"  {self._page.safe(score.reason)}" if score.reason.strip() else "")
+        yield from self._quoted(score.evidence)
+
+    def _is_violated(self, score: Score) -> bool:
+        violations = scenario_decision(self._shown.decision, self._shown.scenario_report).violations
+        return any(violation.metric == score.metric for violation in violations)
+
+    def _missing_score(self, failure: ScoreFailure) -> Text:
+        line = Text.assemble(mark(Verdict.INCONCLUSIVE), " ", (one_line(failure.metric, 80), "bold"))
+        return line.append(
+            f"  {describe_missing_score(classify_missing_score(failure))}: {self._page.safe(failure.message)}"
+        )
+
+
+def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
+    line = Text.assemble(mark(violation.verdict), " ", (one_line(violation.name, 80), "bold"))
+    line.append(_line_of(violation.where, near, options), style="dim")
+    return line.append(f"  {clean(violation.detail)}" if violation.detail.strip() else "")
+
+
+def _line_of(where: str, near: str, options: ReportOptions) -> str:
+    """``  line 94`` of the scenario's own file, else the place; nothing where there is none."""
+    path, line = split_place(where)
+    if not path or where == near:
+        return ""
+    if line and path == split_place(near)[0]:
+        return f"  line {line}"
+    return f"  {shown_place(where, options.root)}"

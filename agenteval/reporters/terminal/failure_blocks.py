@@ -1,0 +1,365 @@
+"""What did not pass, in at most twelve lines each: the turn, the rule with what was expected and what was
+there, its place, and the command that shows the whole conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import Violation
+from agenteval.core.errors import REMEDY
+from agenteval.core.plurals import join_first, plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import StopReason
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import (
+    first_line,
+    mark,
+    truncate,
+    unbroken,
+    wrap_fully,
+    wrap_lines,
+    wrap_with_remedy,
+)
+from agenteval.reporters.terminal.failures import fault_text, turn_lines, unreported_lines
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import BrokenRule, ReportedFailure
+from agenteval.reporters.words.judge import strip_retry_counts
+from agenteval.reporters.words.places import relative_place, shown_place, shown_places
+from agenteval.reporters.words.selection import show_command
+from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
+from agenteval.scoring.checks.excerpts import excerpt
+
+MOST_BLOCKS = 10
+_WIDEST = 100
+MOST_LINES = 12
+_OF_RULES, _OF_ONE_RULE = 7, 3
+_RULES = 4
+"""Of one failure; the others are counted."""
+_UNDECIDED_LINES = 3
+_NAMED = 5
+_SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
+_LABEL = 11
+"""Columns before what is said: the number of the turn, and who speaks."""
+
+
+class _Block(NamedTuple):
+    """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
+    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason;
+    ``rows``: other rows of the scenario that ended so; ``how_many`` of all they are, in words."""
+
+    group: tuple[ReportedFailure, ...]
+    shown: ReportedFailure
+    rules: tuple[BrokenRule, ...]
+    alike: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    how_many: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        return self.shown.verdict is Verdict.FAILED
+
+
+def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    """The first few that failed or were not decided; all of them are in the list at the end."""
+    told = list(_blocks(facts))
+    options = replace(options, width=min(options.width, _WIDEST))
+    for block in told[:MOST_BLOCKS]:
+        yield from _lines(block, options)
+        yield Text()
+    rest = sum(1 + len(block.alike) + len(block.rows) for block in told[MOST_BLOCKS:])
+    if rest:
+        yield Text(f"… and {rest:,} more, listed below", style="dim")
+        yield Text()
+
+
+def _blocks(facts: Facts) -> Iterator[_Block]:
+    undecided: dict[str, list[_Block]] = {}
+    # Of those that never ran, one line of the list at the end tells.
+    for (first, *others), how_many in facts.decisive_rows:
+        names = tuple(_title(group[0]) for group in others)
+        block = _block(first)._replace(rows=names, how_many=how_many)
+        if block.is_failed:
+            yield block
+        else:
+            # A server that was down is one thing to be told, however many scenarios were lost to it.
+            undecided.setdefault(block.rules[0].gist, []).append(block)
+    for one, *alike in undecided.values():
+        same = (name for block in alike for name in (_title(block.shown), *block.rows))
+        yield one._replace(alike=tuple(same))
+
+
+def _block(group: tuple[ReportedFailure, ...]) -> _Block:
+    worst = Verdict.worst(failure.verdict for failure in group)
+    of_worst = [failure for failure in group if failure.verdict is worst]
+    shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
+    whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
+    rules = [rule for failure in (shown, *whole) for rule in failure.rules]
+    # What was not decided beside it matters only where nothing failed.
+    return _Block(group, shown, tuple(sorted(rules, key=lambda rule: rule.violation.verdict is not worst)))
+
+
+def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
+    yield from _head(block, options)
+    room = MOST_LINES - 3
+    turn, sample = _turn_of(block), block.shown.sample
+    rules = list(_rules(block, turn, options))
+    told = _rule_lines(rules, _OF_RULES if block.is_failed else _UNDECIDED_LINES, options.width)
+    if block.is_failed and sample is not None and turn is not None:
+        yield from _conversation_lines(sample, turn, block.shown.reasons, room - len(told), options.width)
+    yield from told
+    if sample is not None and sample.stop and sample.stop.reason is StopReason.MAX_TURNS:
+        yield from _indented(how_it_ended(sample), options.width)
+    if block.shown.fault:
+        yield from _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
+    for what, others in (("the same", block.alike), ("further rows", block.rows)):
+        if others:
+            names = join_first([one_line(name, 60) for name in others], _NAMED)
+            yield from _indented(f"{what}: {names}", options.width)
+    yield _foot(block, options)
+
+
+def _indented(text: str, width: int) -> Iterator[Text]:
+    return (unbroken("  ").append_text(line) for line in wrap_fully(text, width - 2))
+
+
+def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
+    """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
+    shown = block.shown
+    extent = [block.how_many, *_extent(block)]
+    left = truncate(" · ".join(filter(None, [_title(shown), *extent])), max(12, options.width - 6), "bold")
+    place = shown_places((shown.where, shown.scenario_report.scenario.row), options.root)
+    blanks = options.width - left.cell_len - cell_len(place) - 6
+    line = Text.assemble(("── ", "dim"), left, " ", no_wrap=True)
+    if blanks > 0:
+        yield line.append("─" * (blanks + 1), style="dim").append(f" {place}" if place else "", style="dim")
+    else:
+        yield line.append("──", style="dim")
+        yield unbroken(f"   {place}", "dim")
+
+
+def _title(failure: ReportedFailure) -> str:
+    name = one_line(failure.scenario, 120)
+    return f"{name} · {one_line(failure.agent, 40)}" if failure.several_agents else name
+
+
+def _extent(block: _Block) -> list[str]:
+    """``2 of 3 conversations``, and which one is shown; nothing where there is but one."""
+    of = block.shown.scenario_report
+    planned = len(of.samples) + len(of.missing)
+    failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
+    if planned < 2 or not failed:
+        return []
+    told = [f"{len(failed)} of {plural(planned, 'conversation')}"]
+    if block.shown.epoch is not None:
+        variant = block.shown.key.variant if block.shown.key else ""
+        told.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
+    return told
+
+
+def _turn_of(block: _Block) -> int | None:
+    """The turn to show: the first that broke a rule, else the last one."""
+    sample = block.shown.sample
+    if sample is None or not sample.turns:
+        return None
+    turns = [v.turn for v in block.shown.violations if v.turn is not None and v.turn < len(sample.turns)]
+    return min(turns, default=len(sample.turns) - 1)
+
+
+# ── what was said ────────────────────────────────────────────────────────────────────────────────
+
+
+def _conversation_lines(
+    sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
+) -> Iterator[Text]:
+    """The user's words, the calls for which there is room, and the answer."""
+    told = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
+    lines = [line for line in told if line.text and not line.text.startswith("(recorded: ")]
+    first = [line for line in lines[:1] if line.speaker == "user"]
+    last = lines[len(first) :][-1:]
+    between = lines[len(first) : len(lines) - len(last)]
+    calls = room - len(first) - len(last)
+    ends = 2 if calls > len(between) else 1  # lines of the answer
+    shown = between if len(between) <= calls else between[: max(0, calls - 1)]
+    for number, line in enumerate([*first, *shown]):
+        yield from _format_line(line, f"{turn + 1}" if not number else "", 1, width)
+    if len(between) > len(shown):
+        yield Text(f"{'':{_LABEL}}… {len(between) - len(shown):,} more lines", style="dim", no_wrap=True)
+    for line in last:
+        yield from _format_line(line, "" if first or shown else f"{turn + 1}", ends, width)
+
+
+def _format_line(line: TranscriptLine, turn: str, most: int, width: int) -> Iterator[Text]:
+    label = f"{turn:>3} {_SIGNS[line.speaker]:<7}"
+    for text in wrap_lines(line.text, width - _LABEL, most):
+        yield Text(label, style="dim", no_wrap=True).append_text(_plain(text))
+        label = " " * _LABEL
+
+
+def _plain(text: Text) -> Text:
+    text.style = "not dim"
+    return text
+
+
+# ── the rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Rule(NamedTuple):
+    """A broken rule: its name, what is to be said of it, and where it is written."""
+
+    verdict: Verdict
+    name: str
+    details: tuple[tuple[str, str], ...]
+    """What is wrong, and what to do about it, which is never cut."""
+    place: str
+
+
+def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
+    evidence = list(_of_scores(block))
+    for violation, name, lines, _ in _each_once(block.rules):
+        said = _answer_of(block.shown.sample, turn)
+        if said and violation.turn in (turn, None):  # it stands above
+            lines = tuple((what.replace(f" in the answer {said}", ""), remedy) for what, remedy in lines)
+        if violation.turn is not None and violation.turn != turn:
+            name = f"{name} (turn {violation.turn + 1})".strip()
+        details = _without_repeats(lines)
+        details += [(evidence.pop(0), "")] if violation.metric and evidence else []
+        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+
+
+def _each_once(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
+    """A judge that fails at every turn fails for one reason: it is told at the first."""
+    told: set[str] = set()
+    for rule in rules:
+        if rule.violation.name == "judge":
+            reason = strip_retry_counts(rule.violation.detail)
+            if reason in told:
+                continue
+            told.add(reason)
+        yield rule
+
+
+_ASKED = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
+"""What was asked for, and how a line begins that says it again where it did not hold."""
+
+
+def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines of a rule, without the one call that was asked for where a fault below names it again."""
+    first, *rest = [what for what, _ in lines] or [""]
+    begins = next((fault for asked, fault in _ASKED.items() if first.startswith(asked)), None)
+    call = first.partition(": ")[2].removesuffix("(…)")
+    if not begins or not any(line.startswith(begins + call) for line in rest):
+        return list(lines)
+    return sorted(lines[1:], key=lambda line: line[0].startswith("called: "))  # what is wrong goes first
+
+
+def _of_scores(block: _Block) -> Iterator[str]:
+    """Of the scores that pulled a mean down, the lowest."""
+    for failure in block.group:
+        if failure.key is None:
+            yield from failure.evidence
+
+
+def _answer_of(sample: SampleReport | None, turn: int | None) -> str:
+    if sample is None or turn is None or turn >= len(sample.turns):
+        return ""
+    return excerpt(sample.turns[turn].turn.answer)
+
+
+def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
+    if not violation.where or violation.where == block.shown.where:
+        return ""
+    path, line = relative_place(violation.where, options.root)
+    own, _ = relative_place(block.shown.where, options.root)
+    return f"line {line}" if line and path == own else shown_place(violation.where, options.root)
+
+
+def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
+    """A line for each rule, and more where there is room."""
+    most = min(_RULES, room)
+    shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
+    spare = room - len(shown) - (len(rules) > len(shown))
+    lines: list[Text] = []
+    for rule in shown:
+        own = _of_rule(rule, max(1, min(_OF_ONE_RULE, 1 + spare)), width)
+        spare -= len(own) - 1
+        lines += own
+    if len(rules) > len(shown):
+        lines.append(Text(f"    … and {len(rules) - len(shown):,} more", style="dim"))
+    return lines
+
+
+def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
+    """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
+    name = truncate(rule.name, width // 2, "bold")
+    line = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
+    details = list(rule.details)
+    place = f"  {rule.place}" if rule.place else ""
+    room = width - line.cell_len - cell_len(place)
+    if room < _LEAST_ROOM:  # a long place stands below the rule
+        place, room = "", width - line.cell_len
+        details += [(rule.place, "")] if most > 1 else []
+    first, rest = _split_to_fit(details, room, is_only_line=most == 1)
+    blanks = " " * max(0, room - cell_len(first)) if place else ""
+    line.append(first + blanks, style="not bold").append(place, style="dim")
+    line.no_wrap, line.overflow = True, "ignore"
+    below = _lines_below(rest, most - 1, width - 6)
+    return [line, *(unbroken("      ").append_text(text) for text in below)]
+
+
+def _split_to_fit(
+    details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
+) -> tuple[str, list[tuple[str, str]]]:
+    """What stands beside the name of the rule, and what is left: the rest of that sentence, unless there is
+    no line for it; what to do, where that has no room in whole; and the other lines."""
+    (what, remedy), *rest = details or [("", "")]
+    line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
+    if "\n" in remedy or (remedy and cell_len(line) > room):
+        line, rest = one_line(what, _LONGEST), [("", remedy), *rest]
+    if is_only_line:
+        return truncate(line, max(8, room)).plain.rstrip(), rest
+    fitting = first_line(line, max(8, room))
+    left = line[len(fitting) :].strip()
+    return fitting.rstrip(), [(left, ""), *rest] if left else rest
+
+
+def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> list[Text]:
+    """At most so many lines, but what to do is never left out."""
+    below: list[Text] = []
+    rest = list(details)
+    while rest and (spare := most - len(below)):
+        what, remedy = rest.pop(0)
+        below += wrap_with_remedy(what, remedy, width, max(1, spare - len(rest)))
+    for what, remedy in rest:
+        below += wrap_with_remedy(what, remedy, width, 1) if remedy else []
+    return below
+
+
+_LONGEST = 4000
+"""Characters of what is written beside a rule, before it is cut to the width."""
+_LEAST_ROOM = 24
+
+
+def _foot(block: _Block, options: ReportOptions) -> Text:
+    """The command that shows the conversation; and the name of the failure, for the accept list, with what it
+    covers, as far as there is room."""
+    line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
+    violations = (rule.violation for rule in block.rules)
+    known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))
+    name, covers = next(known, ("", ""))
+    room = options.width - line.cell_len - 2
+    if not name or room < _LEAST_COVERED:
+        return line
+    text = truncate(f"#{name} {covers}", room).plain
+    blanks = options.width - line.cell_len - cell_len(text)
+    return line.append(" " * blanks + text, style="not bold dim")
+
+
+_LEAST_COVERED = 40

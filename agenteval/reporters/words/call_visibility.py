@@ -1,0 +1,60 @@
+"""How much of an agent's tool calls is seen, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.safe_text import one_line
+from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource
+from agenteval.core.trajectory import ToolVisibility
+from agenteval.verdict.report import Report
+
+_IN_RESULTS = {ToolVisibility.DECLARED_UNSEEN: ToolVisibility.UNSEEN}
+
+
+def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: bool = False) -> str:
+    """Say what is known before a run, with the line that would change it. ``lists_tools``: the agent is an
+    object of a framework that names all of its tools."""
+    if known is None and lists_tools:
+        return "all calls are seen"
+    if known is None:
+        return "which calls are seen is found out in the run (calls: all | unseen overrules it)"
+    match known.calls, known.source:
+        case ToolVisibility.ALL, VisibilitySource.AUTHOR:
+            return "calls: all, as the configuration says"
+        case ToolVisibility.ALL, _:
+            return "all calls are seen"
+        case ToolVisibility.DECLARED_UNSEEN, _:
+            return "calls: unseen, as the configuration says: the agent's word is taken for what it did"
+        case _:
+            return (
+                known.why
+                or "its calls are not seen (calls: all overrules it, if agenteval is its only way to tools)"
+            )
+
+
+def calls_seen(report: Report) -> dict[str, str]:
+    """Return, by agent, ``all``, ``partly`` or ``unseen``."""
+    found = {agent: report.visibility_of(agent) for agent in _agents(report)}
+    return {agent: _IN_RESULTS.get(each, each).value for agent, each in found.items()}
+
+
+def unseen_lines(report: Report) -> Iterator[str]:
+    """Say of each agent whose calls are not all seen what would change it, if a scenario is about tools."""
+    for agent in _agents(report):
+        visibility = report.visibility_of(agent)
+        if visibility is ToolVisibility.ALL or not _has_tools(report, agent):
+            continue
+        known = report.plan.known_visibility(agent)
+        found = "not all are seen" if visibility is ToolVisibility.PARTLY else "none is seen"
+        overrules = "agent: {calls: all} overrules it, if agenteval is its only way to tools"
+        yield f"of '{one_line(agent, 40)}' {found}: {known.why if known and known.why else overrules}"
+
+
+def _has_tools(report: Report, agent: str) -> bool:
+    """Whether a scenario of the agent's is about tools."""
+    return any(each.scenario.tools_named for each in report.scenarios if each.agent == agent)
+
+
+def _agents(report: Report) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.agent for each in report.scenarios))

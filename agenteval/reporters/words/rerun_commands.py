@@ -1,0 +1,139 @@
+"""The command that shows a failure again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from agenteval.core.event import RunStarted
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.trajectory import StopReason
+from agenteval.reporters.words.places import split_place
+
+
+def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
+    """The command that runs the scenario again as it was run, quoted for a shell."""
+    words = ["agenteval", "run"]
+    path = split_place(scenario.scenario.where())[0]
+    words += [path] if path else []
+    words += ["-s", scenario.scenario.id]
+    asks_for_one = bool((run.request.get("filters") or {}).get("agent"))
+    words += ["--agent", scenario.agent] if several_agents or asks_for_one else []
+    return command_of([*words, *_run_options(run)])
+
+
+def rerun_failures_command(run: RunStarted, name: str) -> str:
+    """The command that runs again what did not pass in the run of that ``name``, as it was run, whatever was
+    run since."""
+    agent = (run.request.get("filters") or {}).get("agent")
+    paths = [_from(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
+    chosen = ["--agent", agent] if agent else []
+    words = ["agenteval", "run", *paths, *chosen, "--failed-in", name]
+    return command_of([*words, *_run_options(run)])
+
+
+def _run_options(run: RunStarted) -> Iterator[str]:
+    """What else the command line said of how conversations are held and judged."""
+    asked = run.request
+    flags, judging = asked.get("flags") or {}, asked.get("judging") or {}
+    named = {
+        "-c": asked.get("named_config"),
+        "--profile": asked.get("profile"),
+        "-m": judging.get("model"),
+        "--seed": flags.get("seed"),
+        "--epochs": asked.get("epochs"),
+        "--baseline": _baseline(run),
+        "--replay": _from(asked.get("cwd"), asked.get("replay")),
+    }
+    for name, value in named.items():
+        yield from (name, str(value)) if value is not None else ()
+    for metric in judging.get("metric") or ():
+        yield from ("--metric", metric)
+    yield from ("--no-judge",) if judging.get("no_judge") else ()
+    if "cache" in flags:
+        yield "--cache" if flags["cache"] else "--no-cache"
+
+
+def _baseline(run: RunStarted) -> str | None:
+    """By its id where the name was a relative one: the latest run is now this one."""
+    name = run.request.get("baseline")
+    return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
+
+
+def _from(folder: str | None, path: str | None) -> str | None:
+    return path.removeprefix(f"{folder}{os.sep}") if folder and path else path
+
+
+def command_of(words: Iterable[str]) -> str:
+    """``words`` as a shell takes them back: blanks and all, but nothing that a terminal would obey."""
+    return " ".join(map(quote_word, words))
+
+
+def quote_word(word: str) -> str:
+    """A word as a shell takes it back: ``order``, ``'two words'``."""
+    return shlex.quote(shell_word(word))
+
+
+_LONGEST = 2000
+
+
+def shell_word(word: str) -> str:
+    return word if word.isprintable() and len(word) <= _LONGEST else one_line(word, 400)
+
+
+_SCORE_OPTIONS = (
+    "-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from", "-m", "--model",
+    "--metric", "--no-calls-in", "--max-rate",
+)  # fmt: skip
+_SELECTION = ("-s", "--scenario")
+
+
+def score_options(command: Sequence[str]) -> tuple[str, ...]:
+    """What the command line said of the conversations and their judges, beside the files: without it they are
+    others."""
+    judged = ("--no-judge",) if "--no-judge" in command else ()
+    return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
+
+
+def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequence[str]]:
+    """The options of these names, each with its value."""
+    for index, word in enumerate(command):
+        name, is_joined, _ = word.partition("=")
+        if name in names:
+            yield [word] if is_joined else command[index : index + 2]
+
+
+def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
+    """The same score, of this scenario alone; empty for conversations that were held here."""
+    # One that the author wrote nothing of is of a log, whatever became of its user.
+    is_of_log = not scenario.scenario.lines or any(sample.record for sample in scenario.samples)
+    if command[:1] != ("score",) or not is_of_log:
+        return ""
+    return command_of(["agenteval", *_without_selection(command), "-s", scenario.scenario.id])
+
+
+def _without_selection(command: Sequence[str]) -> Iterator[str]:
+    is_value = False
+    for word in command:
+        if not is_value and word.partition("=")[0] not in _SELECTION:
+            yield word
+        is_value = not is_value and word in _SELECTION
+
+
+_OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
+
+
+def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
+    """The command that scores a recorded conversation again; empty for any other."""
+    stop = sample.stop if sample else None
+    if stop is None or stop.reason not in _OF_RECORDS:
+        return ""
+    path, line = split_place(stop.detail.partition(": ")[0])
+    if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):
+        return ""  # of a run: its detail begins with a URL or a sentence, that of a record with its place
+    words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
+    words += [*options, "-s", key.variant or key.scenario]
+    return command_of(words)

@@ -1,0 +1,112 @@
+"""Rows of one scenario, folded: of a table of hundreds a report shows one line, and which rows are meant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import NamedTuple, TypeAlias
+
+from agenteval.core.decision import Decision, ScenarioDecision
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import ScenarioReport, aggregates_of
+from agenteval.core.score import Verdict
+from agenteval.reporters.words.failure import ReportedFailure, scenario_decision
+from agenteval.verdict.report import Report
+
+TemplateKey: TypeAlias = tuple[str, str, str]
+"""A scenario as its author wrote it, with an agent: all of its rows share it."""
+
+
+class RowGroup(NamedTuple):
+    """Rows of one scenario that broke the same rules: what failed of each, and how many of its rows they are
+    (``3 of 50 rows``; empty where there is but one)."""
+
+    rows: tuple[tuple[ReportedFailure, ...], ...]
+    count_text: str
+
+
+def template_key(scenario: ScenarioReport) -> TemplateKey:
+    spec = scenario.scenario
+    return (spec.source, spec.pattern, scenario.agent) if spec.pattern else ("", spec.id, scenario.agent)
+
+
+def fold_failures(
+    groups: Iterable[tuple[ReportedFailure, ...]], scenarios: Iterable[ScenarioReport]
+) -> list[RowGroup]:
+    """The rows of one scenario that broke the same rules, together, in the order of their first.
+    ``scenarios``: all there are."""
+    all_rows = Counter(map(template_key, scenarios))
+    alike: dict[tuple[TemplateKey, object], list[tuple[ReportedFailure, ...]]] = {}
+    for group in groups:
+        broken = group[0].verdict, broken_rule_keys(group)
+        alike.setdefault((template_key(group[0].scenario_report), broken), []).append(group)
+    return [
+        RowGroup(tuple(rows), _count_text(len(rows), all_rows[scenario]))
+        for (scenario, _), rows in alike.items()
+    ]
+
+
+def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
+    """Whether of the whole scenario, by name, and in which turn."""
+    return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
+
+
+def _count_text(rows: int, of: int) -> str:
+    return f"{rows:,} of {plural(of, 'row')}" if of > 1 else ""
+
+
+def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
+    """The same with one scenario for all rows of each, to be put into a table: conversations, scores and
+    rules are those of all of them, and the verdict is the worst."""
+    groups: dict[TemplateKey, list[ScenarioReport]] = {}
+    for scenario in report.scenarios:
+        groups.setdefault(template_key(scenario), []).append(scenario)
+    if len(groups) == len(report.scenarios):
+        return report, decision
+    names: dict[tuple[str, str], str] = {}
+    scenarios, decided = [], dict(decision.scenarios)
+    for rows in groups.values():
+        if len(rows) > 1:
+            whole = _whole(rows)
+            names |= {(row.scenario.id, row.agent): whole.scenario.id for row in rows}
+            decided[whole.scenario.id, whole.agent] = _worst(decision, rows)
+            scenarios.append(whole)
+        else:
+            scenarios += rows
+    return replace(report, scenarios=tuple(scenarios)), _renamed(decision, decided, names)
+
+
+def _whole(rows: Sequence[ScenarioReport]) -> ScenarioReport:
+    first = rows[0]
+    samples = tuple(sample for row in rows for sample in row.samples)
+    pattern = first.scenario.pattern
+    if not any(map(str.isalnum, pattern)):  # id: "${row.id}" says nothing of all of them
+        pattern = f"{pattern} of {PurePath(first.scenario.source).name}"
+    name = f"{pattern} ({plural(len(rows), 'row')})"
+    return replace(
+        first,
+        scenario=first.scenario.model_copy(update={"id": name}),
+        samples=samples,
+        missing=tuple(key for row in rows for key in row.missing),
+        aggregates=aggregates_of(samples),
+    )
+
+
+def _worst(decision: Decision, rows: Sequence[ScenarioReport]) -> ScenarioDecision:
+    of_rows = [scenario_decision(decision, row) for row in rows]
+    worst = Verdict.worst(each.verdict for each in of_rows)
+    return ScenarioDecision(worst, tuple(violation for each in of_rows for violation in each.violations))
+
+
+def _renamed(
+    decision: Decision,
+    scenarios: Mapping[tuple[str, str], ScenarioDecision],
+    names: Mapping[tuple[str, str], str],
+) -> Decision:
+    gates = tuple(
+        replace(gate, scenario=names.get((gate.scenario, gate.agent), gate.scenario))
+        for gate in decision.gates
+    )
+    return replace(decision, scenarios=scenarios, gates=gates)

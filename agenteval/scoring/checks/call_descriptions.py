@@ -1,0 +1,174 @@
+"""The comparison of tool calls for people: expected beside actual and, if it failed, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from typing import Any
+
+from agenteval.core.call_outcomes import format_call, without_arguments
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import abridged, at_most
+from agenteval.core.scenario import (
+    ArgsMatch,
+    CallPattern,
+    CallsExpectation,
+    ExpectedCall,
+    MatchMode,
+    ToolCallsExpectation,
+)
+from agenteval.core.trajectory import ToolCall
+from agenteval.scoring.checks.agents import NAMELESS
+from agenteval.scoring.checks.arguments import UnknownPart, describe_expected, get_result_status
+from agenteval.scoring.checks.call_matching import MAX_NEAREST_SHOWN, ToolCallsResult
+from agenteval.scoring.checks.excerpts import one_line
+
+_SHOWN_CALLS = 20
+_NOT_DECIDED: dict[UnknownPart, str] = {
+    "arguments": "these arguments are not known",
+    "agent": "nobody says which agent called",
+    "result": "what came of these calls is not known",
+}
+
+
+def describe_tool_calls_result(result: ToolCallsResult) -> str:
+    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
+    expectation, texts = result.expectation, _texts_of(result.expectation)
+    lines = [_expected(expectation)] if expectation.alternatives else []
+    if expectation.forbidden:
+        lines.append(f"not allowed: {_listed(map(format_expected_call, expectation.forbidden))}")
+    lines.append(f"called: {_listed(map(texts, result.calls))}")
+    for what, calls in result.unknown_calls.items():
+        remedy = f" — {NAMELESS}" if what == "agent" else ""
+        named = _listed(map(describe_call if what == "agent" else texts, calls))
+        lines.append(f"not decided, because {_NOT_DECIDED[what]}: {named}{remedy}")
+    if result.passed is not False:
+        return "; ".join(lines)
+    return "\n".join([*lines, *_faults(result, texts)])
+
+
+def _expected(expectation: ToolCallsExpectation) -> str:
+    if expectation.any_of is None:
+        return f"expected {_alternative(expectation)}"
+    return f"expected one of: {' | '.join(map(_alternative, expectation.any_of))}"
+
+
+def _alternative(expected: CallsExpectation) -> str:
+    return f"({expected.match}): {_listed(map(format_expected_call, expected.calls or ()))}"
+
+
+def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
+    """How calls are written: with their agents and results, where the author names any."""
+    every = (*expectation.expected_calls, *expectation.forbidden)
+    by_agent = any(each.agent for each in every)
+    by_result = any(each.wanted_result for each in every)
+
+    def text(call: ToolCall) -> str:
+        result = f" → {get_result_status(call) or 'not known'}" if by_result else ""
+        agent = f" by {one_line(call.agent, 80) or 'an unknown agent'}" if by_agent else ""
+        return f"{describe_call(call)}{result}{agent}"
+
+    return text
+
+
+def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
+    """What is wrong, each thing once: ``missing book(time="20:00")`` in the author's words, ``forbidden
+    cancel(id="A-7")`` with what the agent gave. Empty unless it failed."""
+    if result.passed is not False:
+        return ()
+    found = [f"missing {format_expected_call(expected)}" for expected in result.missing]
+    groups = {"out of order": result.out_of_order, "forbidden": result.forbidden, "extra": result.extra}
+    found += [
+        f"{what} {abridged(format_call(call), 240)}" for what, calls in groups.items() for call in calls
+    ]
+    return at_most(_SHOWN_CALLS, found)
+
+
+def describe_call(call: ToolCall) -> str:
+    """``get_weather(city="Beijing")``."""
+    if call.args is None:
+        return f"{call.name}({one_line(without_arguments(call), 92)})"
+    return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
+
+
+def format_expected_call(expected: CallPattern) -> str:
+    """``reserve(time=one of ["09:00"], …) → ok by billing ×1 to 3``; the ellipsis: further arguments are
+    allowed."""
+    result = f" → {expected.wanted_result}" if expected.wanted_result else ""
+    by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
+    times = _times(expected) if isinstance(expected, ExpectedCall) else ""
+    if expected.mode is ArgsMatch.IGNORE or expected.args is None:
+        return f"{expected.name}(…){result}{by}{times}"
+    listed = _arguments(expected.args, literal=False)
+    if expected.mode is ArgsMatch.PARTIAL:
+        listed = f"{listed}, …" if listed else "…"
+    return abridged(f"{expected.name}({listed})", 240) + result + by + times
+
+
+def _times(expected: ExpectedCall) -> str:
+    times = expected.times
+    if times is None:
+        return ""
+    if isinstance(times, int):
+        return f" ×{times}"
+    if times.at_least is None:
+        return f" ×{times.at_most} at most"
+    if times.at_most is None:
+        return f" ×{times.at_least} or more" if times.at_least else " ×any number"
+    between = f"{times.at_least} to " if times.at_least < times.at_most else ""
+    return f" ×{between}{times.at_most}"
+
+
+def _faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    lines = iter((*_misses(result, texts), *_undue(result, texts)))
+    alternatives = result.expectation.any_of or ()
+    number = next((n for n, each in enumerate(alternatives, 1) if each is result.nearest_alternative), 0)
+    if number and (first := next(lines, "")):
+        yield f"alternative {number} of {len(alternatives)} is the nearest: {first}"
+    yield from lines
+    if result.forbidden:
+        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
+
+
+def _misses(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    by_expected = {id(near.expected): near for near in result.near}
+    for expected in result.missing[:MAX_NEAREST_SHOWN]:
+        near = by_expected.get(id(expected))
+        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
+        if result.times.get(id(expected)):
+            hint = _called(result, expected)
+        yield f"missing: {format_expected_call(expected)} — {hint}"
+    if len(result.missing) > MAX_NEAREST_SHOWN:
+        yield f"missing: {len(result.missing) - MAX_NEAREST_SHOWN} more"
+
+
+def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    if result.out_of_order:
+        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
+    if result.extra:
+        exceeded = (f"{format_expected_call(each)} was {_called(result, each)}" for each in result.too_many)
+        why = "; ".join(islice(exceeded, MAX_NEAREST_SHOWN))
+        yield f"extra: {_listed(map(texts, result.extra))}{f' — {why}' if why else ''}"
+        if result.nearest_alternative is not None and result.nearest_alternative.match is MatchMode.WITHIN:
+            by_call = {id(near.call): near for near in result.near if near.difference}
+            for call in result.extra[:MAX_NEAREST_SHOWN]:
+                if near := by_call.get(id(call)):
+                    yield f"  {texts(call)} — {near.difference}"
+
+
+def _called(result: ToolCallsResult, expected: ExpectedCall) -> str:
+    count = result.times[id(expected)]
+    return "called once" if count == 1 else f"called {plural(count, 'time')}"
+
+
+def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
+    return ", ".join(f"{name}={describe_expected(value, literal=literal)}" for name, value in args.items())
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """``a, b ×3, c``; "no call" for none."""
+    runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
+    shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
+    if len(runs) > _SHOWN_CALLS:
+        shown.append(f"and {sum(times for _, times in runs[_SHOWN_CALLS:])} more")
+    return ", ".join(shown) or "no call"

@@ -1,0 +1,188 @@
+"""Expected calls that can never be made as they are expected: the scenario itself excludes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from agenteval.core.json_schema import schema_violations
+from agenteval.core.scenario import (
+    NO_CALL,
+    ArgsMatch,
+    CallPattern,
+    CallsExpectation,
+    ExpectedCall,
+    ForbiddenCall,
+    Scenario,
+)
+from agenteval.scoring.checks.arguments import describe_expected, matches_value, may_be_absent
+
+
+class ImpossibleCall(NamedTuple):
+    """``path``: of the expectation; ``why`` completes "expects a call of pay, but …"."""
+
+    path: str
+    tool: str
+    why: str
+
+
+def find_impossible_calls(
+    scenario: Scenario, other_tools: Collection[str] | None
+) -> Iterator[ImpossibleCall]:
+    """The expectations of a scenario that cannot hold, each with one reason. ``other_tools``: those that its
+    agents are known to have besides; ``None``: they may have any."""
+    for place in _places(scenario):
+        reasons = [_reason(each, place, scenario, other_tools) for each in place.alternatives]
+        if reasons and all(reasons):
+            tool, why = next(filter(None, reasons))
+            yield ImpossibleCall(place.path, tool, why)
+
+
+class _Place(NamedTuple):
+    """Where calls are expected: any of the alternatives. ``forbidden``: what is there, be it for the whole
+    conversation; ``no_call``: where it is written that this makes no call at all, if not right here."""
+
+    path: str
+    alternatives: tuple[CallsExpectation, ...]
+    forbidden: tuple[ForbiddenCall, ...]
+    no_call: str
+
+
+def _places(scenario: Scenario) -> Iterator[_Place]:
+    whole = scenario.expect.tool_calls
+    everywhere = whole.forbidden if whole else ()
+    no_call = _without_calls(scenario)
+    for path, expect in scenario.expectations:
+        if (rule := expect.tool_calls) is not None:
+            forbidden = everywhere if rule is whole else (*rule.forbidden, *everywhere)
+            elsewhere = "" if no_call == f"{path}.tool_calls" else no_call
+            yield _Place(f"{path}.tool_calls", rule.alternatives, forbidden, elsewhere)
+    if scenario.case and scenario.case.tools:
+        named = CallsExpectation(calls=tuple(ExpectedCall(name=name) for name in scenario.case.tools))
+        elsewhere = "" if no_call == _SHORT_FORM else no_call
+        yield _Place(_SHORT_FORM, (named,), everywhere, elsewhere)
+
+
+_SHORT_FORM = "expected_tools"
+
+
+def _without_calls(scenario: Scenario) -> str:
+    """Where it is written that the whole conversation makes no call; empty if nowhere."""
+    if scenario.case and scenario.case.allows_no_call:
+        return _SHORT_FORM
+    whole = scenario.expect.tool_calls
+    closed = whole is not None and whole.any_of is None and whole.is_closed and whole.calls == ()
+    return "expect.tool_calls" if closed else ""
+
+
+def _reason(
+    expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
+) -> tuple[str, str] | None:
+    """Why an alternative cannot hold, by the first of its calls that has to be made and cannot be."""
+    for call in expected.calls or ():
+        if call.bounds(expected.match)[0] == 0:
+            continue
+        if place.no_call:
+            return call.name, f"{place.no_call}: {NO_CALL} allows none"
+        if any(_covers(rule, call) for rule in place.forbidden):
+            return call.name, "forbids the same call"
+        if why := _undeclared(call, scenario, other_tools) or _excluded(call, scenario):
+            return call.name, why
+    return None
+
+
+def _covers(rule: CallPattern, call: ExpectedCall) -> bool:
+    """Whether each call that is expected is one that is forbidden."""
+    if rule.name != call.name or rule.agent not in (None, call.agent):
+        return False
+    if rule.mode is ArgsMatch.IGNORE:
+        return True
+    if call.mode is ArgsMatch.IGNORE or (rule.mode is ArgsMatch.EXACT and call.mode is ArgsMatch.PARTIAL):
+        return False
+    forbidden, expected = rule.args or {}, call.args or {}
+    if rule.mode is ArgsMatch.EXACT and forbidden.keys() != expected.keys():
+        return False
+    return all(key in expected and _is_always(value, expected[key]) for key, value in forbidden.items())
+
+
+def _is_always(forbidden: Any, expected: Any) -> bool:
+    """Whether every argument that is as ``expected`` is as ``forbidden``, too."""
+    is_within = expected == forbidden or (_is_literal(expected) and matches_value(forbidden, expected))
+    return is_within and not may_be_absent(expected)
+
+
+def _undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
+    """A tool that is none of the scenario's, though it declares others. Where the agent may have any, only
+    one that is nearly called like a declared one."""
+    if not scenario.tools or call.name in scenario.tools or call.name in (other_tools or ()):
+        return ""
+    cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
+    if near := get_close_matches(call.name, scenario.tools, n=1, cutoff=cutoff):
+        return f"declares no such tool — did you mean '{near[0]}'?"
+    if other_tools is None:
+        return ""
+    return "declares no such tool — add it under tools:, unless the agent has it itself"
+
+
+def _excluded(call: ExpectedCall, scenario: Scenario) -> str:
+    """Arguments that the tool's schema refuses: such a call gets an error. Empty if that is expected."""
+    tool = scenario.tools.get(call.name)
+    if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
+        return ""
+    missing = _missing(tool.parameters, call.args or {}) if call.mode is ArgsMatch.EXACT else ""
+    return _refused(tool.parameters, call.args or {}) or missing
+
+
+def _refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
+    for key, value in args.items():
+        if why := _broken(schema, key, value):
+            return f"the tool's parameters refuse {key}: {describe_expected(value, 60)} ({why})"
+    return ""
+
+
+def _missing(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    required = parameters.get("required")
+    missing = [key for key in required if key not in args] if isinstance(required, list) else []
+    if missing and all(isinstance(key, str) for key in missing):
+        return f"the tool's parameters require {', '.join(missing)}"
+    return ""
+
+
+_OF_EACH_KEY = ("type", "properties", "patternProperties", "additionalProperties", "$defs", "definitions")
+_OF_ITS_TYPE: Mapping[str, Any] = {"$regex": "", "$approx": 0}
+"""Of matchers that ask for a type: a value of it."""
+NEARLY_THE_SAME = 0.85
+"""How like each other two names of tools are, of which one is taken for a slip."""
+_ALIKE = 0.6
+"""And of one that is known to be wrong."""
+
+
+def _broken(schema: Mapping[str, Any], key: str, value: Any) -> str:
+    """What in a schema refuses every value that is expected of a key; empty if some value may fit."""
+    if _is_literal(value):
+        return schema_violations(schema, {key: value})
+    name, operand = next(iter(value.items())) if isinstance(value, Mapping) else ("", None)
+    if name == "$optional":
+        return ""
+    if name == "$in" and _is_literal(operand):
+        found = [schema_violations(schema, {key: option}) for option in operand or ()]
+        return found[0] if all(found) else ""
+    return schema_violations(_types_alone(schema), {key: _OF_ITS_TYPE[name]}) if name in _OF_ITS_TYPE else ""
+
+
+def _types_alone(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    known = properties.items() if isinstance(properties, Mapping) else ()
+    kinds = {
+        key: {"type": own["type"]} if isinstance(own, Mapping) and "type" in own else {} for key, own in known
+    }
+    return {**schema, "properties": kinds}
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether no matcher is in it."""
+    if isinstance(value, Mapping):
+        return all(not str(key).startswith("$") and _is_literal(item) for key, item in value.items())
+    return not isinstance(value, list | tuple) or all(map(_is_literal, value))

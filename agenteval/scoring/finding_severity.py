@@ -1,0 +1,107 @@
+"""What a finding is about: the call that it cites, what its tool does, what became of it; how bad it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agenteval.core.call_outcomes import CallOutcome, had_no_effect, outcome_of
+from agenteval.core.reasoning import agent_texts
+from agenteval.core.scenario import Tool
+from agenteval.core.score import Finding, Severity
+from agenteval.core.severity import FALSE_CLAIM, WRONG_ORDER, Act, severity_of
+from agenteval.core.tool_effects import ToolEffect, effect_of
+from agenteval.core.trajectory import ToolCall, Trajectory
+from agenteval.scoring.judges.quotations import is_quoted
+from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
+
+
+def rate_finding(
+    finding: Finding,
+    trajectory: Trajectory,
+    tools: Mapping[str, Tool],
+    overrides: Mapping[str, Severity] | None = None,
+) -> Finding:
+    """A finding with the severity of its effect. ``tools``: those that are declared, with their marks."""
+    severity = severity_of(
+        finding.label,
+        overrides,
+        act=find_cited_act(finding, trajectory, tools),
+        kind=finding.rule_kind,
+        in_words=finding.rule_kind is not None and _quotes_the_agent(finding, trajectory),
+        carried_out=finding.carried_out,
+    )
+    return finding if severity is finding.severity else finding.model_copy(update={"severity": severity})
+
+
+def _quotes_the_agent(finding: Finding, trajectory: Trajectory) -> bool:
+    return any(is_quoted(finding.evidence, agent_texts(turn)) for turn in trajectory.all_turns)
+
+
+def find_cited_act(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
+    """What a finding cites; ``None`` if that is words alone. Where it may mean one of several calls, the one
+    with the worst effect."""
+    calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
+    acts = [build_act(call, tools) for call in calls]
+    if acts:
+        return max(acts, key=lambda each: (each.may_have_changed_something, each.tool is ToolEffect.WRITES))
+    missing = [Act(_effect(name, tools)) for name in _not_called(finding, trajectory, tools)]
+    return max(missing, key=lambda each: each.tool is ToolEffect.WRITES, default=None)
+
+
+def list_possible_acts(
+    trajectory: Trajectory, tools: Mapping[str, Tool], names: Iterable[str]
+) -> list[Act | None]:
+    """All that a finding about a conversation might cite: its calls, those of the tools ``names`` that were
+    not made, and words alone."""
+    unseen = [] if trajectory.all_calls_seen else [Act(ToolEffect.WRITES, CallOutcome.OPEN)]
+    made = [build_act(call, tools) for call in trajectory.tool_calls]
+    return [None, *made, *(Act(_effect(name, tools)) for name in {*tools, *names}), *unseen]
+
+
+def build_act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
+    """What a call did, as far as it is known."""
+    return Act(_effect(call.name, tools), outcome_of(call))
+
+
+def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:
+    """The tools that a finding may say were not called. A scripted judge need not name the one that would
+    have done what is claimed: it may be any that was never called."""
+    if finding.references.tool or finding.label != FALSE_CLAIM:
+        return filter(None, [finding.references.tool])
+    called = {call.name for call in trajectory.tool_calls}
+    return (name for name in tools if name not in called)
+
+
+def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
+    return effect_of(name, tools.get(name))
+
+
+def get_cited_tool(finding: Finding, trajectory: Trajectory) -> str:
+    """The name of the tool that a finding is about; empty if it is about none."""
+    calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
+    return calls[0].name if calls else finding.references.tool
+
+
+def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequence[ToolCall]:
+    """The call that a finding is about. ``turns``: the calls of each. A scripted judge may name only a turn.
+    It means the turn's tool, if only one was called there and the failure is not that another was missing; or
+    those that failed, if the failure is that one is said to have done something."""
+    number = _number(finding)
+    if number is not None:
+        calls = [call for turn in turns for call in turn]
+        return calls[number : number + 1] if number >= 0 else ()
+    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
+    if finding.label == FALSE_CLAIM:
+        return () if finding.references.tool else [call for call in called if had_no_effect(call)]
+    if finding.metric != TOOL_CALL_BEHAVIOR or finding.label == "missing tool call":
+        return ()
+    return called if len({call.name for call in called}) == 1 else ()
+
+
+def _number(finding: Finding) -> int | None:
+    """Of two calls that are the same, the second is the one too many; of two in the wrong order, the first
+    came too early."""
+    other = finding.references.other_call
+    if finding.call is None or other is None or finding.label == WRONG_ORDER:
+        return finding.call
+    return max(finding.call, other)

@@ -1,0 +1,205 @@
+"""From the findings of a run to its issues.
+
+Code keeps the books. Whatever a model answers (ids left out, made up or named twice, nonsense, nothing
+at all), each finding ends in exactly one issue. What a model gives is a title, an explanation and a
+proposal; the severity is that of the findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import anyio
+
+from agenteval.core.errors import AuthorError, InfrastructureError, RequestSkippedError
+from agenteval.core.event import IssuesFound
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.score import Issue, Occurrence, ScoreFailure
+from agenteval.core.trajectory import Usage
+from agenteval.files.prompts import Prompt
+from agenteval.scoring.findings import (
+    Cause,
+    LocatedFinding,
+    build_issue_example,
+    locate_findings,
+    pick_varied_findings,
+)
+from agenteval.scoring.issues.grouping import (
+    FindingGroup,
+    build_candidates,
+    group_by,
+    group_by_cause,
+    sort_findings,
+)
+from agenteval.scoring.issues.grouping_request import (
+    METRIC,
+    AgentSetup,
+    DedupReply,
+    apply_grouping,
+    build_grouping_question,
+    collect_agent_setups,
+)
+
+MAX_EXAMPLES = 5
+
+
+async def find_issues(
+    scenarios: Sequence[ScenarioReport],
+    model: ChatModel | None = None,
+    *,
+    prompt: Prompt | None = None,
+    policies: Mapping[str, str] | None = None,
+    uses_model_severity: bool = False,
+) -> IssuesFound | None:
+    """The findings of a run in issues (see ``deduplicate_findings``); ``None`` if it has none."""
+    samples = [sample for each in scenarios for sample in each.samples]
+    found = locate_findings((sample.key, sample.trajectory, sample.findings) for sample in samples)
+    if not found:
+        return None
+    settings = collect_agent_setups(scenarios, policies or {})
+    return await deduplicate_findings(
+        found, model, prompt=prompt, setups=settings, uses_model_severity=uses_model_severity
+    )
+
+
+async def deduplicate_findings(
+    findings: Iterable[LocatedFinding],
+    model: ChatModel | None = None,
+    *,
+    prompt: Prompt | None = None,
+    setups: Mapping[str, AgentSetup] | None = None,
+    uses_model_severity: bool = False,
+) -> IssuesFound:
+    """The findings of a run (see ``locate_findings``) as issues, the worst and most frequent first, per
+    agent. Each finding is in exactly one.
+
+    Without a model, one issue for each cause that code can tell. With one, which is shown each agent's
+    setting, one request for each agent, and none where there is nothing to put together, unless the severity
+    that it proposes counts (``weighs``). A model that breaks costs the names, never a finding."""
+    ordered = sorted(findings, key=lambda each: each.number)
+    agents = dict(sorted(group_by(lambda each: each.key.agent, ordered).items()))
+    grouped: dict[str, _Grouped] = {}
+
+    async def group(agent: str) -> None:
+        candidates = build_candidates(agents[agent])
+        if model is None or (len(candidates) == 1 and not uses_model_severity):
+            grouped[agent] = _Grouped(group_by_cause(candidates))
+        else:
+            setting = (setups or {}).get(agent, AgentSetup())
+            grouped[agent] = await _grouped_by(model, candidates, setting, prompt)
+
+    async with anyio.create_task_group() as tasks:
+        for agent in agents:
+            tasks.start_soon(group, agent)
+    parts = [grouped[agent] for agent in agents]
+    groups = sorted((group for part in parts for group in part.groups), key=lambda group: group.weight)
+    return IssuesFound(
+        issues=tuple(_issue(number, group) for number, group in enumerate(groups, 1)),
+        usage=sum((part.usage for part in parts), Usage()),
+        failures=tuple(part.failure for part in parts if part.failure),
+        not_asked=sum(part.not_asked for part in parts),
+    )
+
+
+# ── the findings of one agent ────────────────────────────────────────────────────────────────────
+
+
+class _Grouped(NamedTuple):
+    """The findings of one agent in groups; what the model used and where it broke, if one was asked; and how
+    many findings had no place in its request."""
+
+    groups: Sequence[FindingGroup]
+    usage: Usage = Usage()
+    failure: ScoreFailure | None = None
+    not_asked: int = 0
+
+
+async def _grouped_by(
+    model: ChatModel, candidates: Sequence[FindingGroup], setting: AgentSetup, prompt: Prompt | None
+) -> _Grouped:
+    question = build_grouping_question(candidates, setting, prompt)
+    reply = await _ask(model, question.request)
+    if isinstance(reply, _Unanswered):
+        return _Grouped(group_by_cause(candidates), reply.usage, reply.failure)
+    made, forgotten = apply_grouping(question.listed, reply)
+    others = group_by_cause([*forgotten, *question.left_out])
+    not_asked = sum(len(group.all_findings) for group in question.left_out)
+    return _Grouped([*made, *others], reply.usage, not_asked=not_asked)
+
+
+class _Unanswered(NamedTuple):
+    """A request without an answer that can be read."""
+
+    failure: ScoreFailure
+    usage: Usage
+
+
+async def _ask(model: ChatModel, request: ModelRequest) -> ModelReply | _Unanswered:
+    try:
+        reply = await model.complete(request)
+    except Exception as error:
+        # Whatever broke, a model or a plugin of one: the run is paid for and its findings are known.
+        usage, raw = getattr(error, "usage", None), getattr(error, "raw", "")
+        is_known = isinstance(error, AuthorError | InfrastructureError)
+        failure = ScoreFailure(
+            metric=METRIC,
+            message=str(error) if is_known else f"the model broke: {error!r}",
+            raw=raw if isinstance(raw, str) else "",
+            author=isinstance(error, AuthorError),
+            refused=isinstance(error, RequestSkippedError),
+        )
+        return _Unanswered(failure, usage if isinstance(usage, Usage) else Usage())
+    if isinstance(reply.value, DedupReply):
+        return reply
+    message = f"the model answered with {type(reply.value).__name__}, not with issues"
+    return _Unanswered(ScoreFailure(metric=METRIC, message=message), reply.usage)
+
+
+# ── issues ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _issue(number: int, group: FindingGroup) -> Issue:
+    members = sort_findings(group.all_findings)
+    findings = [each.finding for each in members]
+    worst = min(group.members, key=lambda each: (-each.finding.severity.rank, each.number))
+    explanation = worst.finding.explanation or worst.finding.evidence
+    proposal = group.proposal
+    return Issue(
+        id=f"I{number}",
+        agent=worst.key.agent,
+        title=proposal.title or _title(worst.cause, len(group.causes)),
+        explanation=proposal.explanation or one_line(explanation, 600),
+        severity=group.severity,
+        proposed_severity=proposal.severity,
+        not_the_agents_fault=proposal.excuse,
+        labels=_sorted(finding.label for finding in findings),
+        metrics=_sorted(finding.metric for finding in findings),
+        tools=_sorted(each.tool for each in members if each.tool),
+        occurrences=_occurrences(members),
+        examples=tuple(build_issue_example(each) for each in pick_varied_findings(members, MAX_EXAMPLES)),
+        by=proposal.by,
+        scripted=proposal.scripted or any(finding.scripted for finding in findings),
+    )
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
+
+
+def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
+    samples = group_by(lambda each: each.key, members)
+    return tuple(
+        Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in own)))
+        for key, own in samples.items()
+    )
+
+
+def _title(cause: Cause, causes: int) -> str:
+    """``wrong arguments: create_booking``: what code can say of a cause."""
+    name = cause.label or cause.metric
+    if about := cause.tool or cause.criterion or cause.rule:
+        name = f"{name}: {about}"
+    return one_line(name, 120) + (f" (and {causes - 1} more)" if causes > 1 else "")

@@ -1,0 +1,92 @@
+"""What a judge is given besides its rubric, and how it is shown a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from agenteval.core.protocols import ChatModel
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Finding
+from agenteval.core.trajectory import Trajectory
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.references import QuotableRecord, build_quotable_record
+from agenteval.scoring.transcript import (
+    MAX_TRANSCRIPT_BYTES,
+    JudgeTranscript,
+    TranscriptOptions,
+    build_transcript,
+    list_tool_schemas,
+)
+
+PolicyOf: TypeAlias = Callable[[Scenario], str]
+ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
+FindingsOf: TypeAlias = Callable[[Scenario, Trajectory], Iterable[Finding]]
+
+
+def no_findings(_scenario: Scenario, _trajectory: Trajectory) -> Iterable[Finding]:
+    """Where no code looks."""
+    return ()
+
+
+def no_policy(_scenario: Scenario) -> str:
+    """Of an agent whose policy is not known."""
+    return ""
+
+
+@dataclass(frozen=True)
+class JudgeInputs:
+    """What the judges of a run have in common."""
+
+    model: ChatModel
+    policy_of: PolicyOf = no_policy
+    """The policy of the agent in a scenario."""
+    tools_of: ToolsOf = list_tool_schemas
+    """What the agent could call there, in OpenAI's format."""
+    now: str | None = None
+    gating: GatingPolicy = field(default_factory=GatingPolicy)
+    """A verdict that counts against the agent brings references, which code checks; one that would gate is
+    asked again, unless it is among the ``proofs``."""
+    proofs: FindingsOf = no_findings
+    """What code finds in a conversation."""
+    find_raised_questions: FindingsOf = no_findings
+    """What code asks about it, which the judge of the turn is shown."""
+    limit: int = MAX_TRANSCRIPT_BYTES
+    """Bytes of a record."""
+
+
+@dataclass(frozen=True)
+class ConversationView:
+    """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools."""
+
+    inputs: JudgeInputs
+    parameters: bool = False
+
+    def transcript(
+        self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, reserved: int = 0
+    ) -> JudgeTranscript:
+        """``taken``: bytes that something else takes of the limit."""
+        given = self.inputs
+        options = TranscriptOptions(
+            policy=given.policy_of(scenario),
+            tools=given.tools_of(scenario),
+            now=given.now,
+            upto=turn,
+            parameters=self.parameters,
+            limit=given.limit - reserved,
+        )
+        return build_transcript(scenario, trajectory, options)
+
+    def diff_setup(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
+        """Policy and tools of the agent; each empty where another one's are the same."""
+        policies = [view.inputs.policy_of(scenario) for view in (self, other)]
+        tools = [tuple(view.inputs.tools_of(scenario)) for view in (self, other)]
+        return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()
+
+    def build_quotable_record(
+        self, scenario: Scenario, trajectory: Trajectory, turn: int | None
+    ) -> QuotableRecord:
+        """The same by whose words it is, to look references up in."""
+        policy, tools = self.inputs.policy_of(scenario), self.inputs.tools_of(scenario)
+        return build_quotable_record(scenario, trajectory, turn, policy=policy, tools=tools)

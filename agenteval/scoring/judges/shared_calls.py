@@ -1,0 +1,76 @@
+"""Several questions on one record in one call: cheaper, and each is still decided by itself.
+
+What is missing in the common answer, does not fit or has a flaw is asked again alone, and so is what would
+gate: a verdict that fails something never rests on a shared call only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import anyio
+
+from agenteval.core.errors import AuthorError
+from agenteval.core.protocols import ChatModel, ModelReply
+from agenteval.core.score import ScoreFailure
+from agenteval.core.trajectory import Usage, sum_usage
+from agenteval.scoring.judges.corroboration import JudgeAnswer, ask_once, ask_with_second_opinion
+from agenteval.scoring.judges.gating_policy import GatingPolicy
+from agenteval.scoring.judges.judge_question import JudgeQuestion
+from agenteval.scoring.judges.requests import build_shared_request
+
+SHARED = "shared"
+"""The metric of a call for several, to whoever counts or limits calls by it."""
+
+
+async def ask_shared(
+    model: ChatModel,
+    questions: Mapping[str, JudgeQuestion],
+    gating: GatingPolicy,
+    *,
+    is_shared: bool,
+) -> dict[str, JudgeAnswer | ScoreFailure]:
+    """The answer to each question on one record, by the name that it has in the common answer, all at once.
+    ``is_shared``: several are asked in one call first, whose usage is added to that of the first answer."""
+    shared = None
+    fits = not any(question.record.misfit for question in questions.values())
+    if is_shared and len(questions) > 1 and fits:
+        shared = await ask_once(model, build_shared_request(questions, SHARED))
+    given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
+    answers: dict[str, JudgeAnswer | ScoreFailure] = {}
+    mistakes: list[AuthorError] = []
+
+    async def answer(name: str, question: JudgeQuestion) -> None:
+        try:
+            answers[name] = await ask_with_second_opinion(model, question, gating, given.get(name))
+        except AuthorError as error:
+            mistakes.append(error)  # raised below: out of a task group it would be in a group
+
+    async with anyio.create_task_group() as group:
+        for name, question in questions.items():
+            group.start_soon(answer, name, question)
+    if mistakes:
+        raise mistakes[0]
+    return dict(_paid(answers, list(questions), shared.usage if shared else None))
+
+
+def _given(shared: ModelReply, questions: Mapping[str, JudgeQuestion]) -> Iterator[tuple[str, ModelReply]]:
+    """The answers of the shared call that can be taken as they are."""
+    for name, question in questions.items():
+        part = getattr(shared.value, name)
+        if part is not None and not question.flaw_in(part, shared.scripted):
+            yield name, ModelReply(part, Usage(), shared.model, shared.scripted)
+
+
+def _paid(
+    answers: Mapping[str, JudgeAnswer | ScoreFailure], names: Sequence[str], spent: Usage | None
+) -> Iterator[tuple[str, JudgeAnswer | ScoreFailure]]:
+    """In the order of the questions; what the shared call cost is the first one's."""
+    for name in names:
+        answer = answers[name]
+        usage = sum_usage(filter(None, (answer.usage, spent)))
+        spent = None
+        if isinstance(answer, ScoreFailure):
+            yield name, answer.model_copy(update={"usage": usage})
+        else:
+            yield name, answer._replace(usage=usage)

@@ -1,0 +1,39 @@
+"""``--no-judge``: what a judge would have decided stays undecided, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Check
+from agenteval.core.trajectory import Trajectory
+
+
+class UnjudgedChecks:
+    """A check that could not be decided for each criterion, and for a scenario that nothing but judges
+    would check (``is_vacuous``): its sample is inconclusive, never green. ``why``: nobody judged."""
+
+    scope: Final = "conversation"
+
+    def __init__(self, is_vacuous: Callable[[Scenario], bool], why: str = "--no-judge") -> None:
+        self._is_vacuous = is_vacuous
+        self._detail = f"not judged ({why})"
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        if trajectory.stop and trajectory.stop.fault is not None:
+            return ()
+        checks = [
+            Check(
+                name="criteria",
+                passed=None,
+                detail=f"{self._detail}: {criterion}",
+                where=scenario.where(f"{path}.criteria"),
+            )
+            for path, expect in scenario.expectations
+            for criterion in expect.criteria
+        ]
+        if not checks and self._is_vacuous(scenario):
+            detail = f"{self._detail}, and nothing else checks this scenario"
+            checks = [Check(name="judges", passed=None, detail=detail, where=scenario.source)]
+        return checks

@@ -1,0 +1,367 @@
+"""What did not gate a run, and what somebody who reads only its last line would want to know. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
+from agenteval.core.plan import Plan
+from agenteval.core.plurals import join_first, join_names, plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Tool
+from agenteval.core.score import NOT_CLEAR, REACHED, RULED_OUT, WITHDRAWN, Finding, Severity, Verdict
+from agenteval.core.tool_effects import ToolEffect, effect_of
+from agenteval.core.trajectory import ToolVisibility
+from agenteval.files.prompts import CRITERIA
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.finding_severity import get_cited_tool, rate_finding
+from agenteval.scoring.goals import GOAL, failed_to_refuse, goals_of
+from agenteval.scoring.metrics import BEHAVIOR, POLICY_ADHERENCE
+from agenteval.scoring.questions import asks_judge, is_open_question, tools_of_unseen_calls
+from agenteval.verdict.abstentions import NOT_ASKED_FOR, quote_names, unexercised_criteria
+from agenteval.verdict.counted_findings import CountedFinding, failed_below_gate, locate_counted_findings
+from agenteval.verdict.recorded_logs import (
+    is_unreadable,
+    named_places,
+    undecided_in,
+    unreadable_places,
+)
+from agenteval.verdict.report import Report
+from agenteval.verdict.sample_decisions import is_severe
+from agenteval.verdict.skipped_judges import all_skipped_judges
+from agenteval.verdict.thresholds import NOT_THE_AGENTS
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """``kind`` is for programs, ``text`` for people; ``count``: of what (1 where nothing is counted).
+    ``below_gate``: it is a failure that was found, and ``fail_on_severity`` is above it."""
+
+    kind: str
+    count: int
+    text: str
+    below_gate: bool = False
+
+
+def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
+    """What decided nothing, in a fixed order: findings below the gate, goals missed or not refused, judges
+    that failed there, tools whose mark might have decided, what of a log is not known, judgements that count
+    neither way, criteria that never arose, judges that were skipped, conversations that were lost and played
+    again, samples that were lost and tolerated, accepted failures, a replay, judges that were not asked,
+    agents of which no call was seen, claims of actions that nobody looked for, agents that are taken at their
+    word, empty lists of test cases, logs in which nothing could have been found, scenarios that the baseline
+    has and the suite has no longer.
+    """
+    found = (
+        ()
+        if decision.is_reported
+        else tuple(locate_counted_findings(report.scenarios, decision.samples, report))
+    )
+    return (
+        *(() if decision.is_reported else _below_gate(report, found)),
+        *_unmarked_tools(report, found),
+        *_of_log(report, decision),
+        *_open(report, decision),
+        *_open_criteria(report, decision),
+        *_never_arose(report),
+        *_skipped(report),
+        *_played_again(report),
+        *_lost(report, decision),
+        *_accepted(decision),
+        *_replayed(report),
+        *_not_judged(report),
+        *_calls_never_seen(report),
+        *_unseen_claims(report, decision),
+        *_on_their_word(report),
+        *_empty_lists(report),
+        *_nothing_to_prove(report),
+        *_gone(report),
+    )
+
+
+def _gone(report: Report) -> Iterator[Caveat]:
+    """A suite that shrank passes more easily."""
+    gone = report.run.baseline.gone if report.run.baseline else ()
+    if gone:
+        names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
+        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}"
+        yield Caveat("gone scenarios", len(gone), text)
+
+
+def format_caveats(report: Report, decision: Decision) -> str:
+    """``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty if there is
+    nothing to tell."""
+    told = list_caveats(report, decision)
+    below = [aside.text for aside in told if aside.below_gate]
+    first = [f"{join_names(below)} below the gate"] if below else []
+    return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
+
+
+def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
+    """Accepted ones are reported as such, and those of lost samples with their samples."""
+    plan = report.plan
+    below = [
+        (key, each) for key, _, each in found if not is_severe(each, plan) and not is_open_question(each)
+    ]
+    for severity in (Severity.CRITICAL, Severity.HIGH):
+        if count := sum(f.severity is severity and not _is_goal(f) for _, f in below):
+            text = f"{plural(count, 'finding')} of {severity} severity"
+            yield Caveat(f"findings_{severity}", count, text, below_gate=True)
+    # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
+    of_goals = [key for key, finding in below if _is_goal(finding)]
+    not_refused = {sample.key for sample in report.samples if failed_to_refuse(sample)}
+    granted = sum(key in not_refused for key in of_goals)
+    if missed := len(of_goals) - granted:
+        yield Caveat("goals_missed", missed, f"{plural(missed, 'goal')} missed", below_gate=True)
+    if granted:
+        text = f"{plural(granted, 'goal')} reached instead of refused"
+        yield Caveat("goals_not_refused", granted, text, below_gate=True)
+    if failed := failed_below_gate(report):
+        yield Caveat("judges_failed", failed, plural(failed, "failed judge"), below_gate=True)
+
+
+def _is_goal(finding: Finding) -> bool:
+    return finding.metric == GOAL
+
+
+def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
+    """Tools that nobody knows to write, where a finding that cites a call of one would fail if it did."""
+    samples = {
+        sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
+    }
+    names = []
+    for key, _, finding in found:
+        sample, tools = samples[key]
+        tool = get_cited_tool(finding, sample.trajectory)
+        if not tool or effect_of(tool, tools.get(tool)) is not ToolEffect.UNKNOWN:
+            continue
+        as_marked = _if_marked(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
+        if is_severe(as_marked, report.plan) and not is_severe(finding, report.plan):
+            names.append(one_line(tool, 60))
+    if names:
+        unmarked = " or ".join(dict.fromkeys(names))
+        text = f"{plural(len(names), 'finding')} would fail the run if {unmarked} writes"
+        yield Caveat("tools_unmarked", len(names), f"{text}: mark it `writes: true` or `reads: true`")
+
+
+def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
+    """The finding as it would be with these tools; of code alone, as far as a detector goes."""
+    confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
+    detector = None if finding.also else DETECTORS.get(finding.detector)
+    if detector is None:
+        return confirmed
+    severity = detector.severity_of(confirmed.severity, plan.suite.severities)
+    return finding.model_copy(update={"severity": severity})
+
+
+def _open(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Those of lost samples are reported with their samples."""
+    lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
+    open_ = Counter(
+        (score.metric, score.label)
+        for sample in report.samples
+        if sample.key not in lost
+        for score in sample.all_scores
+        if score.is_open
+    )
+    for judgement, (kind, text_of) in _OPEN.items():
+        if count := open_[judgement]:
+            yield Caveat(kind, count, text_of(count))
+
+
+_OPEN: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
+    (GOAL, RULED_OUT): ("goals_ruled_out", lambda n: f"{plural(n, 'goal')} ruled out"),
+    (GOAL, WITHDRAWN): ("goals_withdrawn", lambda n: f"{plural(n, 'goal')} withdrawn by the user"),
+    (GOAL, NOT_CLEAR): ("goals_not_clear", lambda n: f"{plural(n, 'goal')} not clear"),
+    (POLICY_ADHERENCE, NOT_CLEAR): (
+        "policy_not_clear",
+        lambda n: f"{POLICY_ADHERENCE} not clear in {plural(n, 'conversation')}",
+    ),
+}
+"""Judgements that count neither way, by metric and label: the kind of aside, and its text."""
+
+
+def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Of the samples that passed: elsewhere it is among the reasons."""
+    if count := sum(
+        check.name == CRITERIA and check.passed is None and bool(check.by)
+        for sample in report.samples
+        if (decided := decision.samples.get(sample.key)) and decided.verdict is Verdict.PASSED
+        for check in sample.all_checks
+    ):
+        what = "criterion" if count == 1 else "criteria"
+        yield Caveat("criteria_not_clear", count, f"{count:,} {what} not clear")
+
+
+def _never_arose(report: Report) -> Iterator[Caveat]:
+    told = [criterion for scenario in report.scenarios for criterion in unexercised_criteria(scenario)]
+    if told:
+        count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
+        text = f"{count} that did not arise in any conversation: {quote_names(told)}"
+        yield Caveat("never_arose", len(told), text)
+
+
+def _skipped(report: Report) -> Iterator[Caveat]:
+    """Judges that were not asked are told as such."""
+    if count := sum(not failure.refused for failure in all_skipped_judges(report)):
+        yield Caveat("judges_skipped", count, f"{plural(count, 'failed judge')} skipped")
+
+
+def _played_again(report: Report) -> Iterator[Caveat]:
+    """Those whose second conversation was not lost; else it is told as lost."""
+    again = [
+        sample
+        for sample in report.samples
+        if sample.lost_attempts and sample.stop and not (sample.stop.is_loss or sample.stop.is_cut_short)
+    ]
+    if again:
+        several = {key.scenario for key in report.plan.samples if key.epoch}
+        names = [
+            f"{each.key.scenario}@{each.key.epoch + 1}" if each.key.scenario in several else each.key.scenario
+            for each in again
+        ]
+        shown = join_first([one_line(name, 60) for name in names], _MOST_NAMED)
+        text = f"{plural(len(again), 'lost conversation')} played again ({shown})"
+        yield Caveat("played_again", len(again), text)
+
+
+def _lost(report: Report, decision: Decision) -> Iterator[Caveat]:
+    of_log = decision.without_scenarios  # what of it could not be read is told apart
+    unread = {each.key for each in report.samples if of_log and is_unreadable(each)}
+    lost = sum(
+        decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
+        for key, decided in decision.samples.items()
+        if key not in unread
+    )
+    if lost:
+        yield Caveat("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+
+
+def _of_log(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Of a log without scenarios: what could not be read, and what is not known of what could."""
+    if not decision.without_scenarios:
+        return
+    if places := unreadable_places(report):
+        text = (
+            f"{len(places):,} of {plural(len(report.samples), 'record')} unreadable ({named_places(places)})"
+        )
+        yield Caveat("records_unreadable", len(places), one_line(text, 300))
+    if not decision.is_reported:
+        return
+    if open_ := undecided_in(report, decision.samples):
+        yield Caveat("conversations_undecided", open_, f"{plural(open_, 'conversation')} not decided")
+    if unplaced := sum(any(told.turn.unplaced for told in each.turns) for each in report.samples):
+        yield Caveat("not_fully_seen", unplaced, f"{plural(unplaced, 'conversation')} not fully seen")
+
+
+def _accepted(decision: Decision) -> Iterator[Caveat]:
+    if count := sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted):
+        yield Caveat("accepted", count, plural(count, "accepted failure"))
+
+
+def _replayed(report: Report) -> Iterator[Caveat]:
+    if played := report.run.request.get("replay"):
+        name = str(played).replace("\\", "/").rpartition("/")[2]
+        yield Caveat("replay", 1, f"a replay of {one_line(name, 80)}")
+
+
+def _not_judged(report: Report) -> Iterator[Caveat]:
+    plan = report.plan
+    if plan.suite.code_only:
+        yield Caveat("code_only", len(plan.needs_model), _code_only(report))
+        return
+    is_asked_for = bool(plan.suite.judged) or any(each.scenario.all_criteria for each in report.scenarios)
+    if plan.suite.no_judge and is_asked_for:
+        yield Caveat("not_judged", 1, "judges not asked")
+    elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
+        yield Caveat("not_judged", count, f"judges not asked {plural(count, 'time')}")
+
+
+def _code_only(report: Report) -> str:
+    """What a green of code checks alone does not speak of."""
+    criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
+    thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
+    told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
+    told += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
+    left_out = len(report.plan.needs_model)
+    told += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
+    return f"code checks alone{': ' if told else ''}{', '.join(told)}"
+
+
+def _calls_never_seen(report: Report) -> Iterator[Caveat]:
+    """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
+    declaring: dict[str, None] = {}
+    calling = set()
+    for each in report.scenarios:
+        for sample in each.samples:
+            if sample.trajectory.tool_calls:
+                calling.add(each.agent)
+            elif sample.trajectory.all_turns and each.scenario.tools:
+                declaring[each.agent] = None
+    if agents := [agent for agent in declaring if agent not in calling]:
+        who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
+        text = f"no call of {one_line(who, 120)} seen, although tools are declared"
+        yield Caveat("calls_never_seen", len(agents), text)
+
+
+def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
+    """Where calls may be made that nobody sees, only a judge can say whether the agent claims one."""
+    if asks_judge(report.plan.suite):
+        return
+    count = sum(
+        decided.verdict is Verdict.PASSED and bool(tools_of_unseen_calls(each.scenario, sample.trajectory))
+        for each in report.scenarios
+        for sample in each.samples
+        if (decided := decision.samples.get(sample.key))
+    )
+    if count:
+        text = f"{plural(count, 'conversation')} not checked for claims of actions: not all calls are seen"
+        yield Caveat("claims_not_checked", count, f"{text}, and {BEHAVIOR} is not judged")
+
+
+def _on_their_word(report: Report) -> Iterator[Caveat]:
+    """Goals of agents that the author takes at their word (``calls: unseen``)."""
+    count = sum(
+        goal.label == REACHED
+        for sample in report.samples
+        if sample.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+        for goal in goals_of(sample)
+    )
+    if count:
+        text = f"{plural(count, 'goal')} rest{'s' if count == 1 else ''} on the agent's word"
+        yield Caveat("on_their_word", count, text)
+
+
+def _empty_lists(report: Report) -> Iterator[Caveat]:
+    """Of test cases: whoever writes ``expected_tools: []`` may think that no tool is allowed."""
+    cases = {each.scenario.id: each.scenario.case for each in report.scenarios}
+    found = [
+        f"{' and '.join(case.empty_lists)} of {one_line(name, 60)}"
+        for name, case in cases.items()
+        if case is not None and case.empty_lists
+    ]
+    if found:
+        what = f"{plural(len(found), 'test case')} with an empty list, which checks nothing"
+        yield Caveat("empty_lists", len(found), f"{what}: {join_first(found, _MOST_NAMED)}")
+
+
+def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
+    """Recorded conversations without a call, of which nothing was expected or judged, can hardly fail: that
+    they passed says nothing of the agent, or its calls are not where they were looked for."""
+    samples = report.samples
+    if any(scenario.scenario.tools for scenario in report.scenarios):
+        return  # calls could have been made
+    if samples and all(sample.record and _is_bare(sample) for sample in samples):
+        text = f"nothing to prove: no tool call in {plural(len(samples), 'conversation')}"
+        yield Caveat("nothing_to_prove", len(samples), text)
+
+
+def _is_bare(sample: SampleReport) -> bool:
+    if sample.trajectory.tool_calls or sample.findings or sample.all_scores:
+        return False
+    return all(check.name in NOT_ASKED_FOR for check in sample.all_checks)

@@ -1,0 +1,157 @@
+"""A run that goes on: what of it is over, what is left, and whether it would still measure the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.core.event import (
+    CallsSeen,
+    Event,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+)
+from agenteval.core.plan import Plan
+from agenteval.core.scenario import SampleKey, Scenario
+
+RESULT_NEUTRAL_KEYS = frozenset(
+    (
+        *("concurrency", "agent_concurrency", "reporters", "budget"),
+        # Where things are written; and what ``sources`` tells of.
+        *("source", "root", "lines", "columns", "origins", "accepted_failures"),
+    )
+)
+"""Keys of the configuration that change nothing of what is measured."""
+VARIABLES_SUFFIX = ": ${…}"
+"""Ends the name of a source that is a key of the configuration and no file."""
+_LOCATION_FIELDS: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
+
+
+def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
+    """The samples that came to their end, whatever it was. They are not run again."""
+    return frozenset(key for key, is_over in _ends(events).items() if is_over)
+
+
+def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
+    """By sample that finished, whether it is over, as it was last said of it."""
+    ends: dict[SampleKey, bool] = {}
+    for event in events:
+        if isinstance(event, SampleFinished):
+            ends[event.key] = event.is_over
+        elif isinstance(event, Reconsidered):
+            ends[event.key] = ends.get(event.key, False) and event.is_over
+    return ends
+
+
+def events_to_keep(events: Sequence[Event]) -> Iterator[Event]:
+    """How the run began, what its agents have shown, all that was told of the samples that are over, and
+    which others were lost once."""
+    done = finished_samples(events)
+    for event in events:
+        is_lost = isinstance(event, SampleFinished) and event.again
+        if is_lost or isinstance(event, RunStarted | CallsSeen) or getattr(event, "key", None) in done:
+            yield event
+
+
+def run_ending(events: Iterable[Event]) -> RunFinished | None:
+    """How the run ended, if it did."""
+    end: RunFinished | None = None
+    for event in events:
+        if isinstance(event, RunFinished):
+            end = event
+        elif isinstance(event, RunResumed):
+            end = None
+    return end
+
+
+def is_complete(events: Sequence[Event]) -> bool:
+    """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out; a judge that was not
+    asked is to be."""
+    end = run_ending(events)
+    is_ended = end is not None and end.outcome in ("complete", "fail_fast")
+    return is_ended and all(_ends(events).values())
+
+
+def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
+    """Everything that is not as it was and may matter to a result, in words."""
+    named = [
+        *_scenario_changes(then.scenarios, now.scenarios),
+        *_named("the prompt", then.prompts, now.prompts),
+        *_named("the metric", _specs(then), _specs(now)),
+        *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
+        *_named("", _called(then.sources), _called(now.sources)),
+    ]
+    if not named and _selected(then.plan) != _selected(now.plan):
+        named.append("the samples or the metrics would differ")
+    return tuple(dict.fromkeys(named))
+
+
+def _selected(plan: Plan) -> tuple[Any, ...]:
+    """What is run of the suite, and what of it is judged: where it was written may differ."""
+    epochs = [
+        (scenario, agent, plan.rule_sets[kind].epochs)
+        for scenario, agents in plan.scenarios.items()
+        for agent, kind in agents.items()
+    ]
+    return epochs, plan.suite.judged
+
+
+def _specs(run: RunStarted) -> dict[str, Any]:
+    return {spec.name: spec for spec in run.plan.suite.metrics}
+
+
+def _called(sources: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"what variables expand to in '{name.removesuffix(VARIABLES_SUFFIX)}'"
+        if name.endswith(VARIABLES_SUFFIX)
+        else f"the file '{name}'": said
+        for name, said in sources.items()
+    }
+
+
+def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iterator[str]:
+    before, after = ({scenario.id: scenario_content(scenario) for scenario in each} for each in (then, now))
+    for name in (*before, *(name for name in after if name not in before)):
+        if name not in after:
+            yield f"the scenario '{name}' is no longer there"
+        elif name not in before:
+            yield f"the scenario '{name}' is new"
+        elif parts := [key for key, value in before[name].items() if after[name][key] != value]:
+            yield f"the scenario '{name}' has changed: {', '.join(parts)}"
+
+
+def scenario_content(scenario: Scenario) -> dict[str, Any]:
+    """What a scenario says, wherever it is written."""
+    return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
+
+
+def _named(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in (*then, *(name for name in now if name not in then)):
+        called = f"{what} '{name}'" if what else name
+        if name not in now:
+            yield f"{called} is no longer there"
+        elif name not in then:
+            yield f"{called} is new"
+        elif then[name] != now[name]:
+            yield f"{called} has changed"
+
+
+def _config_changes(then: RunStarted, now: RunStarted) -> Iterator[str]:
+    before, after = (
+        run.config.model_dump(mode="json", exclude=set(RESULT_NEUTRAL_KEYS)) for run in (then, now)
+    )
+    yield from _differing(before, after)
+
+
+def _differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Dotted keys, as deep as both are mappings."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            missing = object()
+            below = (before.get(key, missing), after.get(key, missing))
+            yield from _differing(*below, f"{path}.{key}" if path else str(key))
+    elif before != after:
+        yield path

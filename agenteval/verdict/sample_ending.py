@@ -1,0 +1,24 @@
+"""One conversation decided by itself, before its run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenteval.core.event import Event, RunStarted
+from agenteval.core.scenario import Sample
+from agenteval.core.score import Verdict
+from agenteval.scoring.judges.user_review import EndedConversation
+from agenteval.verdict.epochs import sample_success
+from agenteval.verdict.report import build_report
+from agenteval.verdict.sample_decisions import decide_sample
+
+
+def fold_sample(run: RunStarted, sample: Sample, events: Sequence[Event]) -> EndedConversation:
+    """How ``sample`` ended, by every event of it; ``run``: what the samples are decided under."""
+    plan = run.plan.restrict_to_pairing(sample.key.scenario, sample.key.agent)
+    alone = {"scenarios": (sample.scenario,), "plan": plan}
+    report = build_report([run.model_copy(update=alone), *events])
+    (found,) = report.samples
+    decided = decide_sample(found, report.scenarios[0], report)
+    failed = decided.verdict is Verdict.FAILED or sample_success(found, decided.verdict) is False
+    return EndedConversation(found, decided, failed)

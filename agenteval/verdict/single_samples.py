@@ -1,0 +1,85 @@
+"""Each sample by itself, as soon as it has finished: what the whole run will make of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from agenteval.core.event import (
+    CallsSeen,
+    Event,
+    IssuesFound,
+    ModelAsked,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import Check, Finding, Score, ScoreFailure, ScoreItem
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
+from agenteval.verdict.report import Report, build_report
+
+
+class SingleSamples:
+    """Gathers what is told of each sample that runs."""
+
+    def __init__(self) -> None:
+        self.run: RunStarted | None = None
+        self._scenarios: dict[str, Scenario] = {}
+        self._events: dict[SampleKey, list[Event]] = {}
+        self._calls_seen: list[Event] = []
+
+    def add_event(self, event: Event) -> Sequence[Event]:
+        """All that was told of a sample, when it finishes; else nothing."""
+        match event:
+            case RunStarted():
+                self.run = event
+                self._scenarios = {scenario.id: scenario for scenario in event.scenarios}
+            case CallsSeen():
+                self._calls_seen.append(event)
+            case SampleStarted(key=key):
+                self._events[key] = [event]
+            case TurnFinished(key=key) | Scored(key=key):
+                self._events.setdefault(key, []).append(event)
+            case SampleFinished(key=key):
+                return [*self._events.pop(key, ()), event]
+            case RunResumed() | ModelAsked() | Reconsidered() | Notice() | IssuesFound() | RunFinished():
+                pass
+            case _:
+                assert_never(event)
+        return ()
+
+    def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
+        """Of this sample alone. The others of its scenario are known to be planned: what only all of them
+        prove, one does not. ``all_seen``: as if all calls were, which another sample may still show."""
+        assert self.run
+        applies = self.run.plan.rules_for_pairing(key.scenario, key.agent)
+        plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=applies.most)
+        if all_seen:
+            seen = {key.agent: KnownVisibility(calls=ToolVisibility.ALL)}
+            plan = plan.model_copy(update={"visibility": {**plan.visibility, **seen}})
+        scenario = self._scenarios.get(key.scenario)
+        alone = self.run.model_copy(
+            update={"plan": plan, "scenarios": (scenario,) if scenario is not None else ()}
+        )
+        return build_report([alone, *self._calls_seen, *events])
+
+
+def surely_passes(events: Sequence[Event]) -> bool:
+    """Whether nothing was told by which a sample could fail or be undecided: then it need not be folded."""
+    stops = [event.stop for event in events if isinstance(event, SampleFinished)]
+    items = [item for event in events if isinstance(event, Scored) for item in event.items]
+    return bool(stops) and stops[-1].fault is None and not any(map(_may_matter, items))
+
+
+def _may_matter(item: ScoreItem) -> bool:
+    if isinstance(item, Check):
+        return item.passed is not True
+    return isinstance(item, Finding | ScoreFailure) or (isinstance(item, Score) and item.is_open)
