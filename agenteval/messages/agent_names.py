@@ -16,24 +16,24 @@ from agenteval.core.trajectory import Step, ToolCall, sum_usage
 from agenteval.messages.json_fields import object_of, read_json
 
 _AGENT_NAME_KEYS = ("agent", "agent_name", "agentName")
-_OF_MESSAGES = ("name", "sender", "source", "author")
-AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_OF_MESSAGES))
+_MESSAGE_NAME_KEYS = ("name", "sender", "source", "author")
+AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_MESSAGE_NAME_KEYS))
 """The keys of a message that may name its agent."""
 _ROLES = frozenset(
     ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
 )
 """What ``sender``, ``source`` and ``author`` say where they mean a role."""
-_LONGEST = 200
+_MAX_NAME_LENGTH = 200
 
 
 def agent_of(message: Mapping[str, Any]) -> str:
     """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
     does not say."""
-    named = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
-    if (found := next(filter(None, named), "")) or _is_call(message):  # its name is the tool's
+    own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
+    if (found := next(filter(None, own_agents), "")) or _is_call(message):  # its name is the tool's
         return found
-    others = (read_agent_name(message.get(key)) for key in _OF_MESSAGES[1:])
-    agents = (each for each in others if each and each.lower() not in _ROLES)
+    senders = (read_agent_name(message.get(key)) for key in _MESSAGE_NAME_KEYS[1:])
+    agents = (each for each in senders if each and each.lower() not in _ROLES)
     return read_agent_name(message.get("name")) or next(agents, "")
 
 
@@ -44,7 +44,7 @@ def read_agent_name(value: Any) -> str:
     elif value is not None and not isinstance(value, str | type):
         value = getattr(value, "name", None)
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    return text.encode("utf-8", "replace").decode()[:_LONGEST]
+    return text.encode("utf-8", "replace").decode()[:_MAX_NAME_LENGTH]
 
 
 def _is_call(message: Mapping[str, Any]) -> bool:
@@ -70,39 +70,39 @@ def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps of one turn, with the agent that took over where a hand-off names it and the steps behind it
     name none. The items of OpenAI's Agents SDK say no more: its tools ``transfer_to_…`` return
     ``{"assistant": NAME}`` (``Handoff.get_transfer_message``). Who spoke before stays unknown."""
-    if not any(map(_handed_to, _calls_of(steps))):
+    if not any(map(_handoff_target, _calls_of(steps))):
         return tuple(steps)
-    told, agent = [], ""
+    assigned, agent = [], ""
     for step in steps:
         agent = "" if step.agent else agent
-        told.append(assign_agent(step, agent))
-        agent = next(filter(None, map(_handed_to, step.tool_calls)), agent)
-    return tuple(told)
+        assigned.append(assign_agent(step, agent))
+        agent = next(filter(None, map(_handoff_target, step.tool_calls)), agent)
+    return tuple(assigned)
 
 
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
     """The steps, without those in which a named agent neither said nor called anything before another one
     spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
-    told: list[Step] = []
-    handed: list[Step] = []
+    kept: list[Step] = []
+    silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
         is_silent = bool(step.agent) and not (step.text or step.tool_calls)
         if is_silent and after is not None and after.agent not in ("", step.agent):
-            handed.append(step)
+            silent.append(step)
             continue
-        if handed:
-            usage = sum_usage(each.usage for each in (*handed, step))
-            names = tuple(each.agent for each in handed)
-            step, handed = step.model_copy(update={"handed_by": names, "usage": usage}), []
-        told.append(step)
-    return told
+        if silent:
+            usage = sum_usage(each.usage for each in (*silent, step))
+            names = tuple(each.agent for each in silent)
+            step, silent = step.model_copy(update={"handed_by": names, "usage": usage}), []
+        kept.append(step)
+    return kept
 
 
 def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
     return (call for step in steps for call in step.tool_calls)
 
 
-def _handed_to(call: ToolCall) -> str:
+def _handoff_target(call: ToolCall) -> str:
     """The agent that a call handed the conversation to; empty if it is no hand-off, or does not say."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""

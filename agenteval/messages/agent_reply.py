@@ -23,9 +23,11 @@ from agenteval.messages.responses import unread_in_response
 
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
-_QUOTED = 200
+_MAX_QUOTED = 200
 HOLDS_ERROR = "holds an error instead of a message"
-_PIECES = frozenset(("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text"))
+_TEXT_PIECE_KEYS = frozenset(
+    ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
+)
 """Of a text in a stream, as servers send them: no dialect has messages of nothing else."""
 
 
@@ -86,7 +88,7 @@ def parse_reply(value: Any) -> ReadReply:
     try:
         return _parse_reply(value)
     except UnreadableResponseError as error:
-        evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
+        evidence = f": {error.evidence[:_MAX_QUOTED]}" if error.evidence else ""
         status = find_error_status(error.error)
         if status in INFRASTRUCTURE_STATUSES:
             what = f"the agent's reply {error.what}{evidence}"
@@ -108,7 +110,7 @@ def _parse_reply(value: Any) -> ReadReply:
     if value is None or isinstance(value, str):
         return ReadReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        if value and all(isinstance(each, Mapping) and _PIECES.issuperset(each) for each in value):
+        if value and all(isinstance(each, Mapping) and _TEXT_PIECE_KEYS.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
             raise AgentError(
                 f"the agent gave {len(value)} mappings with '{key}', which are no messages — let it yield the"
@@ -135,7 +137,7 @@ def no_answer_error(type_name: str) -> AgentError:
     )
 
 
-_PARTS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
+_PART_KINDS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
 """The types of parts of one message that make no message of their own."""
 
 
@@ -143,7 +145,7 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
     """The parts of an assistant message's content, as a function hands it on; empty for all other lists."""
     parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
     are_parts = all(
-        isinstance(each, Mapping) and each.get("type") in _PARTS and "role" not in each for each in parts
+        isinstance(each, Mapping) and each.get("type") in _PART_KINDS and "role" not in each for each in parts
     )
     return parts if are_parts else []
 
@@ -160,9 +162,9 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
             *inner.tool_calls,
             *(call for call in chat.validate_tool_calls(reply.tool_calls) if call not in inner.tool_calls),
         ],
-        _both(parse_agent_answers(listed), inner.messages),
+        _merge_messages(parse_agent_answers(listed), inner.messages),
         reply.usage if reply.usage is not None else inner.usage,
-        latency_ms=_time(reply.latency_ms),
+        latency_ms=_parse_latency(reply.latency_ms),
         agent=read_agent_name(reply.agent) or inner.agent,
         unplaced=inner.unplaced,
     )
@@ -180,12 +182,12 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _both(listed: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
+def _merge_messages(messages: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
     """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
-    return listed if not more or list(more) == list(listed[-len(more) :]) else [*listed, *more]
+    return messages if not more or list(more) == list(messages[-len(more) :]) else [*messages, *more]
 
 
-def _time(value: Any) -> float | None:
+def _parse_latency(value: Any) -> float | None:
     """A time that an agent told, if it is one: we take our own else. JSON, and so the journal, has no NaN."""
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
@@ -202,7 +204,7 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
             kind="protocol",
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
-        return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
+        return _read_listed(listed, {key: field for key, field in value.items() if key != "messages"})
     return parse_agent_answer(value)
 
 
@@ -219,7 +221,7 @@ def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
     if "content" not in state:
         return reply
     inner = _read_mapping(state)
-    return replace(inner, messages=_both(reply.messages, inner.messages))
+    return replace(inner, messages=_merge_messages(reply.messages, inner.messages))
 
 
 def _read_completion(value: Mapping[str, Any]) -> ReadReply:

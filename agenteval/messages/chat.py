@@ -73,19 +73,19 @@ def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
     """The ids as given; made up, deterministically, where missing or used twice in one message."""
     ids: dict[str, None] = {}
     for index, call in enumerate(calls):
-        own = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
-        while own in ids:
-            own += "_"
-        ids[own] = None
+        call_id = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
+        while call_id in ids:
+            call_id += "_"
+        ids[call_id] = None
     return list(ids)
 
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
     """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
-    return _HALF.sub("\ufffd", text)
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def text_of(content: Any) -> str | None:
@@ -120,8 +120,8 @@ def _are_parts(content: Any) -> bool:
     """Whether a content is a list of parts, as servers write it, and not a list that a tool returned."""
     if not isinstance(content, list | tuple):
         return False
-    told = [part for part in content if not isinstance(part, str)]
-    return bool(told) and all(isinstance(part, Mapping) and _is_part(part) for part in told)
+    objects = [part for part in content if not isinstance(part, str)]
+    return bool(objects) and all(isinstance(part, Mapping) and _is_part(part) for part in objects)
 
 
 def _is_part(part: Mapping[str, Any]) -> bool:
@@ -137,7 +137,7 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     live; the text is kept beside it.
     """
     if isinstance(raw, str):
-        return _read_text(raw, lenient=lenient) if raw else ({}, None)
+        return _parse_arguments_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
         if text := _duplicate_key_text(raw):
             return None, text
@@ -148,13 +148,13 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     return ({}, None) if raw is None else (None, json.dumps(raw, ensure_ascii=False, default=str))
 
 
-def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
+def _parse_arguments_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
     try:
-        value = _decoded(raw)
+        value = _decode_json(raw)
     except DuplicateKeyError:
         return None, raw
     except (ValueError, RecursionError):
-        value = _python_literal(raw) if lenient else None
+        value = _parse_python_literal(raw) if lenient else None
         return (value, raw) if isinstance(value, dict) else (None, raw)
     if value is None:
         return {}, None
@@ -163,18 +163,18 @@ def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str |
     return (value, None) if isinstance(value, dict) and is_shallow else (None, raw)
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     try:
         value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
     except (ValueError, TypeError):
         return STRICT_DECODER.decode(replace_json_surrogates(text))
-    # Each key has a colon of its own: with no more colons than keys, none was there twice.
-    return (
-        value if text.count(":") == _keys_in(value) else STRICT_DECODER.decode(replace_json_surrogates(text))
-    )
+    # Each key has its own colon: if there are no more colons than keys, no key was repeated.
+    if text.count(":") == _count_keys(value):
+        return value
+    return STRICT_DECODER.decode(replace_json_surrogates(text))
 
 
-def _keys_in(value: Any) -> int:
+def _count_keys(value: Any) -> int:
     """How many keys a value has; -1 if it holds an infinity, which is what the fast reader makes of 1e999."""
     count, level = 0, [value]
     while level:
@@ -199,13 +199,13 @@ class DuplicateKeyObject(dict[str, Any]):
 
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
-    made = dict(pairs)
-    return made if len(made) == len(pairs) else DuplicateKeyObject(pairs)
+    merged = dict(pairs)
+    return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
 
 
 def _duplicate_key_text(value: Any) -> str:
     """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
-    return _with_pairs(value) if _has_duplicate_keys(value) else ""
+    return _dump_with_duplicates(value) if _has_duplicate_keys(value) else ""
 
 
 def _has_duplicate_keys(value: Any) -> bool:
@@ -220,12 +220,14 @@ def _has_duplicate_keys(value: Any) -> bool:
     return False
 
 
-def _with_pairs(value: Any) -> str:
+def _dump_with_duplicates(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = value.pairs if isinstance(value, DuplicateKeyObject) else value.items()
-        return "{" + ", ".join(f"{json.dumps(key)}: {_with_pairs(item)}" for key, item in pairs) + "}"
+        return (
+            "{" + ", ".join(f"{json.dumps(key)}: {_dump_with_duplicates(item)}" for key, item in pairs) + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(_with_pairs, value)) + "]"
+        return "[" + ", ".join(map(_dump_with_duplicates, value)) + "]"
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -240,7 +242,7 @@ def describe_duplicate_key(raw_args: str) -> str:
     return ""
 
 
-def _python_literal(text: str) -> Any:
+def _parse_python_literal(text: str) -> Any:
     """What it stands for, as JSON has it; ``None`` for anything else."""
     import ast
     import warnings
@@ -249,18 +251,18 @@ def _python_literal(text: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
             tree = ast.parse(text.strip(), mode="eval")
-            is_clear = all(_has_each_once(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
+            is_clear = all(_has_unique_keys(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
             return jsonable(ast.literal_eval(tree)) if is_clear else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
-def _has_each_once(node: Any) -> bool:
+def _has_unique_keys(node: Any) -> bool:
     keys = [getattr(key, "value", None) for key in node.keys]
     return len(set(keys)) == len(keys)
 
 
-_HALF_ESCAPED = re.compile(
+_ESCAPED_SURROGATE = re.compile(
     r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
@@ -270,7 +272,7 @@ def replace_json_surrogates(text: str) -> str:
     """The same of JSON whose characters beyond ASCII are escaped."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
-    return _HALF_ESCAPED.sub(lambda found: found[1] or "\\ufffd", text)
+    return _ESCAPED_SURROGATE.sub(lambda found: found[1] or "\\ufffd", text)
 
 
 MAX_DEPTH = 100
@@ -283,12 +285,12 @@ def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
     endless or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
-        made = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
+        parsed = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error) or "nested too deeply") from error
-    if depth_of(made) > MAX_DEPTH:
+    if depth_of(parsed) > MAX_DEPTH:
         raise ValueError("nested too deeply")
-    return made
+    return parsed
 
 
 def depth_of(value: Any) -> int:
@@ -363,8 +365,8 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
     name = require_tool_name(name, lambda: json.dumps(raw, default=str))
-    given = next((inner[key] for key in OPENAI_ARGUMENT_KEYS if key in inner), None)
-    args, raw_args = read_arguments(given)
+    arguments = next((inner[key] for key in OPENAI_ARGUMENT_KEYS if key in inner), None)
+    args, raw_args = read_arguments(arguments)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
     known = {
@@ -420,34 +422,34 @@ def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
     for message in messages:
         if message["role"] == "assistant":
             step = parse_step(message, observed=True)
-            waiting.add(len(steps), _waiting_in(step))
+            waiting.add(len(steps), _pending_calls(step))
             steps.append(step)
             calls.append(list(step.tool_calls))
         elif message["role"] == "user":
             starts.append(len(steps))  # whom the user speaks to then, nobody says
-        elif message["role"] == "tool" and (found := waiting.take(*_answered_by(message))):
+        elif message["role"] == "tool" and (found := waiting.take(*_answered_call(message))):
             number, at = found
-            own = {"result": _result_in(message), "observed": True}
-            calls[number][at] = calls[number][at].model_copy(update=own)
+            update = {"result": _parse_result(message), "observed": True}
+            calls[number][at] = calls[number][at].model_copy(update=update)
     done = [
-        step.model_copy(update={"tool_calls": tuple(own)}) if own else step
-        for step, own in zip(steps, calls, strict=True)
+        step.model_copy(update={"tool_calls": tuple(step_calls)}) if step_calls else step
+        for step, step_calls in zip(steps, calls, strict=True)
     ]
     parts = (done[start:end] for start, end in pairwise([*starts, len(done)]))
     return tuple(step for part in parts for step in apply_handoffs(part))
 
 
-def _waiting_in(step: Step) -> dict[int, tuple[str, Any]]:
+def _pending_calls(step: Step) -> dict[int, tuple[str, Any]]:
     calls = enumerate(step.tool_calls)
     return {at: (call.id, call.name) for at, call in calls if call.result is None}
 
 
-def _answered_by(message: Mapping[str, Any]) -> tuple[str, Any]:
+def _answered_call(message: Mapping[str, Any]) -> tuple[str, Any]:
     """The id and the name of the call that a tool message is for."""
     return str(message.get("tool_call_id") or ""), message.get("name")
 
 
-def _result_in(message: Mapping[str, Any]) -> ToolResult:
+def _parse_result(message: Mapping[str, Any]) -> ToolResult:
     is_error = message.get("status") == "error"
     return ToolResult(value=parse_tool_result(message.get("content")), is_error=is_error)
 
@@ -464,8 +466,8 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
     function = call.get("function", call) if isinstance(call, Mapping) else call
     if not isinstance(function, Mapping) or not isinstance(legacy, Mapping):
         return False
-    told, older = (read_arguments(each.get("arguments"), lenient=True) for each in (function, legacy))
-    return function.get("name") == legacy.get("name") and told == older
+    current, older = (read_arguments(each.get("arguments"), lenient=True) for each in (function, legacy))
+    return function.get("name") == legacy.get("name") and current == older
 
 
 def parse_step(message: Mapping[str, Any], *, observed: bool = False) -> Step:

@@ -50,12 +50,12 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
     after what reads like an error.
     """
     completion = _CompletionBuilder()
-    for chunk in _chunks(payloads):
+    for chunk in _parse_chunks(payloads):
         if error := _error_in(chunk):
-            raise _broken_off(error)
+            raise _stream_error(error)
         completion.add(chunk)
-    if not completion.finished and (error := completion.last_words):
-        raise _broken_off(error)
+    if not completion.finished and (error := completion.trailing_error):
+        raise _stream_error(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise UnreadableResponseError(
             "was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:])
@@ -67,7 +67,7 @@ def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
     """The same of a stream that broke off: what its pieces amount to by then, whatever they lack."""
     completion = _CompletionBuilder()
     with suppress(UnreadableResponseError):
-        for chunk in _chunks(payloads):
+        for chunk in _parse_chunks(payloads):
             if not _error_in(chunk):
                 completion.add(chunk)
     return completion.document()
@@ -77,28 +77,28 @@ def _error_in(chunk: Mapping[str, Any]) -> Any:
     return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
 
 
-def _broken_off(error: Any) -> UnreadableResponseError:
+def _stream_error(error: Any) -> UnreadableResponseError:
     return UnreadableResponseError("broke off with an error", json.dumps(error), error=error)
 
 
-_CODES = ("code", "status", "status_code", "statusCode")
-_OF_ERRORS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
-_KINDS = ("type", "event", "status", "role")
+_CODE_KEYS = ("code", "status", "status_code", "statusCode")
+_ERROR_KEYS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
+_KIND_KEYS = ("type", "event", "status", "role")
 
 
-def _reads_like_an_error(chunk: Mapping[str, Any]) -> bool:
+def _looks_like_error(chunk: Mapping[str, Any]) -> bool:
     """Whether it is no piece of an answer, but a number or words on what went wrong. A message alone is one,
     unless something says that it is of another kind."""
     if "choices" in chunk or chunk.get("type") == "error":
         return "choices" not in chunk
-    codes = [code for name in _CODES if isinstance(code := chunk.get(name), int)]
+    codes = [code for name in _CODE_KEYS if isinstance(code := chunk.get(name), int)]
     if codes:
         return max(codes) >= 400
-    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KINDS)
-    return is_message or any(chunk.get(name) for name in _OF_ERRORS)
+    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KIND_KEYS)
+    return is_message or any(chunk.get(name) for name in _ERROR_KEYS)
 
 
-def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _parse_chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
     return map(parse_object, texts_of(payloads))
 
 
@@ -106,7 +106,7 @@ class _CompletionBuilder:
     """Grows by chunks. Of several choices only that with index 0 counts."""
 
     def __init__(self) -> None:
-        self.last_words: Mapping[str, Any] | None = None
+        self.trailing_error: Mapping[str, Any] | None = None
         """What came after the last piece of the answer and reads like an error."""
         self._fields: dict[str, Any] = {}
         self._events: list[Any] = []
@@ -121,13 +121,13 @@ class _CompletionBuilder:
         return bool(self._choice and self._choice.get("finish_reason"))
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        if _is_of_no_kind(chunk):
+        if _is_unknown_event(chunk):
             self._events.append(chunk)
         else:
-            self._fields.update(_groqs_usage(chunk) | _present(chunk, without={"choices"}))
+            self._fields.update(_groq_usage(chunk) | _present_fields(chunk, without={"choices"}))
         choices = chunk.get("choices")
-        if choices or _reads_like_an_error(chunk):
-            self.last_words = None if choices else chunk
+        if choices or _looks_like_error(chunk):
+            self.trailing_error = None if choices else chunk
         for choice in objects_of(choices):
             if not choice.get("index"):
                 self._add_choice(choice)
@@ -135,12 +135,12 @@ class _CompletionBuilder:
                 self._events.append(choice)
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
-        self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
+        self._choice = (self._choice or {}) | _present_fields(choice, without={"delta", "message", "index"})
         if isinstance(message := choice.get("message"), dict):
-            self._replace(message)
+            self._replace_message(message)
         self._merge(object_at(choice, "delta"))
 
-    def _replace(self, message: Mapping[str, Any]) -> None:
+    def _replace_message(self, message: Mapping[str, Any]) -> None:
         """A whole message in the stream stands for all pieces before it."""
         self._message, self._texts, self._calls, self._legacy = (
             {},
@@ -151,7 +151,7 @@ class _CompletionBuilder:
         self._merge(message)
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
-        for name, value in _present(delta).items():
+        for name, value in _present_fields(delta).items():
             match name, value:
                 case "tool_calls", list():
                     for piece in value:
@@ -183,7 +183,7 @@ class _CompletionBuilder:
         return {**self._fields, "choices": [{**self._choice, "message": message}]}
 
 
-def _groqs_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
+def _groq_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
     """What Groq reports of the tokens of a stream: in its last chunk, within a field of its own."""
     usage = object_at(chunk, "x_groq").get("usage")
     return {"usage": usage} if usage else {}
@@ -193,19 +193,19 @@ def _asks_for_tools(message: Mapping[str, Any]) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
 
 
-_OF_CHUNKS = frozenset((
+_CHUNK_FIELDS = frozenset((
     "id", "object", "created", "model", "usage", "system_fingerprint", "service_tier", "provider", "error",
     "x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type",
 ))  # fmt: skip
 
 
-def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:
+def _is_unknown_event(chunk: Mapping[str, Any]) -> bool:
     """Whether an event is none of a completion's, which says more than its kind."""
-    is_known = "choices" in chunk or chunk.keys() <= _OF_CHUNKS or is_signal(chunk)
-    return not is_known and not _reads_like_an_error(chunk)
+    is_known = "choices" in chunk or chunk.keys() <= _CHUNK_FIELDS or is_signal(chunk)
+    return not is_known and not _looks_like_error(chunk)
 
 
-def _present(
+def _present_fields(
     fields: Mapping[str, Any], *, without: frozenset[str] | set[str] = frozenset()
 ) -> dict[str, Any]:
     return {name: value for name, value in drop_none(fields).items() if name not in without}
@@ -225,8 +225,8 @@ class _ToolCallBuilder:
     def add(self, piece: Mapping[str, Any]) -> None:
         function = object_at(piece, "function")
         self.id = self.id or str(piece.get("id") or "")
-        self._fields.update(_present(piece, without={"id", "index", "function"}))
-        self._function.update(_present(function, without={"name"}))
+        self._fields.update(_present_fields(piece, without={"id", "index", "function"}))
+        self._function.update(_present_fields(function, without={"name"}))
         name = str(function.get("name") or "")
         if name.startswith(self.name):
             self.name = name or self.name
@@ -259,7 +259,7 @@ class ToolCallAssembler:
             raise UnreadableResponseError("has a tool call that is not an object", json.dumps(piece))
         index = piece.get("index")
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
-        call = self._continued(piece, index)
+        call = self._find_continued(piece, index)
         if call is None:
             call = _ToolCallBuilder()
             self._calls.append((index, call))
@@ -269,7 +269,7 @@ class ToolCallAssembler:
         for place in (index, None) if call.id else ():
             self._by_id.setdefault((place, call.id), call)
 
-    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
+    def _find_continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
         """The call that the piece belongs to; ``None`` if it begins one.
 
         It is the call with the same index and id, else the last one of that index; without an index the

@@ -44,36 +44,40 @@ class FieldShape(NamedTuple):
                 level += item
                 continue
             found = item if isinstance(item, Mapping) else public_fields(item)
-            if not self._is_one(found):
+            if not self._fits_object(found):
                 return False
             level += [
                 each
                 for key, each in found.items()
-                if key not in self.values and (key not in METADATA_OF_AUTHORS or not _is_flat(each))
+                if key not in self.values and (key not in METADATA_KEYS or not _is_flat(each))
             ]
         return True
 
-    def _is_one(self, item: Mapping[str, Any]) -> bool:
-        given = _GIVEN.intersection(item).difference(self.places or (), self.values)
-        if any(_is_given(item[key]) for key in given):
+    def _fits_object(self, item: Mapping[str, Any]) -> bool:
+        argument_keys = _ARGUMENT_KEY_SET.intersection(item).difference(self.places or (), self.values)
+        if any(_may_be_arguments(item[key]) for key in argument_keys):
             return False
         if any(calls_in(item[key], is_typed_call) for key in self.values.intersection(item)):
             return False
-        return self._is_known(item.get("type")) and self._is_marked(item) and self._is_in_places(item)
+        return (
+            self._has_known_kind(item.get("type"))
+            and self._has_mark(item)
+            and self._nests_in_places_only(item)
+        )
 
-    def _is_known(self, kind: Any) -> bool:
+    def _has_known_kind(self, kind: Any) -> bool:
         if not isinstance(kind, str):
             return True
-        return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
+        return not is_call_kind(kind) and (self.kinds is None or _matches_kind(kind, self.kinds))
 
-    def _is_marked(self, item: Mapping[str, Any]) -> bool:
+    def _has_mark(self, item: Mapping[str, Any]) -> bool:
         has_text = any(isinstance(each, str) for each in item.values())
         return not has_text or not item.keys().isdisjoint(self.marks or ())
 
-    def _is_in_places(self, item: Mapping[str, Any]) -> bool:
+    def _nests_in_places_only(self, item: Mapping[str, Any]) -> bool:
         if self.places is None:
             return True
-        known = METADATA_OF_AUTHORS.union(self.places, self.values)
+        known = METADATA_KEYS.union(self.places, self.values)
         return not any(holds_objects(each) for key, each in item.items() if key not in known)
 
 
@@ -89,20 +93,20 @@ TOOL_NAME_KEYS = (
 )  # fmt: skip
 """Where they have the name of the tool."""
 CALL_ID_KEYS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
-_GIVEN = frozenset(ARGUMENT_KEYS)
+_ARGUMENT_KEY_SET = frozenset(ARGUMENT_KEYS)
 APPROVAL_REQUEST = "mcp_approval_request"
 """The kind of an item with a call that waits for an approval."""
-_WITHIN = (
+_INNER_CALL_KEYS = (
     "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
     "tool_call",
 )  # fmt: skip
 """The keys below which a call may stand within its object."""
-_DECLARED = ("function", "custom")
+_DECLARABLE_KEYS = ("function", "custom")
 """Those of them below which tools are declared and chosen, too."""
-_WITH_NAME = ("action", "tool")
-_DECLARING = frozenset(("description", "strict"))
-_OF_SCHEMAS = frozenset(("properties", "type", "$ref", "anyOf"))
-_MOST_VALUES = 100_000
+_NAMED_OBJECT_KEYS = ("action", "tool")
+_DECLARATION_MARKS = frozenset(("description", "strict"))
+_SCHEMA_KEYS = frozenset(("properties", "type", "$ref", "anyOf"))
+_MAX_VALUES = 100_000
 
 
 def is_call_kind(kind: str) -> bool:
@@ -118,8 +122,8 @@ def is_typed_call(value: Any) -> bool:
     if is_call_kind(kind) or kind.endswith("_call") or kind == APPROVAL_REQUEST:
         return True
     return any(
-        _is_named(inner) and (key not in _DECLARED or not _declares(inner, value))
-        for key in _WITHIN
+        _has_tool_name(inner) and (key not in _DECLARABLE_KEYS or not _is_declaration(inner, value))
+        for key in _INNER_CALL_KEYS
         if isinstance(inner := value.get(key), Mapping)
     )
 
@@ -129,10 +133,14 @@ def is_call(value: Any) -> bool:
     what is given to what is named so."""
     if not isinstance(value, Mapping):
         return False
-    is_given = any(_is_given(value[key]) for key in _GIVEN.intersection(value))
-    if is_typed_call(value) or (is_given and _is_named(value) and not _declares(value, value)):
+    has_arguments = any(_may_be_arguments(value[key]) for key in _ARGUMENT_KEY_SET.intersection(value))
+    if is_typed_call(value) or (
+        has_arguments and _has_tool_name(value) and not _is_declaration(value, value)
+    ):
         return True
-    return any(isinstance(inner := value.get(key), Mapping) and _is_named(inner) for key in _WITH_NAME)
+    return any(
+        isinstance(inner := value.get(key), Mapping) and _has_tool_name(inner) for key in _NAMED_OBJECT_KEYS
+    )
 
 
 def calls_in(
@@ -142,7 +150,7 @@ def calls_in(
     ``without`` any. A value of very many others is not looked through: it counts as one."""
     found: list[Any] = []
     level, seen = [value], set()
-    for _ in range(_MOST_VALUES):
+    for _ in range(_MAX_VALUES):
         if not level:
             return tuple(found)
         item = level.pop()
@@ -158,26 +166,28 @@ def calls_in(
     return (value,)
 
 
-def _is_named(value: Mapping[str, Any]) -> bool:
+def _has_tool_name(value: Mapping[str, Any]) -> bool:
     return bool(first_text(value, *TOOL_NAME_KEYS))
 
 
-def _declares(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
+def _is_declaration(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
     """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
     such a form is without an id."""
-    if not _GIVEN.intersection(value) <= {"parameters"} or any(outer.get(key) for key in CALL_ID_KEYS):
+    if not _ARGUMENT_KEY_SET.intersection(value) <= {"parameters"} or any(
+        outer.get(key) for key in CALL_ID_KEYS
+    ):
         return False
-    if outer.get("type") in _DECLARED or not _DECLARING.isdisjoint(value):
+    if outer.get("type") in _DECLARABLE_KEYS or not _DECLARATION_MARKS.isdisjoint(value):
         return True
     schema = value.get("parameters")
-    return isinstance(schema, Mapping) and not _OF_SCHEMAS.isdisjoint(schema)
+    return isinstance(schema, Mapping) and not _SCHEMA_KEYS.isdisjoint(schema)
 
 
-def _is_among(kind: str, kinds: Collection[str]) -> bool:
+def _matches_kind(kind: str, kinds: Collection[str]) -> bool:
     return kind in kinds or any(each.endswith("*") and kind.startswith(each[:-1]) for each in kinds)
 
 
-def _is_given(value: Any) -> bool:
+def _may_be_arguments(value: Any) -> bool:
     """Whether a value may be the arguments of a call: an object, or one as a text."""
     return not isinstance(value, int | float | None)
 
@@ -228,9 +238,9 @@ def public_fields(value: Any) -> dict[str, Any]:
 
 # ── JSON in a text ───────────────────────────────────────────────────────────────────────────────
 
-_TEXT = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
-_BEGINS = re.compile(
-    rf"[\s\[]*+\{{\s*(?:{_TEXT}\s*:\s*(?:{_TEXT}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
+_QUOTED_STRING = r"""(?:"[^"\\]*+(?:\\.[^"\\]*+)*"|'[^'\\]*+(?:\\.[^'\\]*+)*')"""
+_MESSAGE_START = re.compile(
+    rf"[\s\[]*+\{{\s*(?:{_QUOTED_STRING}\s*:\s*(?:{_QUOTED_STRING}|[\w.+-]+)\s*,\s*)*[\"'](?:(?:role|type|content)[\"']"
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )
@@ -240,16 +250,16 @@ _BEGINS = re.compile(
 def is_broken_message(text: str) -> bool:
     """Whether a text begins as a message, a response, or a list of such or of parts, and cannot be read as
     one: it was cut off."""
-    return text.lstrip()[:1] in ("[", "{") and bool(_BEGINS.match(text)) and json_in(text) is None
+    return text.lstrip()[:1] in ("[", "{") and bool(_MESSAGE_START.match(text)) and json_in(text) is None
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────
 
-METADATA_OF_AUTHORS = frozenset(
+METADATA_KEYS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )
 """What authors fill as they like: a mapping of plain values in it is no call."""
-_TYPED = ("type", "kind", "id", "index", "name", "title")
+_IDENTITY_KEYS = ("type", "kind", "id", "index", "name", "title")
 
 NOTHING = FieldShape(frozenset(), frozenset())
 """A text, a number: no object is a part of it."""
@@ -363,7 +373,7 @@ SOURCES = FieldShape(
     frozenset(("tool_output",)),
 )
 SPEAKER = FieldShape(
-    frozenset((*_TYPED, "role", "email", "username", "user_name", "display_name", "label", "value"))
+    frozenset((*_IDENTITY_KEYS, "role", "email", "username", "user_name", "display_name", "label", "value"))
 )
 CONTROL = FieldShape(
     frozenset(
@@ -374,10 +384,10 @@ CONTROL = FieldShape(
     ),
     frozenset(("skills", "applied_edits", "usage", "status")),
 )
-JUDGEMENT = FieldShape(
+JUDGMENTS = FieldShape(
     frozenset(
         (
-            *_TYPED,
+            *_IDENTITY_KEYS,
             *("key", "score", "value", "label", "comment", "text", "message", "rating", "code", "result"),
             *("reason", "explanation", "passed", "correct", "category", "verdict", "error", "feedback"),
         )
@@ -385,7 +395,7 @@ JUDGEMENT = FieldShape(
     None,
 )
 """What somebody said of an entry or of a record, later or elsewhere."""
-STATED = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
+TEXT_OBJECT = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
 """The text of a part: the Assistants API has it as an object."""
 DEFINITIONS = FieldShape(
     frozenset(
@@ -453,7 +463,7 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
     ),
     **dict.fromkeys(("node_info", "nodeInfo"), FieldShape(frozenset(("path",)))),
     **dict.fromkeys(SPEAKER_FIELDS, SPEAKER),
-    **dict.fromkeys(JUDGMENT_FIELDS, JUDGEMENT),
+    **dict.fromkeys(JUDGMENT_FIELDS, JUDGMENTS),
     "refusal": NOTHING,
     "tools": DEFINITIONS,
     "graph_data": FieldShape(frozenset(("status",))),  # of Writer

@@ -10,16 +10,16 @@ from agenteval.messages.json_fields import list_of
 FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
 """Where a choice, a message or what is known of it tells how it ended."""
 
-_AT_LIMIT = frozenset((
+_TOKEN_LIMIT_REASONS = frozenset((
     "length", "max_tokens", "max_output_tokens", "model_length", "incomplete",
     "model_context_window_exceeded",
 ))  # fmt: skip
-_BY_FILTER = frozenset((
+_FILTER_REASONS = frozenset((
     "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation",
     "blocklist", "prohibited_content", "spii",
 ))  # fmt: skip
-_BY_ERROR = frozenset(("error", "network_error"))
-_ASSISTANT = (None, "assistant", "ai", "model")
+_ERROR_REASONS = frozenset(("error", "network_error"))
+_ASSISTANT_ROLES = (None, "assistant", "ai", "model")
 
 
 class Truncation(NamedTuple):
@@ -35,7 +35,7 @@ def find_truncation(answer: Any, *around: Any) -> Truncation | None:
     for holder in (answer, *around):
         for part in (holder, _field(holder, "response_metadata")):
             for key in FINISH_REASON_KEYS:
-                if cut := _cut(answer, key, _field(part, key)):
+                if cut := _truncation_for(answer, key, _field(part, key)):
                     return cut
     if _field(answer, "type") == "message" and _field(answer, "status") == "incomplete":
         return Truncation("was cut off (status=incomplete)", at_limit=True)
@@ -44,17 +44,17 @@ def find_truncation(answer: Any, *around: Any) -> Truncation | None:
 
 def is_token_limit(end: Any) -> bool:
     """Whether a reply that ended so was cut off by a limit of tokens."""
-    return _plain(end) in _AT_LIMIT
+    return _normalize_reason(end) in _TOKEN_LIMIT_REASONS
 
 
 def is_content_filter(end: Any) -> bool:
     """Whether a reply that ended so was cut off by the provider's filter."""
-    return _plain(end) in _BY_FILTER
+    return _normalize_reason(end) in _FILTER_REASONS
 
 
 def is_error_reason(end: Any) -> bool:
     """Whether a reply that ended so broke off with an error."""
-    return _plain(end) in _BY_ERROR
+    return _normalize_reason(end) in _ERROR_REASONS
 
 
 def find_refusal(message: Any) -> str | None:
@@ -67,10 +67,10 @@ def find_refusal(message: Any) -> str | None:
 def last_assistant_message(messages: Sequence[Any]) -> Any:
     """The assistant's last message, as a mapping or an object; ``None`` if there is none."""
     roles = ((message, _field(message, "role") or _field(message, "type")) for message in reversed(messages))
-    return next((message for message, role in roles if role in _ASSISTANT), None)
+    return next((message for message, role in roles if role in _ASSISTANT_ROLES), None)
 
 
-def _cut(answer: Any, key: str, end: Any) -> Truncation | None:
+def _truncation_for(answer: Any, key: str, end: Any) -> Truncation | None:
     if is_token_limit(end):
         return Truncation(f"was cut off ({key}={end})", at_limit=True)
     if is_content_filter(end) and not find_refusal(answer):
@@ -78,7 +78,7 @@ def _cut(answer: Any, key: str, end: Any) -> Truncation | None:
     return Truncation(f"broke off with an error ({key}={end})") if is_error_reason(end) else None
 
 
-def _plain(end: Any) -> str:
+def _normalize_reason(end: Any) -> str:
     """``FinishReason.MAX_TOKENS``, ``max-tokens`` and ``max_tokens`` are one; empty for what is no word."""
     word = getattr(end, "value", end)
     return word.rpartition(".")[2].lower().replace("-", "_") if isinstance(word, str) else ""

@@ -14,10 +14,10 @@ from agenteval.core.json_text import parse_or
 
 def is_json(text: str) -> bool:
     """Whether a text is JSON, of any kind."""
-    return parse_or(text, _NO_JSON) is not _NO_JSON
+    return parse_or(text, _NOT_JSON) is not _NOT_JSON
 
 
-_NO_JSON = object()
+_NOT_JSON = object()
 
 
 def read_json(value: Any) -> Any:

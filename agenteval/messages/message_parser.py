@@ -52,8 +52,8 @@ from agenteval.messages.roles import role_of, unwrap_message
 from agenteval.messages.texts import is_silent_kind, text_in, unplaced_in_part
 from agenteval.messages.unplaced_entries import UNKNOWN_KIND, Unplaced, make_unplaced, unplaced_fields
 
-_REFERENCE = "item_reference"
-_APPROVED_BY = "approval_request_id"
+_REFERENCE_KIND = "item_reference"
+_APPROVAL_ID_KEY = "approval_request_id"
 
 
 def _ignore_warning(_: str) -> None:
@@ -68,51 +68,51 @@ def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -
     read, not at all."""
     messages = list(messages)
     each_alone = ((message, parsed) for message in messages for parsed in _parse_message(message, warn))
-    parsed = list(_with_usage_once(_with_results_once(each_alone)))
-    return _without_repeats(_without_granted(parsed, messages), messages)
+    parsed = list(_drop_repeated_usage(_drop_repeated_results(each_alone)))
+    return _drop_repeated_unplaced(_drop_approved_requests(parsed, messages), messages)
 
 
-def _with_results_once(
+def _drop_repeated_results(
     parsed: Iterable[tuple[Any, ParsedMessage]],
 ) -> Iterator[tuple[Any, ParsedMessage]]:
     """A result that stands beside its call is often told once more in a message of its own."""
-    beside: set[str] = set()
+    inline_ids: set[str] = set()
     for message, each in parsed:
-        if beside and each.calls:
-            beside -= {call.id for call in each.calls}
+        if inline_ids and each.calls:
+            inline_ids -= {call.id for call in each.calls}
         if each.is_inline_result and each.id:
-            beside.add(each.id)
-        elif each.id in beside:
-            beside.discard(each.id)
+            inline_ids.add(each.id)
+        elif each.id in inline_ids:
+            inline_ids.discard(each.id)
             continue
         yield message, each
 
 
-def _with_usage_once(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterator[ParsedMessage]:
+def _drop_repeated_usage(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterator[ParsedMessage]:
     usages = UsageDeduplicator()
     for message, each in parsed:
         yield each._replace(usage=None) if usages.is_repeated(each.role, message) else each
 
 
-def _without_granted(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
+def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
     """Without the requests for an approval of calls that were made then: the question is no call."""
-    items = (each for each in objects_of(messages) if each.get(_APPROVED_BY))
-    made = {str(each[_APPROVED_BY]) for each in items if first_text(each, "type").endswith("_call")}
+    items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
+    made = {str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")}
     if not made:
         return parsed
-    left = []
+    kept = []
     for each in parsed:
         calls = tuple(call for call in each.calls if not (call.is_attempt and call.id in made))
         if calls or not each.calls:
-            left.append(each._replace(calls=calls))
-    return left
+            kept.append(each._replace(calls=calls))
+    return kept
 
 
-def _without_repeats(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
+def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
     """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
-    ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE]
+    ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
     turns = list(accumulate(each.role == "user" for each in parsed))
     calls: dict[int, list[ParsedCall]] = {turn: [] for turn in turns}
     for turn, each in zip(turns, parsed, strict=True):
@@ -137,16 +137,16 @@ def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
     if not isinstance(message, dict):
         what = f"a message that is {describe_json_type(message)} and not an object"
         return [unplaced_message(Unplaced(what, (), message), is_whole_message=True)]
-    if plain := plain_message(message):
-        return [plain]
+    if simple := plain_message(message):
+        return [simple]
     if unplaced := unplaced_in(message):
         return [unplaced_message(unplaced)]
     message = unwrap_message(message) if message.get("role") is None else message
     parsed = list(_parse_entry(message, warn))
-    own = [at for at, each in enumerate(parsed) if each.role == "assistant"]
-    for at in own:
+    agent_places = [at for at, each in enumerate(parsed) if each.role == "assistant"]
+    for at in agent_places:
         # What a message took stands with the last that it says, and there alone.
-        usage = usage_in(message) if at == own[-1] else None
+        usage = usage_in(message) if at == agent_places[-1] else None
         parsed[at] = parsed[at]._replace(agent=agent_of(message), usage=usage)
     return parsed
 
@@ -162,7 +162,7 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
         case _ if kind.endswith(("_call_output", "_call_result")):
             return _result_item(message, kind)
         case _ if kind.endswith("_call"):
-            return _served_item(message)
+            return _provider_item(message)
         case _ if is_silent_kind(kind):
             return map(unplaced_message, unplaced_in_part(message))
     match role_of(message):
@@ -171,7 +171,7 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
         case "tool":
             return _tool_message(message)
         case role:
-            return _spoken_message(role, message, warn)
+            return _content_message(role, message, warn)
 
 
 def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
@@ -183,7 +183,9 @@ def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
 
 def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
     """OpenAI's Responses: ``{"type": "item_reference", "id": "fc_1"}``."""
-    yield unplaced_message(Unplaced("an item that is only referred to", (_REFERENCE,), item, calls=(item,)))
+    yield unplaced_message(
+        Unplaced("an item that is only referred to", (_REFERENCE_KIND,), item, calls=(item,))
+    )
 
 
 def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
@@ -192,7 +194,7 @@ def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
     yield from map(unplaced_message, unread_in_result(item, f"an item of the kind '{kind[:40]}'"))
 
 
-def _served_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
+def _provider_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
     """OpenAI's Responses, of a tool that the provider runs: ``{"type": "mcp_call", "name": "find",
     "arguments": "{}", "output": "3 found"}``."""
     call, result = parse_provider_call(item)
@@ -213,12 +215,12 @@ def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
 # ── what a user, an agent or an instruction says ─────────────────────────────────────────────────
 
 
-def _spoken_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
+def _content_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
     """OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
     "content": [{"type": "text", …}]}``; Google: ``{"role": "model", "parts": [{"text": "Yes."}]}``;
     LangChain, unwrapped: ``{"type": "ai", "content": "Yes."}``."""
     key, content = _find_content(message)
-    calls, lost = parse_calls(collect_raw_calls(message) if role == "assistant" else [])
+    calls, unplaced = parse_calls(collect_raw_calls(message) if role == "assistant" else [])
     if not content and role == "assistant" and not calls and message.get("output"):
         key, content = "output", message["output"]
     match content:
@@ -230,10 +232,10 @@ def _spoken_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Ite
         case list() | _:
             parts = content if isinstance(content, list) else [content]
             yield from _join_calls(role, with_citations(list(parse_parts(role, parts)), parts), calls)
-    yield from map(unplaced_message, (*lost, *_unread_in(role, message, key)))
+    yield from map(unplaced_message, (*unplaced, *_unread_fields(role, message, key)))
 
 
-_NOTHING: tuple[Any, ...] = (None, "", [])
+_EMPTY_VALUES: tuple[Any, ...] = (None, "", [])
 
 
 class _Content(NamedTuple):
@@ -247,11 +249,11 @@ def _find_content(message: Mapping[str, Any]) -> _Content:
     parts, content = message.get("parts"), message.get("content")
     if isinstance(parts, list) and (not content or any(map(_holds_call, parts))):
         # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-        is_left_out = isinstance(content, str) and not any(map(_is_spoken_part, parts))
+        is_left_out = isinstance(content, str) and not any(map(_is_text_part, parts))
         return _Content("parts", [*parts, content] if is_left_out else parts)
     keys = [key for key in CONTENT_KEYS if key in message] or ["content"]
     key = keys[0]
-    if message.get(key) in _NOTHING:
+    if message.get(key) in _EMPTY_VALUES:
         key = next((each for each in keys if message.get(each)), key)
     return _Content(key, message.get(key))
 
@@ -262,7 +264,7 @@ def _holds_call(part: Any) -> bool:
     return call is not None and bool(call.raw)
 
 
-def _is_spoken_part(part: Any) -> bool:
+def _is_text_part(part: Any) -> bool:
     return parse_part(part) is None and bool(text_in(part))
 
 
@@ -282,10 +284,10 @@ def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMess
     """What parts say and the calls beside them. LangChain writes a call in both places."""
     if all(each.role == UNPLACED for each in parsed):
         parsed = [ParsedMessage(role, "" if role == "user" else None), *parsed]
-    within = [call for each in parsed for call in each.calls]
-    if not within:
+    inline_calls = [call for each in parsed for call in each.calls]
+    if not inline_calls:
         return _with_calls(parsed, called)
-    more = drop_copies((call for each in called for call in each.calls), within)
+    more = drop_copies((call for each in called for call in each.calls), inline_calls)
     return [*parsed, ParsedMessage("assistant", calls=tuple(more))] if more else parsed
 
 
@@ -296,25 +298,25 @@ def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> lis
         return parsed
     if len(called) > 1:
         return [*called, *(each for each in parsed if each.text or each.role in ("tool", UNPLACED))]
-    own = [at for at, each in enumerate(parsed) if each.role == "assistant"]
-    if not own:
+    agent_places = [at for at, each in enumerate(parsed) if each.role == "assistant"]
+    if not agent_places:
         return [*parsed, *called]
-    parsed[own[-1]] = parsed[own[-1]]._replace(calls=called[0].calls, is_unread=False)
+    parsed[agent_places[-1]] = parsed[agent_places[-1]]._replace(calls=called[0].calls, is_unread=False)
     return parsed
 
 
-def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
+def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
     """What of a message nobody read. ``key``: where its content stands."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
         # LangChain keeps the pieces of the calls, too.
-        has_pieces = _CHUNKS in message and collect_raw_calls(message)
-        read.update(CALL_KEYS, (_CHUNKS,) if has_pieces else ())
+        has_pieces = _CHUNKS_KEY in message and collect_raw_calls(message)
+        read.update(CALL_KEYS, (_CHUNKS_KEY,) if has_pieces else ())
     yield from unplaced_fields(message, read, owner="a message")
     yield from _unread_contents(message, key)
 
 
-_CHUNKS = "tool_call_chunks"
+_CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
@@ -332,40 +334,42 @@ def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]
 
 # ── what a tool gives back ───────────────────────────────────────────────────────────────────────
 
-_OF_TOOLS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
+_TOOL_FIELDS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
     """OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
     "content": [{"type": "tool-result", …}]}``."""
     content = _find_content(message).value
-    if content in _NOTHING:  # then the result may stand beside it
-        content = next((message[key] for key in RESULT_VALUES if message.get(key) not in _NOTHING), content)
+    if content in _EMPTY_VALUES:  # then the result may stand beside it
+        content = next(
+            (message[key] for key in RESULT_VALUES if message.get(key) not in _EMPTY_VALUES), content
+        )
     is_passage = first_text(message, "type") == PASSAGES
     yield from _results_in(message, content) or [
         result_message(message, content)._replace(is_passage=is_passage)
     ]
     yield from map(unplaced_message, calls_in_result(message))
-    yield from map(unplaced_message, unplaced_fields(message, _OF_TOOLS, owner="a message of a tool"))
+    yield from map(unplaced_message, unplaced_fields(message, _TOOL_FIELDS, owner="a message of a tool"))
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]:
     """The results that a message of a tool has as parts, and what of its other parts nobody could place."""
     if not isinstance(content, list):
         return []
-    named = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
+    inherited = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
     results: list[ParsedMessage] = []
-    lost: list[Unplaced] = []
-    for part in [{**named, **each} if isinstance(each, dict) else each for each in content]:
+    unplaced: list[Unplaced] = []
+    for part in [{**inherited, **each} if isinstance(each, dict) else each for each in content]:
         if isinstance(result := parse_part(part), ParsedMessage):
             results.append(result)
-            lost += unread_in_result(part)
+            unplaced += unread_in_result(part)
         else:
-            lost += unplaced_in_part(part)
-    return [*results, *map(unplaced_message, lost)] if results else []
+            unplaced += unplaced_in_part(part)
+    return [*results, *map(unplaced_message, unplaced)] if results else []
 
 
-_KINDS: dict[type, str] = {
+_TYPE_NAMES: dict[type, str] = {
     **{type(None): "null", str: "a text", bool: "a truth value", int: "a number", float: "a number"},
     **{list: "a list", dict: "an object"},
 }
@@ -373,4 +377,4 @@ _KINDS: dict[type, str] = {
 
 def describe_json_type(value: Any) -> str:
     """What kind of JSON a value is, in words."""
-    return _KINDS.get(type(value), type(value).__name__)
+    return _TYPE_NAMES.get(type(value), type(value).__name__)

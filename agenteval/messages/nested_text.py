@@ -18,7 +18,7 @@ _ANSWER_KEY_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """What is in the name of a key beside an empty content if an answer stands there."""
-_ABOUT_AT_THE_END = frozenset((
+_METADATA_SUFFIXES = frozenset((
     "id", "ids", "uuid", "guid", "key", "role", "type", "kind", "name", "title", "model", "engine",
     "provider", "vendor", "version", "object", "reason", "status", "state", "error", "errors", "code",
     "timestamp", "date", "time", "datetime", "at", "on", "created", "updated", "usage", "token", "tokens",
@@ -34,15 +34,15 @@ _ABOUT_AT_THE_END = frozenset((
     "rationale", "thought", "thoughts", "plan", "scratchpad", "chain_of_thought", "cot", "debug", "log",
     "logs", "encrypted_content",
 ))  # fmt: skip
-_ABOUT_AT_THE_START = frozenset((
+_METADATA_PREFIXES = frozenset((
     "error", "status", "user", "prompt", "system", "input", "context", "original", "request", "query",
     "question", "previous", "reason", "think", "thought", "stop", "finish", "scratch", "raw_prompt",
     "tool", "function",
 ))  # fmt: skip
 """Names of what is told about a message, and of what was given to the agent or thought by it."""
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_INSIDE = ("text", "content", "transcript", "value")
-_DEEPEST = 3
+_CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_TEXT_KEYS = ("text", "content", "transcript", "value")
+_MAX_DEPTH = 3
 
 
 def find_content_substitute(message: Mapping[str, Any]) -> str:
@@ -55,24 +55,24 @@ def find_nested_text_key(message: Mapping[str, Any]) -> str:
     is there and empty, and of one word, it is one whose name tells of an answer."""
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():
-        if key in CONTENT_KEYS or not _has_text(value, _DEEPEST):
+        if key in CONTENT_KEYS or not _has_text(value, _MAX_DEPTH):
             continue
-        name = _HUMPS.sub("_", key)
-        if is_silent_kind(name.lower()) or _is_about(name.lower()) or key in CALL_KEYS:
+        name = _CAMEL_CASE_BOUNDARY.sub("_", key)
+        if is_silent_kind(name.lower()) or _is_metadata_name(name.lower()) or key in CALL_KEYS:
             continue
-        if _ANSWER_KEY_PATTERN.search(name) or not (has_place or _is_word(value)):
+        if _ANSWER_KEY_PATTERN.search(name) or not (has_place or _is_single_word(value)):
             return key
     return ""
 
 
-def _is_about(name: str) -> bool:
+def _is_metadata_name(name: str) -> bool:
     words = name.split("_")
     starts = ("_".join(words[:count]) for count in (1, 2))
     ends = ("_".join(words[-count:]) for count in (1, 2, 3))
-    return not (_ABOUT_AT_THE_START.isdisjoint(starts) and _ABOUT_AT_THE_END.isdisjoint(ends))
+    return not (_METADATA_PREFIXES.isdisjoint(starts) and _METADATA_SUFFIXES.isdisjoint(ends))
 
 
-def _is_word(value: Any) -> bool:
+def _is_single_word(value: Any) -> bool:
     """Whether a value is one word, which mostly tells of a kind."""
     return isinstance(value, str) and len(value.split()) < 2
 
@@ -83,5 +83,5 @@ def _has_text(value: Any, depth: int) -> bool:
     if isinstance(value, list):
         return depth > 0 and any(_has_text(each, depth - 1) for each in value[:20])
     if isinstance(value, dict) and depth > 0:
-        return any(_has_text(value.get(key), depth - 1) for key in _INSIDE)
+        return any(_has_text(value.get(key), depth - 1) for key in _TEXT_KEYS)
     return False

@@ -58,16 +58,16 @@ class WaitingCalls(Generic[_Step]):
 
 
 def match_pairs(
-    wanted: Sequence[_One], given: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
+    wanted: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
     """By their places, which of ``wanted`` is the same as which of ``given``, each once. What one test finds
     is taken before the next is tried."""
-    left = dict(enumerate(given))
+    remaining = dict(enumerate(candidates))
     found: dict[int, int] = {}
     for is_same in tests:
         for at in [at for at in range(len(wanted)) if at not in found]:
-            same = (place for place, other in left.items() if is_same(wanted[at], other))
+            same = (place for place, other in remaining.items() if is_same(wanted[at], other))
             if (place := next(same, None)) is not None:
                 found[at] = place
-                del left[place]
+                del remaining[place]
     return found

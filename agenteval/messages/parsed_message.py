@@ -43,7 +43,7 @@ class ParsedMessage(NamedTuple):
 
 
 UNPLACED: Literal["unplaced"] = "unplaced"
-_ENTRY = "entry"
+_ENTRY_KEY = "entry"
 
 
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
@@ -53,12 +53,12 @@ def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> P
 
 def mark_unplaced(unplaced: Unplaced) -> dict[str, Any]:
     """The same among messages: what a reader of a dialect hands on in their place."""
-    return {"role": UNPLACED, _ENTRY: unplaced}
+    return {"role": UNPLACED, _ENTRY_KEY: unplaced}
 
 
 def unplaced_in(message: Any) -> Unplaced | None:
     """What a message stands for that was marked so; ``None`` for any other."""
-    found = message.get(_ENTRY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
+    found = message.get(_ENTRY_KEY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
     return found if isinstance(found, Unplaced) else None
 
 
@@ -75,7 +75,7 @@ def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
         or "type" in message
     ):
         return None
-    if role == "tool" and all(key == "content" or _is_word(each) for key, each in message.items()):
+    if role == "tool" and all(key == "content" or _is_plain_text(each) for key, each in message.items()):
         return result_message(message, content)
     return (
         ParsedMessage(role, content)
@@ -84,7 +84,7 @@ def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
     )
 
 
-def _is_word(value: Any) -> bool:
+def _is_plain_text(value: Any) -> bool:
     """Whether a value is a text, and no JSON in which a call may be."""
     return isinstance(value, str) and not value.lstrip().startswith(("[", "{"))
 
@@ -94,12 +94,12 @@ def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
     if isinstance(content, str) and message.keys() <= UNFLAGGED_KEYS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return ParsedMessage("tool", None, (), content, str(identity), str(name))
-    identity, name = first_nonempty(RESULT_IDS, message) or "", first_nonempty(_NAMES, message) or ""
+    identity, name = first_nonempty(RESULT_IDS, message) or "", first_nonempty(_NAME_KEYS, message) or ""
     value, failed = parse_outcome(message, content)
     return ParsedMessage("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 
 
-_NAMES = ("name", "toolName", "tool_name")
+_NAME_KEYS = ("name", "toolName", "tool_name")
 PASSAGES = "passages"
 """The type of a tool's message with what was looked up before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")

@@ -80,8 +80,8 @@ def parse_call(part: Any) -> CallPart | None:
             | {"toolInvocation": dict(inner)}
         ):
             return _keyed_call(inner)
-        case {"toolCall": dict(served)} if first_text(served, "toolType"):
-            return _google_served_call(served)
+        case {"toolCall": dict(inner)} if first_text(inner, "toolType"):
+            return _google_provider_call(inner)
         case {"executableCode": dict(code)}:
             return _google_code(code)
     return None
@@ -104,10 +104,10 @@ def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
     return CallPart(inner, is_within=True)
 
 
-def _google_served_call(served: Mapping[str, Any]) -> CallPart:
+def _google_provider_call(inner: Mapping[str, Any]) -> CallPart:
     """Google, of a tool of its own: ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``."""
-    call = {"type": "server_tool_use", "name": first_text(served, "toolType").lower(), **served}
-    return CallPart({**call, "input": served.get("args", {})}, is_within=True)
+    call = {"type": "server_tool_use", "name": first_text(inner, "toolType").lower(), **inner}
+    return CallPart({**call, "input": inner.get("args", {})}, is_within=True)
 
 
 def _google_code(code: Mapping[str, Any]) -> CallPart:
@@ -142,30 +142,30 @@ def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
 def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
     """Texts and calls that stand together are one reply, up to a result."""
     reply = _ReplyBuilder(role)
-    lost: list[Unplaced] = []
+    unplaced: list[Unplaced] = []
     for part in parts:
         match parse_part(part):
             case ParsedMessage() as result:
-                yield from reply.messages(even_blank=False)
+                yield from reply.messages(keep_blank=False)
                 reply = _ReplyBuilder(role)
                 yield result
-                lost += unread_in_result(part)
+                unplaced += unread_in_result(part)
             case CallPart() if role != "assistant":
-                lost.append(make_unplaced(part, f"a call in a message of the {role}"))
+                unplaced.append(make_unplaced(part, f"a call in a message of the {role}"))
             case CallPart(raw, is_within):
                 called = parse_calls([raw])
                 reply.add_calls(called.messages)
-                lost += called.unplaced
+                unplaced += called.unplaced
                 if is_within:
-                    lost += unplaced_fields(part, _CALL_KEYS, owner="a part with a call")
+                    unplaced += unplaced_fields(part, _CALL_KEYS, owner="a part with a call")
             case None:
                 if reply.results:
                     yield from reply.messages()
                     reply = _ReplyBuilder(role)
                 reply.add_text(part)
-                lost += unplaced_in_part(part)
+                unplaced += unplaced_in_part(part)
     yield from reply.messages()
-    yield from map(unplaced_message, lost)
+    yield from map(unplaced_message, unplaced)
 
 
 class _ReplyBuilder:
@@ -204,8 +204,8 @@ class _ReplyBuilder:
             self._is_unread = True
         return f"[{kind or 'part'}]"
 
-    def messages(self, *, even_blank: bool = True) -> Iterator[ParsedMessage]:
-        if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
+    def messages(self, *, keep_blank: bool = True) -> Iterator[ParsedMessage]:
+        if self._calls or "".join(self._texts).strip() or (self._texts and keep_blank):
             is_unread = self._is_unread and not (self._is_read or self._calls)
             yield ParsedMessage(self._role, join_texts(self._texts), tuple(self._calls), is_unread=is_unread)
             yield from self.results
@@ -236,15 +236,17 @@ class CallsWithResults(NamedTuple):
 def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
     calls: list[ParsedCall] = []
     results: list[ParsedMessage] = []
-    lost: list[Unplaced] = []
+    unplaced: list[Unplaced] = []
     for each in raw:
         if call := parse_raw_call(each):
             calls.append(call)
             results += _parse_inline_result(each, call)
-            lost += unplaced_in_call(each, call)
+            unplaced += unplaced_in_call(each, call)
         elif not _is_empty(each):
-            lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
-    return CallsWithResults([ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], lost)
+            unplaced.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
+    return CallsWithResults(
+        [ParsedMessage("assistant", calls=tuple(calls)), *results] if calls else [], unplaced
+    )
 
 
 def _is_empty(raw: Any) -> bool:
@@ -269,7 +271,7 @@ RESULT_FIELDS = frozenset((
     ADDITIONAL_KWARGS,
 ))  # fmt: skip
 """What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
-_ASIDE = ("artifact", "artifacts")
+_ARTIFACT_KEYS = ("artifact", "artifacts")
 
 
 def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterator[Unplaced]:
@@ -282,7 +284,7 @@ def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What a tool gave back is a value, whatever is in it: a call is what stands among its parts as one. What
     stands beside it for the program may be what another agent did."""
     for key, value in fields.items():
-        if key in _ASIDE:
+        if key in _ARTIFACT_KEYS:
             yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
         elif key not in ARGUMENT_KEYS:
             for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):

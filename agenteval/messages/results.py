@@ -17,13 +17,13 @@ from agenteval.messages.texts import is_text_part, join_texts
 
 ERROR_FLAGS = ("is_error", "isError", "error", "tool_call_error")
 UNFLAGGED_KEYS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
-_NO = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
-_FAILED = frozenset(("error", "errored", "failed", "failure"))
-_WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
+_FALSE_WORDS = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
+_FAILED_STATUSES = frozenset(("error", "errored", "failed", "failure"))
+_OUTPUT_KINDS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 """The kinds of output that Vercel's AI SDK has."""
 _INLINE_RESULT_KEYS = ("result", "output", "tool_output", "toolOutput", "observation")
-_FAILED_ENDS = ("output-error", "output-denied")
-_ENDS = ("result", "output-available", *_FAILED_ENDS)
+_FAILED_STATES = ("output-error", "output-denied")
+_FINISHED_STATES = ("result", "output-available", *_FAILED_STATES)
 """The states of a call in that SDK that has its result."""
 
 
@@ -38,7 +38,7 @@ def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
     if isinstance(content, str):
         return ToolOutcome(content, failed)
     if isinstance(content, dict):
-        content, has_error = _unwrapped(content)
+        content, has_error = _unwrap_output(content)
         failed = failed or has_error
     if content is None and failed and isinstance(fields.get("error"), str | dict):
         content = {"error": fields["error"]}
@@ -48,19 +48,19 @@ def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
 def has_failed(fields: Mapping[str, Any]) -> bool:
     """Whether what stands beside a result tells that it is an error."""
     if (
-        any(_is_set(fields.get(key)) for key in ERROR_FLAGS)
-        or first_text(fields, "status").lower() in _FAILED
+        any(_is_flag_set(fields.get(key)) for key in ERROR_FLAGS)
+        or first_text(fields, "status").lower() in _FAILED_STATUSES
     ):
         return True
     further = object_at(fields, "additional_kwargs")
     return fields.get("success") is False or (bool(further) and has_failed(further))
 
 
-def _is_set(value: Any) -> bool:
+def _is_flag_set(value: Any) -> bool:
     """Whether a flag is up: logs write it as a truth value, as text, or as the error itself."""
     match value:
         case str():
-            return value.strip().lower() not in _NO
+            return value.strip().lower() not in _FALSE_WORDS
         case dict():
             return any(value.values()) and value.get("code", 1) not in (0, "0", 200)
         case list():
@@ -76,19 +76,19 @@ def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
     if first_text(call, "type") == "invalid_tool_call":  # its error tells of its arguments
         return None
     state, value = first_text(call, "state"), first_present(_INLINE_RESULT_KEYS, call, inner)
-    error = call.get("errorText") or (call.get("error") if _is_set(call.get("error")) else None)
+    error = call.get("errorText") or (call.get("error") if _is_flag_set(call.get("error")) else None)
     if value is None and error is not None:
         return ToolOutcome({"error": error}, True)
-    if value is None and state not in _ENDS:
+    if value is None and state not in _FINISHED_STATES:
         return None
     found = parse_outcome(call, value)
-    return found._replace(is_error=found.is_error or state in _FAILED_ENDS or error is not None)
+    return found._replace(is_error=found.is_error or state in _FAILED_STATES or error is not None)
 
 
-def _unwrapped(content: dict[str, Any]) -> ToolOutcome:
+def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
     """A value without what tells only of its kind."""
     kind = first_text(content, "type")
-    if kind in _WRAPPINGS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
+    if kind in _OUTPUT_KINDS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":
             return ToolOutcome({"error": content.get("reason") or "execution denied"}, True)
         if "value" in content:
@@ -106,14 +106,14 @@ def result_value(content: Any) -> Any:
     if isinstance(content, list) and content:
         if all(map(is_text_part, content)):
             return join_texts(part["text"] for part in content)
-        if any(map(_is_json, content)):
+        if any(map(_is_json_part, content)):
             content = unwrap_untyped_parts(content)
     return content if depth_of(content) <= MAX_DEPTH else json.dumps(content, ensure_ascii=False)
 
 
 def unwrap_untyped_parts(content: Any) -> Any:
     """What is in parts that name no type, as Bedrock's do; anything else as it is."""
-    if not isinstance(content, list) or not content or not all(map(_is_untyped, content)):
+    if not isinstance(content, list) or not content or not all(map(_is_untyped_part, content)):
         return content
     inner = [part["json"] if "json" in part else part["text"] for part in content]
     if all(isinstance(each, str) for each in inner):
@@ -121,10 +121,10 @@ def unwrap_untyped_parts(content: Any) -> Any:
     return inner[0] if len(inner) == 1 else inner
 
 
-def _is_json(part: Any) -> bool:
+def _is_json_part(part: Any) -> bool:
     return isinstance(part, dict) and part.keys() == {"json"}
 
 
-def _is_untyped(part: Any) -> bool:
+def _is_untyped_part(part: Any) -> bool:
     is_bare_text = isinstance(part, dict) and part.keys() == {"text"} and isinstance(part["text"], str)
-    return is_bare_text or _is_json(part)
+    return is_bare_text or _is_json_part(part)

@@ -13,7 +13,7 @@ ROLES: dict[str, Role] = {
     **dict.fromkeys(("tool", "function"), "tool"),
     **dict.fromkeys(("system", "developer"), "system"),
 }
-_OF_TYPES: dict[str, Role] = {
+_ROLES_BY_TYPE: dict[str, Role] = {
     **dict.fromkeys(("human", "HumanMessageChunk"), "user"),
     **dict.fromkeys(("ai", "AIMessageChunk"), "assistant"),
     **dict.fromkeys(("tool", "ToolMessageChunk", "function", "FunctionMessageChunk"), "tool"),
@@ -44,11 +44,11 @@ def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
         inner = message.get(key)
         if isinstance(inner, dict) and "content" in inner:
             around = {name: value for name, value in message.items() if name != key}
-            return {**around, **inner, "type": message.get("type") if key == "data" else _class_of(message)}
+            return {**around, **inner, "type": message.get("type") if key == "data" else _class_kind(message)}
     return message
 
 
-def _class_of(message: Mapping[str, Any]) -> str:
+def _class_kind(message: Mapping[str, Any]) -> str:
     """The kind of a message by the path of its class."""
     path = message.get("id")
     name = str(path[-1] if isinstance(path, list) and path else path or "")
@@ -60,4 +60,4 @@ def role_of(message: Mapping[str, Any]) -> Role | None:
     role, kind = message.get("role"), message.get("type")
     if role is not None:
         return ROLES.get(str(role).lower())
-    return _OF_TYPES.get(kind) if isinstance(kind, str) else None
+    return _ROLES_BY_TYPE.get(kind) if isinstance(kind, str) else None

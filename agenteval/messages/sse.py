@@ -49,11 +49,11 @@ class SseParser:
         self._line.append(first)
         payloads: list[str] = []
         for text in [*more, "", ""] if final else more:
-            payloads += self._take("".join(self._line))
+            payloads += self._take_line("".join(self._line))
             self._line = [text]
         return payloads
 
-    def _take(self, line: str) -> list[str]:
+    def _take_line(self, line: str) -> list[str]:
         if line:
             name, _, value = line.partition(":")
             if name == "data":
@@ -64,16 +64,16 @@ class SseParser:
         payload, self._data = self._data, []
         event, self._event = self._event, ""
         if event.lower() == "error":
-            return [Payload(_as_error("\n".join(payload)), event)]
+            return [Payload(_error_payload("\n".join(payload)), event)]
         return [Payload("\n".join(payload), event)] if payload or event else []
 
 
-def _as_error(payload: str) -> str:
+def _error_payload(payload: str) -> str:
     """What an event named ``error`` holds, as servers tell of it that give their events no names."""
-    told = parse_or(payload, payload)
-    if isinstance(told, dict) and told.get("error"):
+    error = parse_or(payload, payload)
+    if isinstance(error, dict) and error.get("error"):
         return payload
-    return json.dumps({"error": told or "an event of the name 'error' without details"})
+    return json.dumps({"error": error or "an event of the name 'error' without details"})
 
 
 def texts_of(payloads: Iterable[str]) -> Iterator[str]:

@@ -19,18 +19,18 @@ from agenteval.messages.json_fields import drop_none, first_nonempty, list_at, o
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is_signal, unplaced_fields
 
-_EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
+_SSE_START = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
-_OF_PIECES = frozenset((
+_PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
 ))  # fmt: skip
 """The fields of a piece that are read, or that are read once more where they are whole."""
-_AFTER_THE_END = ("ping", DONE)
+_TRAILING_KINDS = ("ping", DONE)
 """What follows the end of a response; all else is of another, which nobody read."""
-_LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_ENDS = (*_LAST, "message_stop")
-_DONE = "response.output_item.done"
+_FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_END_KINDS = (*_FINAL_EVENTS, "message_stop")
+_ITEM_DONE = "response.output_item.done"
 
 
 def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
@@ -39,14 +39,14 @@ def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
         case list():
             return value if value and all(map(_is_piece, value)) else None
         case str():
-            return _of_events(value) if _EVENTS.match(value) else _of_lines(value)
+            return _parse_events(value) if _SSE_START.match(value) else _parse_lines(value)
     return None
 
 
-def _of_lines(text: str) -> list[dict[str, Any]] | None:
+def _parse_lines(text: str) -> list[dict[str, Any]] | None:
     """The pieces of a stream with one in each line."""
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith("{") else []
-    found = {line: _piece(line) for line in lines}
+    found = {line: _parse_piece(line) for line in lines}
     pieces = [piece for piece in found.values() if piece is not None]
     if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
@@ -61,39 +61,39 @@ def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
-        return _completion(pieces)
+        return _assemble_chunks(pieces)
     kinds = {str(piece.get("type")) for piece in pieces}
     if any(kind.startswith("response.") for kind in kinds):
-        response = _response(pieces)
-        return _with_unknown(response, pieces, list(_of_no_item(response, pieces)))
+        response = _find_final_response(pieces)
+        return _with_unknown_events(response, pieces, list(_stray_call_events(response, pieces)))
     if "message_start" in kinds:
-        return _with_unknown(_message(pieces), pieces)
+        return _with_unknown_events(_assemble_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
-        return _with_unknown(_candidate(pieces), pieces)
+        return _with_unknown_events(_assemble_candidate(pieces), pieces)
     raise UnreadableResponseError("is a stream of an unknown kind")
 
 
-def _with_unknown(
+def _with_unknown_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]], unread: Sequence[Any] = ()
 ) -> Mapping[str, Any]:
     """The response with the pieces of its stream that are of no known kind: nobody knows what they tell.
     ``unread``: others that are in nothing that is put together."""
-    end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _ENDS), len(pieces))
+    end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece
         for at, piece in enumerate(pieces)
-        if (at > end and piece.get("type") not in _AFTER_THE_END)
+        if (at > end and piece.get("type") not in _TRAILING_KINDS)
         or _is_unread(piece)
         or any(piece is each for each in unread)
     ]
     return {**response, UNKNOWN_EVENTS_KEY: unknown} if unknown else response
 
 
-def _of_no_item(
+def _stray_call_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
     """What tells of a call that is none of the items of its response."""
-    done = [piece for piece in pieces if piece.get("type") == _DONE]
+    done = [piece for piece in pieces if piece.get("type") == _ITEM_DONE]
     given = [*response["output"], *(piece.get("item") for piece in pieces)]
     ids = {item.get("id") for item in given if isinstance(item, dict)}
     places = {*range(len(response["output"])), *(piece.get("output_index") for piece in done)}
@@ -105,12 +105,12 @@ def _of_no_item(
 
 def _is_unread(piece: Mapping[str, Any]) -> bool:
     is_known = _is_piece(piece) or is_signal(piece)
-    return not is_known or _grows_unread(piece) or any(_unread_in(piece))
+    return not is_known or _has_unknown_delta(piece) or any(_unread_fields(piece))
 
 
-def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
+def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
     """What of a piece is in nothing that is put together."""
-    yield from unplaced_fields(piece, _OF_PIECES, owner="an event")
+    yield from unplaced_fields(piece, _PIECE_FIELDS, owner="an event")
     yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
     yield from unplaced_fields(candidate, ("content",), owner="a candidate")
@@ -120,30 +120,30 @@ def _unread_in(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
 def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
     if items := _items_done(pieces):
-        return _with_unknown({"output": items}, pieces)
-    return _with_unknown(_message([*pieces, {"type": "message_stop"}]), pieces)
+        return _with_unknown_events({"output": items}, pieces)
+    return _with_unknown_events(_assemble_message([*pieces, {"type": "message_stop"}]), pieces)
 
 
 def _items_done(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    done = (piece for piece in pieces if piece.get("type") == _DONE)
+    done = (piece for piece in pieces if piece.get("type") == _ITEM_DONE)
     return [piece["item"] for piece in done if isinstance(piece.get("item"), dict)]
 
 
-def _of_events(text: str) -> list[dict[str, Any]]:
+def _parse_events(text: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for payload in SseParser().feed(text.encode("utf-8", "replace"), final=True):
-        for line in [payload] if _piece(payload) else payload.split("\n"):
+        for line in [payload] if _parse_piece(payload) else payload.split("\n"):
             if ends_stream(line):
                 found.append({"type": DONE})
             elif line.strip():
-                piece = _piece(line)
+                piece = _parse_piece(line)
                 if piece is None:
                     raise UnreadableResponseError("is a stream with an event that is not JSON object", line)
                 found.append(piece)
     return found
 
 
-def _piece(text: str) -> dict[str, Any] | None:
+def _parse_piece(text: str) -> dict[str, Any] | None:
     value = parse_or(text)
     return value if isinstance(value, dict) else None
 
@@ -158,14 +158,14 @@ def _is_piece(value: Any) -> bool:
     return known or "candidates" in value or isinstance(value.get("choices"), list)
 
 
-def _cut_off() -> UnreadableResponseError:
+def _truncation_error() -> UnreadableResponseError:
     return UnreadableResponseError("is a stream that was cut off")
 
 
 # ── the kinds ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """OpenAI's chunks. Raises also for the old interface without messages."""
     given = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
@@ -177,20 +177,20 @@ def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
         raise UnreadableResponseError(f"is a stream that cannot be put together: {error}") from None
 
 
-def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """OpenAI's events: the last holds all of it, or should."""
     pieces = list(pieces)
     for at, piece in enumerate(pieces):
-        if piece.get("type") in _LAST and isinstance(piece.get("response"), dict):
+        if piece.get("type") in _FINAL_EVENTS and isinstance(piece.get("response"), dict):
             output = list_at(piece["response"], "output")
             known = {object_of(each).get("id") for each in output} - {None, ""}
             items = _items_done(pieces[:at])
-            lost = [each for each in items if each.get("id") not in known and each not in output]
-            return {**piece["response"], "output": [*lost, *output]}
-    raise _cut_off()
+            missing = [each for each in items if each.get("id") not in known and each not in output]
+            return {**piece["response"], "output": [*missing, *output]}
+    raise _truncation_error()
 
 
-def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Anthropic's events: blocks that grow by deltas."""
     message: dict[str, Any] = {}
     given: list[Any] = []
@@ -203,18 +203,18 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
             case "content_block_start":
                 blocks[str(piece.get("index"))] = {**object_at(piece, "content_block"), "_input": ""}
             case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
-                _grow(block, object_at(piece, "delta"))
+                _append_delta(block, object_at(piece, "delta"))
             case "message_delta":
                 message.update(object_at(piece, "delta"))
                 if counts := object_at(piece, "usage"):
                     message["usage"] = {**object_at(message, "usage"), **drop_none(counts)}
             case "message_stop":
-                closed = [_closed(block) for block in blocks.values()]
+                closed = [_finish_block(block) for block in blocks.values()]
                 return {**message, "role": "assistant", "content": [*given, *closed]}
-    raise _cut_off()
+    raise _truncation_error()
 
 
-_GROWING = (
+_DELTA_FIELDS = (
     ("text", "text"),
     ("partial_json", "_input"),
     ("thinking", "thinking"),
@@ -223,28 +223,30 @@ _GROWING = (
 """Fields of a delta, and the fields of its block that they are pieces of."""
 
 
-_DELTAS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
+_DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
            "compaction_delta")  # fmt: skip
 
 
-def _grows_unread(piece: Mapping[str, Any]) -> bool:
+def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
     """Whether a block grows by what is not read."""
     delta = object_at(piece, "delta")
-    return piece.get("type") == "content_block_delta" and delta.get("type", _DELTAS[0]) not in _DELTAS
+    return (
+        piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS
+    )
 
 
-def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    for key, name in _GROWING:
+def _append_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    for key, name in _DELTA_FIELDS:
         if isinstance(delta.get(key), str):
             block[name] = str(block.get(name) or "") + delta[key]
 
 
-def _closed(block: dict[str, Any]) -> dict[str, Any]:
+def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
     given = block.pop("_input")
     return {**block, "input": given} if given else block
 
 
-def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Google's pieces: each a response with the next parts of the first candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
@@ -254,11 +256,11 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
         candidate = _first_candidate(piece)
         last = {**last, **candidate}
         for part in list_at(object_at(candidate, "content"), "parts"):
-            if parts and _is_bare(part) and _is_bare(parts[-1]):
+            if parts and _is_bare_text(part) and _is_bare_text(parts[-1]):
                 part = {"text": f"{parts.pop()['text']}{part['text']}"}
             parts.append(part)
     if not last.get("finishReason"):
-        raise _cut_off()
+        raise _truncation_error()
     return {**around, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
 
 
@@ -266,5 +268,5 @@ def _first_candidate(piece: Mapping[str, Any]) -> Mapping[str, Any]:
     return object_of(next(iter(list_at(piece, "candidates")), None))
 
 
-def _is_bare(part: Any) -> bool:
+def _is_bare_text(part: Any) -> bool:
     return isinstance(part, dict) and set(part) == {"text"}

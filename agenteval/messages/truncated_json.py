@@ -10,7 +10,7 @@ from typing import Any
 
 from agenteval.messages.json_fields import read_json
 
-_MESSAGES = re.compile(
+_MESSAGES_START = re.compile(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'
     r'choices|candidates|generations|lc)"\s*:|[\s\S]*"(?:role|tool_calls|function_call|functionCall)"\s*:)'
 )
@@ -21,7 +21,7 @@ _KIND = "messages cut off"
 
 def is_truncated_json(value: Any) -> bool:
     """Whether a text begins as messages in JSON, and is none."""
-    return is_broken_json(value, _MESSAGES)
+    return is_broken_json(value, _MESSAGES_START)
 
 
 def is_broken_json(value: Any, begins: re.Pattern[str]) -> bool:

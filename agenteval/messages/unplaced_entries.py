@@ -25,8 +25,8 @@ from agenteval.messages.chat import ARGUMENTS_UNKNOWN
 from agenteval.messages.field_shapes import (
     CONTROL,
     FIELD_SHAPES,
-    JUDGEMENT,
     JUDGMENT_FIELDS,
+    JUDGMENTS,
     METADATA_SHAPES,
     NUMBERS,
     PLAIN_TYPES,
@@ -45,7 +45,7 @@ from agenteval.messages.field_shapes import (
 from agenteval.messages.json_fields import json_in, object_at, object_of
 from agenteval.messages.reported_usage import USAGE_KEYS
 
-_QUOTED = 60
+_MAX_QUOTED = 60
 _NO_SHAPES: Mapping[str, FieldShape] = {}
 
 
@@ -73,7 +73,7 @@ class Unplaced(NamedTuple):
     @property
     def remark(self) -> str:
         """The same of a log, with what to do about it."""
-        name = next((each for each in self.names if each.isprintable() and len(each) <= _QUOTED), "")
+        name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
         remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
         return f"{self.note}: checks of calls are undecided there{remedy}"
 
@@ -125,21 +125,21 @@ def unplaced_fields(
         shape = shapes.get(key) or FIELD_SHAPES.get(key)
         if isinstance(value, str):
             if shape is None or shape.marks is None:
-                yield from _unplaced_in_text(value, f"'{_short(key)}' of {owner}", str(key))
+                yield from _unplaced_in_text(value, f"'{_shorten_key(key)}' of {owner}", str(key))
         elif not isinstance(value, PLAIN_TYPES):
             yield from _unplaced_in_value(key, value, shape, owner)
 
 
-def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, of: str) -> Iterator[Unplaced]:
+def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: str) -> Iterator[Unplaced]:
     """Of a field that is an object or a list. ``shape``: that of a field of its name."""
     if shape:
-        yield from _unless_it_fits(shape, value, f"'{_short(key)}' of {of}", str(key))
-    elif key in _ANYTHING and isinstance(value, Mapping) and not is_call(value):
-        yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
+        yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
+    elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
+        yield from _unplaced_inside(value, key, owner, depth=_METADATA_DEPTHS[key])
     elif key == "annotations":
-        yield from _unplaced_annotations(value, of)
+        yield from _unplaced_annotations(value, owner)
     elif holds_objects(value):
-        yield _unknown(value, f"'{_short(key)}' of {of}", str(key))
+        yield _unknown_value(value, f"'{_shorten_key(key)}' of {owner}", str(key))
 
 
 def unplaced_calls(
@@ -156,11 +156,11 @@ def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
         yield from unplaced_calls(found, what, *names)
 
 
-def _unless_it_fits(shape: FieldShape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
+def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) -> Iterator[Unplaced]:
     if shape.marks is None:
         yield from unplaced_calls(value, what, *names)
     elif not shape.fits(value):
-        yield _unknown(value, what, *names)
+        yield _unknown_value(value, what, *names)
     elif names[0] in USAGE_KEYS:
         yield from unplaced_counts(value, what)
 
@@ -168,41 +168,41 @@ def _unless_it_fits(shape: FieldShape, value: Any, what: str, *names: str) -> It
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
     """The calls that a usage counts by the names of their tools, and not as what is paid for
     (``web_search_requests``)."""
-    counts = object_at(object_of(usage), _COUNTS)
+    counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
         calls = tuple({"name": name, ARGUMENTS_UNKNOWN: True} for name in names)
-        yield Unplaced(f"calls that {what} counts", (_COUNTS,), counts, calls=calls)
+        yield Unplaced(f"calls that {what} counts", (_TOOL_COUNTS_KEY,), counts, calls=calls)
 
 
-_COUNTS = "server_tool_use"
+_TOOL_COUNTS_KEY = "server_tool_use"
 
 
-def _unknown(value: Any, what: str, *names: str) -> Unplaced:
+def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
     """What stands where nothing is known. It may be calls that stand somewhere else, and nothing more."""
-    alone = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
-    return Unplaced(what, names, value, calls=tuple(alone) if all(map(is_call, alone)) else ())
+    entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
+    return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
 
-def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
+def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
     """Of what authors or providers put into a place of their own."""
     for key, inner in value.items():
-        what, names = f"'{place}.{_short(key)}' of {of}", (str(key), place.partition(".")[0])
+        what, names = f"'{place}.{_shorten_key(key)}' of {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
-            yield from _unless_it_fits(shape, inner, what, *names)
-        elif place == ADDITIONAL_KWARGS and key in _TWICE:
+            yield from _unplaced_by_shape(shape, inner, what, *names)
+        elif place == ADDITIONAL_KWARGS and key in _REPEATED_KEYS:
             continue
         elif isinstance(inner, str):
             yield from _unplaced_in_text(inner, what, *names)
         elif not holds_objects(inner):
             continue
         elif depth and isinstance(inner, Mapping) and not is_call(inner):
-            yield from _unplaced_inside(inner, f"{place}.{_short(key)}", of, depth=depth - 1)
+            yield from _unplaced_inside(inner, f"{place}.{_shorten_key(key)}", owner, depth=depth - 1)
         else:
-            yield _unknown(inner, what, *names)
+            yield _unknown_value(inner, what, *names)
 
 
-def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
+def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
     """Of OpenAI's, which are citations: other libraries let authors put in what they like."""
     listed = value if isinstance(value, list | tuple) else [value]
     for each in listed:
@@ -210,51 +210,51 @@ def _unplaced_annotations(value: Any, of: str) -> Iterator[Unplaced]:
         is_known = isinstance(kind, str) and ("citation" in kind or kind in ("file_path", "agent"))
         is_known = is_known or kind == "file" or (isinstance(each, Mapping) and "cited_text" in each)
         if not (is_known and SOURCES.fits(each)) and holds_objects([each]):
-            yield Unplaced(f"'annotations' of {of}", ("annotations", *_words_of(each)), each)
+            yield Unplaced(f"'annotations' of {owner}", ("annotations", *_kind_names(each)), each)
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
     """The lists of objects in a record that nobody reads, also as JSON in a text, as tables have them: each
     may be of events. So may an object where messages are expected. ``read``: the keys that are read."""
-    is_run = _RUN in record
-    described = _DESCRIBED.union(_OF_RUNS) if is_run else _DESCRIBED
-    for key in [each for each in record if each not in read and each not in _OF_RECORDS]:
+    is_run = _RUN_KEY in record
+    described = _DESCRIPTION_FIELDS.union(_RUN_FIELDS) if is_run else _DESCRIPTION_FIELDS
+    for key in [each for each in record if each not in read and each not in _RECORD_FIELDS]:
         value = record[key]
         if isinstance(value, str):
             if is_broken_message(value):
-                yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+                yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
             value = json_in(value)
-        if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_of_run(value)):
+        if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_run_events(value)):
             continue
-        if not ((shape := _SHAPES_OF_RECORDS.get(key)) and shape.fits(value)):
-            yield from _unplaced_in_field(key, value, _OF_RECORDS if key in described else _OF_A_TASK)
+        if not ((shape := _RECORD_SHAPES.get(key)) and shape.fits(value)):
+            yield from _unplaced_in_field(key, value, _RECORD_FIELDS if key in described else _TASK_FIELDS)
 
 
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
     """Of a field of a record that nobody reads. ``known``: the keys within it that hold no entries."""
-    if holds_entries(value, known) or is_call(value) or (key in _OF_ENTRIES and value):
-        yield _unknown(value, f"'{_short(key)}' of the record", str(key))
+    if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
+        yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
         # Much that describes a record has a name and parameters: a model, an experiment.
-        yield Unplaced(f"a call in '{_short(key)}' of the record", (str(key),), calls[0], calls=calls)
+        yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 
-_DESCRIBED = frozenset((*SPEAKER_FIELDS, "config"))
+_DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))
 """What describes who took part in a record, or its run, and may say of it what records say of themselves."""
-_OF_ENTRIES = frozenset(
+_ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
 """Where a record has entries, whatever they stand in."""
-_RUN = "run_type"
+_RUN_KEY = "run_type"
 """What a record of LangSmith's has: of a run of a chain, a model, a tool."""
-_OF_RUNS = ("extra", "serialized", "manifest", "invocation_params")
-_EVENTS_OF_RUNS = ("start", "end", "new_token", "error")
+_RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
+_RUN_EVENT_NAMES = ("start", "end", "new_token", "error")
 
 
-def _are_of_run(events: Any) -> bool:
+def _are_run_events(events: Any) -> bool:
     """Whether events say but when a run began, went on or ended."""
     return isinstance(events, list) and all(
-        "time" in event and event.get("name") in _EVENTS_OF_RUNS for event in map(object_of, events)
+        "time" in event and event.get("name") in _RUN_EVENT_NAMES for event in map(object_of, events)
     )
 
 
@@ -263,23 +263,23 @@ UNKNOWN_KIND = "an entry of no known kind"
 
 def make_unplaced(entry: Any, what: str = UNKNOWN_KIND) -> Unplaced:
     """An entry whose kind nobody knows, under the names that it gives itself."""
-    return Unplaced(what, _words_of(entry) or tuple(map(str, object_of(entry))), entry)
+    return Unplaced(what, _kind_names(entry) or tuple(map(str, object_of(entry))), entry)
 
 
-def _words_of(entry: Any) -> tuple[str, ...]:
-    found = map(object_of(entry).get, _KINDS)
+def _kind_names(entry: Any) -> tuple[str, ...]:
+    found = map(object_of(entry).get, _KIND_KEYS)
     return tuple(each for each in found if isinstance(each, str) and each)
 
 
-_KINDS = ("role", "type", "kind", "event", "object", "speaker", "sender", "source", "author")
+_KIND_KEYS = ("role", "type", "kind", "event", "object", "speaker", "sender", "source", "author")
 
 
 def is_signal(event: Mapping[str, Any]) -> bool:
     """Whether an event of a stream says nothing but of which kind it is, and when."""
-    return event.keys() <= _OF_SIGNALS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
+    return event.keys() <= _SIGNAL_FIELDS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
 
 
-_OF_SIGNALS = frozenset((
+_SIGNAL_FIELDS = frozenset((
     "type", "event", "kind", "object", "status", "state", "done", "index", "seq", "sequence_number",
     "timestamp",
 ))  # fmt: skip
@@ -292,32 +292,34 @@ UNKNOWN_EVENTS_KEY = "events"
 
 def quote_json(value: Any) -> str:
     """How a value begins, as JSON."""
-    text = value if isinstance(value, str) else json.dumps(_clipped(value), ensure_ascii=False, default=str)
+    text = (
+        value if isinstance(value, str) else json.dumps(_clip_value(value), ensure_ascii=False, default=str)
+    )
     text = " ".join(text.split())
-    return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 1]}…"
 
 
-def _clipped(value: Any, depth: int = 3) -> Any:
+def _clip_value(value: Any, depth: int = 3) -> Any:
     """A value without what would not be shown: entries may be large."""
     if isinstance(value, str):
-        return value[: _QUOTED + 1]
+        return value[: _MAX_QUOTED + 1]
     if not depth:
         return "…"
     if isinstance(value, list | tuple) and is_collection(value):
-        return [_clipped(each, depth - 1) for each in value[:5]]
+        return [_clip_value(each, depth - 1) for each in value[:5]]
     shown = value if isinstance(value, Mapping) else public_fields(value)
     if shown:
-        return {str(key): _clipped(shown[key], depth - 1) for key in list(shown)[:8]}
+        return {str(key): _clip_value(shown[key], depth - 1) for key in list(shown)[:8]}
     return {} if isinstance(value, Mapping) else value
 
 
-def _short(key: Any) -> str:
+def _shorten_key(key: Any) -> str:
     return str(key)[:40]
 
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
-_ANYTHING: Mapping[str, int] = {
+_METADATA_DEPTHS: Mapping[str, int] = {
     **dict.fromkeys(
         ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties"), 0
     ),
@@ -332,33 +334,35 @@ _ANYTHING: Mapping[str, int] = {
 """Places for what authors and providers like to put there, and how many of them stand in one another: the AI
 SDK and LiteLLM keep theirs below the provider's name."""
 ADDITIONAL_KWARGS = "additional_kwargs"
-_TWICE = frozenset(("tool_calls", "function_call"))
+_REPEATED_KEYS = frozenset(("tool_calls", "function_call"))
 """What LangChain keeps there once more, which the reader of calls compares."""
 
-_OF_THE_AGENT = (
+_AGENT_FIELDS = (
     "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
     "policy", "tool_choice", "response_format", "documents", "contexts", "retrieved_documents",
 )  # fmt: skip
-_SETTINGS = (
+_REQUEST_SETTINGS = (
     "systemInstruction", "system_instruction", "safetySettings", "safety_settings", "generationConfig",
     "generation_config", "toolConfig", "tool_config", "inferenceConfig", "guardrailConfig",
     "responseSchema", "response_schema", "additionalModelRequestFields", "mcp_servers", "context_management",
     "prediction", "extra_body",
 )  # fmt: skip
 """What requests give to the APIs of models: Google's, Bedrock's, Anthropic's, OpenAI's."""
-_HELD_AGAINST = (
+_REFERENCE_FIELDS = (
     "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
     "reward_info", "expected_tool_calls", "expected_tools", "reference_answers", "reference_tool_calls",
     "user_scenario",
 )  # fmt: skip
-_OF_A_TASK = frozenset((*_HELD_AGAINST, *JUDGMENT_FIELDS))
-_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, _SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments"))
+_TASK_FIELDS = frozenset((*_REFERENCE_FIELDS, *JUDGMENT_FIELDS))
+_RECORD_FIELDS = _TASK_FIELDS.union(
+    _AGENT_FIELDS, _REQUEST_SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments")
+)
 """Fields of a record: what the agent was given, what it was held against, and what was said of it."""
-_SHAPES_OF_RECORDS: Mapping[str, FieldShape] = {
+_RECORD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
     **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),
     **dict.fromkeys(("timing", "timings"), NUMBERS),
-    "annotations": JUDGEMENT,
+    "annotations": JUDGMENTS,
     "container": CONTROL,
 }
 """Fields of a record whose names are used for much else: they are known if their values are what they say."""

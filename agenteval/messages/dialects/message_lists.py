@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from agenteval.messages.calls import OnWarning
 from agenteval.messages.field_shapes import calls_in, holds_objects
 
-_PLACES = ("conversation", "conversations", "events", "turns", "data")
+_LIST_KEYS = ("conversation", "conversations", "events", "turns", "data")
 """Where a record that has no ``messages`` may have them."""
-_OF_IMPORTERS = ("notes", "outcome")
+_IMPORTER_KEYS = ("notes", "outcome")
 
 
 class CandidateList(NamedTuple):
@@ -24,7 +24,7 @@ class CandidateList(NamedTuple):
     @property
     def rest(self) -> dict[str, Any]:
         fields = self.record
-        return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
+        return {key: fields[key] for key in fields if key not in (self.key, *_IMPORTER_KEYS)}
 
 
 def unread_fields(
@@ -52,10 +52,10 @@ class MessageList:
     known_record_fields: frozenset[str] = frozenset()
 
     def matches(self, record: Any) -> bool:
-        return self._found(record) is not None
+        return self._find_list(record) is not None
 
     def read(self, record: Any) -> list[dict[str, Any]]:
-        found = self._found(record)
+        found = self._find_list(record)
         if found is None:
             return []
         notes: dict[str, None] = {}
@@ -63,12 +63,12 @@ class MessageList:
         rest = {key: value for key, value in found.rest.items() if key not in self.known_record_fields}
         return [{**rest, "messages": messages, "notes": list(notes)}]
 
-    def _found(self, record: Any) -> CandidateList | None:
+    def _find_list(self, record: Any) -> CandidateList | None:
         if isinstance(record, dict) and isinstance(usual := record.get("messages"), list):
-            return CandidateList(usual, record, "messages") if self._is_all(usual) else None
-        return next((each for each in _lists_in(record) if self._is_all(each.messages)), None)
+            return CandidateList(usual, record, "messages") if self._matches_all(usual) else None
+        return next((each for each in _candidate_lists(record) if self._matches_all(each.messages)), None)
 
-    def _is_all(self, messages: Sequence[Any]) -> bool:
+    def _matches_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
         # Looked at first: nearly all messages name a role, and those of a dialect do not.
         if not isinstance(first, dict) or "role" in first or not self.is_message(first):
@@ -76,10 +76,10 @@ class MessageList:
         return all(isinstance(each, dict) and self.is_message(each) for each in messages)
 
 
-def _lists_in(record: Any) -> Iterator[CandidateList]:
+def _candidate_lists(record: Any) -> Iterator[CandidateList]:
     if isinstance(record, list):
         yield CandidateList(record)
     elif isinstance(record, dict):
-        for key in _PLACES:
+        for key in _LIST_KEYS:
             if isinstance(inside := record.get(key), list):
                 yield CandidateList(inside, record, key)
