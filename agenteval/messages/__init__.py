@@ -1,1 +1,2 @@
-"""Anybody's messages and our steps, one made of the other. Pure: whoever has read the bytes hands them in."""
+"""Conversion between recorded or provider-specific messages and the steps of a trajectory. Pure: callers read
+the bytes."""

@@ -1,4 +1,6 @@
-"""What the list of messages that an agent returns tells of this turn: all but what it was sent before."""
+"""Finds the steps of the current turn in a message list that an agent returned.
+
+Such a list may repeat the whole conversation; what was sent to the agent before is dropped."""
 
 from __future__ import annotations
 
@@ -14,16 +16,19 @@ from agenteval.messages.unplaced_entries import quote_json
 
 
 class ParsedTurn(NamedTuple):
-    """What a list of messages holds of one turn. ``unplaced``: entries that no reader knows, as phrases."""
+    """What a message list contains of one turn."""
 
     steps: tuple[Step, ...]
     unplaced: tuple[str, ...]
+    """Phrases for the entries that no parser knows."""
 
 
 def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
-    """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
-    what is known from them is history. A call that is not known is not a history, wherever it stands, and
-    neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
+    """Return the steps of the current turn from a message list.
+
+    ``sent`` is the turns so far, the current one last; messages known from them are history. A call that is
+    not known from them is never history, wherever it is in the list, and neither is an entry that cannot be
+    placed. Raises ``AgentError`` for a tool call that cannot be parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
     lines = [_MessageText(message["role"], _message_text(message)) for message in read]
     start = _find_turn_start(lines, sent)
@@ -48,7 +53,9 @@ def _steps_of(
 
 
 def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """The results of calls that are neither among the messages nor known: each shows that one was made."""
+    """Yield a phrase for each tool result whose call is neither in the messages nor known.
+
+    Each such result shows that a call was made."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:
@@ -70,22 +77,25 @@ def _is_orphan_result(message: Message, ids: Collection[str]) -> bool:
 
 
 class _TurnStart(NamedTuple):
-    """Where the turn begins in a list. ``is_sure``: behind the user's message, and not merely behind one
-    that a framework may have put in."""
+    """The place in a message list where the current turn begins."""
 
     position: int
     is_sure: bool
+    """True if it follows the user's message of this turn, not just a user message that a framework may have
+    inserted."""
 
 
 class _MessageText(NamedTuple):
-    """Who says what in a message."""
+    """The role and the text of a message."""
 
     role: str
     text: str
 
 
 def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _TurnStart:
-    """Behind the user's message: of several that say the same, the one behind the answer before it."""
+    """Return the position after the user's message of this turn.
+
+    If several messages have the same text, the one that follows the previous answer counts."""
     users = [at for at, line in enumerate(lines) if line.role == "user"]
     user_text = _collapse_whitespace(sent[-1].user)
     matches = [at for at in users if lines[at].text == user_text]
@@ -107,10 +117,11 @@ def _message_text(message: Message) -> str:
 
 
 class _History:
-    """What is known of a conversation, against what a list of messages holds before the turn. A call is
-    known only behind a message of the user's or in front of an answer of earlier turns: else it is a new one.
-    Where the user's message of this turn is not found (``is_sure``), the others are not there either.
-    """
+    """Decides which calls before the current turn are already known from earlier turns.
+
+    A call is history only if it comes after a user message or before an answer of an earlier turn; any other
+    call is new. If the user's message of this turn was not found (``is_sure`` is false), user messages of
+    earlier turns do not count either."""
 
     def __init__(self, lines: Sequence[_MessageText], sent: Sequence[Turn], *, is_sure: bool) -> None:
         last_steps = [step for turn in sent[:-1] for step in turn.steps[-1:]]
@@ -126,7 +137,7 @@ class _History:
         self.texts = user_texts | answer_texts
 
     def take(self, call: ToolCall, place: int) -> bool:
-        """Whether a call is known; each counts once."""
+        """Return true if the call is known, and count it as used."""
         if place >= self._last and (self._first is None or place < self._first):
             return False
         at = next((at for at, known in enumerate(self._calls) if _is_same(call, known)), None)
@@ -134,7 +145,9 @@ class _History:
 
 
 def _is_same(call: ToolCall, known: ToolCall) -> bool:
-    """Arguments that could not be read are sent back as none at all."""
+    """Check whether two calls have the same name and arguments.
+
+    Arguments that could not be parsed are sent back to the agent as an empty object."""
     if call.args is None and known.raw_args != call.raw_args:
         return False
     return known.name == call.name and (call.args or {}) == (known.args or {})
@@ -143,7 +156,7 @@ def _is_same(call: ToolCall, known: ToolCall) -> bool:
 def _without_history(
     placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool
 ) -> Iterator[Step]:
-    """The steps without what is history: calls that are known, and texts in front of the user's message."""
+    """Yield the steps without their history: known calls, and texts before the user's message."""
     for place, step in placed:
         calls = tuple(call for call in step.tool_calls if not history.take(call, place))
         text = _collapse_whitespace(step.text or "")
@@ -152,8 +165,9 @@ def _without_history(
 
 
 def _drop_echoed_calls(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps without those calls of this turn that agenteval has answered: by their ids, else by tool and
-    arguments, whatever the agent made of their results."""
+    """Return the steps without this turn's calls that agenteval has answered.
+
+    Calls are matched by id, then by tool and arguments, whatever the agent made of their results."""
     known = [call for step in sent for call in step.tool_calls]
     listed = [call for step in steps for call in step.tool_calls if not call.attempted]
     echoes = {id(listed[at]) for at in match_pairs(listed, known, _has_id_of, _is_same)}
@@ -170,6 +184,6 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
 
 
 def _ends_with_user(lines: Sequence[_MessageText]) -> bool:
-    """Whether the agent still owes an answer to a message that somebody put in."""
+    """Check whether the last message is an inserted user message that the agent has not answered."""
     last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
     return last is not None and last.role == "user" and bool(last.text)

@@ -1,10 +1,10 @@
-"""Who of a multi-agent system speaks in a message. Pure.
+"""Finds which agent of a multi-agent system wrote a message. Pure.
 
-Only what a message says of itself counts: nobody is guessed. Known are OpenAI's ``name`` of an assistant
-message (which LangChain and LangGraph set to the agent's name), ``agent``, as a text or with a ``name``
-(the Agents SDK's items), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and ``author`` (Google's
-ADK). A node of a graph is a step of a program and no agent: ``langgraph_node`` is not read.
-"""
+Only what a message itself states counts; no agent is guessed. Known fields are OpenAI's ``name`` of an
+assistant message (LangChain and LangGraph put the agent's name there), ``agent``, as a string or an object
+with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
+``author`` (Google's ADK). A node of a graph is a step of a program, not an agent, so ``langgraph_node`` is
+not read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_MESSAGE_NAME_KEYS))
 _ROLES = frozenset(
     ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
 )
-"""What ``sender``, ``source`` and ``author`` say where they mean a role."""
+"""Values of ``sender``, ``source`` and ``author`` that name a role, not an agent."""
 _MAX_NAME_LENGTH = 200
 
 
 def agent_of(message: Mapping[str, Any]) -> str:
-    """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
-    does not say."""
+    """Return the agent that an assistant message, or a standalone call, names as its author, or an empty
+    string."""
     own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
     if (found := next(filter(None, own_agents), "")) or _is_call(message):  # its name is the tool's
         return found
@@ -38,7 +38,7 @@ def agent_of(message: Mapping[str, Any]) -> str:
 
 
 def read_agent_name(value: Any) -> str:
-    """The name of an agent that is named by a text, a mapping or an object; empty if it is by none."""
+    """Return the agent's name from a string, a mapping or an object, or an empty string if there is none."""
     if isinstance(value, Mapping):
         value = value.get("name")
     elif value is not None and not isinstance(value, str | type):
@@ -54,7 +54,7 @@ def _is_call(message: Mapping[str, Any]) -> bool:
 
 
 def assign_agent(step: Step, agent: str) -> Step:
-    """The step as that of an agent, with those of its calls that name none."""
+    """Return the step with this agent as its author, and as the author of its calls that name none."""
     if not agent:
         return step
     calls = tuple(
@@ -67,9 +67,11 @@ def assign_agent(step: Step, agent: str) -> Step:
 
 
 def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps of one turn, with the agent that took over where a hand-off names it and the steps behind it
-    name none. The items of OpenAI's Agents SDK say no more: its tools ``transfer_to_…`` return
-    ``{"assistant": NAME}`` (``Handoff.get_transfer_message``). Who spoke before stays unknown."""
+    """Return the steps of one turn, with a hand-off's target as the agent of the steps that follow and name
+    none.
+
+    OpenAI's Agents SDK reports no more than this: its ``transfer_to_…`` tools return ``{"assistant": NAME}``
+    (``Handoff.get_transfer_message``). The agent before the hand-off stays unknown."""
     if not any(map(_handoff_target, _calls_of(steps))):
         return tuple(steps)
     assigned, agent = [], ""
@@ -81,8 +83,10 @@ def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
-    """The steps, without those in which a named agent neither said nor called anything before another one
-    spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
+    """Return the steps without those in which an agent neither wrote nor called anything before another agent
+    took over.
+
+    Such a step is a hand-off, not a reply. The step of the agent that took over lists it in ``handed_by``."""
     kept: list[Step] = []
     silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
@@ -103,7 +107,8 @@ def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
 
 
 def _handoff_target(call: ToolCall) -> str:
-    """The agent that a call handed the conversation to; empty if it is no hand-off, or does not say."""
+    """Return the agent that a call handed the conversation to, or an empty string if it is no hand-off or
+    names none."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
     value = object_of(read_json(call.result.value))

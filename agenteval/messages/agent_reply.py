@@ -1,5 +1,7 @@
-"""Is this a complete answer of an agent, and what is in it? One reading for every adapter: what an endpoint
-sent, what a function returned and what a program wrote is the same answer if it says the same."""
+"""Parses an agent's complete answer.
+
+All adapters use it, so that what an endpoint sent, a function returned or a program wrote is read the same
+way."""
 
 from __future__ import annotations
 
@@ -22,18 +24,19 @@ from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
 LIMIT = "raise the agent's token limit?"
-"""What to do about an answer that a limit of tokens cut off."""
+"""The remedy for an answer that was cut off by a token limit."""
 _MAX_QUOTED = 200
 HOLDS_ERROR = "holds an error instead of a message"
 _TEXT_PIECE_KEYS = frozenset(
     ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
 )
-"""Of a text in a stream, as servers send them: no dialect has messages of nothing else."""
+"""Keys that servers use for a piece of streamed text. No dialect has messages with only one of these."""
 
 
 def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
-    """Raises ``Unreadable`` for an answer that was cut off, whatever of it there is. ``around``: what it came
-    in."""
+    """Raise ``UnreadableResponseError`` if an answer was cut off, even if part of it is there.
+
+    ``around`` is the objects that contain the answer."""
     if cut := find_truncation(answer, *around):
         raise UnreadableResponseError(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
 
@@ -41,9 +44,11 @@ def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
 def parse_agent_answer(
     message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT
 ) -> ReadReply:
-    """What one message says. One in another library's shape, or that holds more than an answer and its calls,
-    is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
-    and ``AgentError`` for a call in a known form that cannot be read."""
+    """Parse one message as an agent's answer.
+
+    A message in another library's shape, or with more than an answer and its calls, is kept unchanged, to be
+    parsed with the whole conversation. Raises ``UnreadableResponseError`` if the message was cut off, and
+    ``AgentError`` for a call in a known form that cannot be parsed."""
     require_complete(message, *around, remedy=remedy)
     single, is_plain, unplaced = foreign.parse_reply_message(message)
     usage = usage_in(message) if usage is None else usage
@@ -56,14 +61,18 @@ def parse_agent_answer(
 
 
 def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
-    """What nobody could place of a completion beside its message. ``read``: keys that are read otherwise."""
+    """Return phrases for the fields around a completion's message that could not be placed.
+
+    ``read`` lists keys that are read elsewhere."""
     rest = {key: value for key, value in completion.items() if key not in read}
     return tuple(each.phrase for each in unread_in_response(rest))
 
 
 def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
-    """The message of a choice of a completion; ``None`` if it has none. Raises ``Unreadable`` for an error in
-    its place, and for one that was cut off."""
+    """Return the message of a completion's choice, or ``None`` if it has none.
+
+    Raises ``UnreadableResponseError`` for an error instead of a message, and for a message that was cut off.
+    """
     if error := choice.get("error"):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     message = choice.get("message")
@@ -72,8 +81,10 @@ def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
 
 
 def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
-    """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
-    ``AgentError`` for what is no message."""
+    """Parse the messages of a turn; the agent's last one is its answer.
+
+    Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is no
+    message."""
     require_complete(last_assistant_message(listed), *around, remedy=remedy)
     return foreign.parse_entries(listed)
 
@@ -82,9 +93,10 @@ def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT
 
 
 def parse_reply(value: Any) -> ReadReply:
-    """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
-    for what is no complete answer; ``InfrastructureError`` for an error of a provider's that is none of the
-    agent's."""
+    """Parse what an agent in code returned, in any of the documented styles.
+
+    Raises ``AgentError`` for any other value and for an incomplete answer, and ``InfrastructureError`` for a
+    provider's error that is not the agent's fault."""
     try:
         return _parse_reply(value)
     except UnreadableResponseError as error:
@@ -97,7 +109,7 @@ def parse_reply(value: Any) -> ReadReply:
 
 
 def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
-    """What ``read`` finds of an answer beside an error, or before one; ``None`` where it cannot read it."""
+    """Return what ``read`` finds of an answer next to or before an error; ``None`` if it cannot be parsed."""
     try:
         return read()
     except AgentError:
@@ -138,11 +150,12 @@ def no_answer_error(type_name: str) -> AgentError:
 
 
 _PART_KINDS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
-"""The types of parts of one message that make no message of their own."""
+"""Types of content parts that can only belong to one message."""
 
 
 def _parts_in(value: Sequence[Any]) -> list[Any]:
-    """The parts of an assistant message's content, as a function hands it on; empty for all other lists."""
+    """Return the parts of an assistant message's content if a function returned them as a list, or an empty
+    list."""
     parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
     are_parts = all(
         isinstance(each, Mapping) and each.get("type") in _PART_KINDS and "role" not in each for each in parts
@@ -151,7 +164,7 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
 
 
 def _read_agent_reply(reply: AgentReply) -> ReadReply:
-    """Checked; ``text`` may be any of the other return styles."""
+    """Validate an ``AgentReply`` and parse it; its ``text`` may be any other return style."""
     inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
@@ -171,8 +184,10 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
 
 
 def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages of a reply that is nothing else. Raises ``AgentError`` where none of them is known:
-    then it is not known what was answered, which is not that nothing was."""
+    """Return the messages of a reply that contains nothing else.
+
+    Raises ``AgentError`` if none of them is known: then the answer is unknown, which is not the same as
+    empty."""
     if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
         known = "OpenAI's, Anthropic's, Google's, LangChain's, pydantic-ai's or ADK's"
@@ -183,12 +198,16 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _merge_messages(messages: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
-    """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
+    """Return two message lists as one. A list that is given twice, or whose last messages are repeated,
+    counts once."""
     return messages if not more or list(more) == list(messages[-len(more) :]) else [*messages, *more]
 
 
 def _parse_latency(value: Any) -> float | None:
-    """A time that an agent told, if it is one: we take our own else. JSON, and so the journal, has no NaN."""
+    """Return the latency that an agent reported, or ``None`` if it is no valid time; then agenteval's own
+    measurement is used.
+
+    JSON, and therefore the journal, has no NaN."""
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
@@ -209,7 +228,8 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
 
 
 def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
-    """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
+    """Parse the messages in a graph's state, or in a message that carries those of its turn (it then has
+    ``content``)."""
     reply = ReadReply(messages=parse_agent_answers(listed, state), usage=usage_in(state))
     if "content" not in state:
         _require_read(reply.messages)

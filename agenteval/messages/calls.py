@@ -1,4 +1,4 @@
-"""Tool calls in recorded messages, in any of the forms that logs have. Pure."""
+"""Parses the tool calls of recorded messages, in all known forms. Pure."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ from agenteval.messages.json_fields import first_nonempty, first_present, first_
 from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unplaced_fields
 
 BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
-"""The keys of a call with nothing beside it."""
+"""The keys of a call that has no additional fields."""
 OnWarning: TypeAlias = Callable[[str], None]
-"""Takes one sentence about something that was not read as it stands."""
+"""Receives one sentence about something that was not read as recorded."""
 _TEXT_INPUT_KINDS = ("custom", "custom_tool_call")
 _PROVIDER_KINDS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
 _NOT_EXECUTED_STATES = ("approval-requested", "output-denied")
 _FUNCTION_KEYS = ("function", "custom")
-"""Where a call may name its tool as an object."""
+"""Keys below which a call may name its tool in an object."""
 
 
 class ParsedCall(NamedTuple):
-    """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
-    object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
-    provider's, or behind it, and stands in no declaration. ``is_attempt``: it was denied, or it waits for an
-    approval; ``is_approved``: it was granted one."""
+    """A tool call in its plain form."""
 
     name: str
     args: dict[str, Any] | None
+    """The arguments. ``None`` if they are unknown: either ``raw_args`` is not an object, or (if ``raw_args``
+    is ``None``, too) they are in a place that is not read."""
     raw_args: str | None
+    """The text of arguments that could not be parsed strictly."""
     id: str
     is_provider_executed: bool = False
+    """True if the tool belongs to the provider, or to a server behind it, and is in no declaration."""
     is_attempt: bool = False
+    """True if the call was denied or waits for approval."""
     is_approved: bool = False
+    """True if the call was approved."""
 
 
 # ── where a message has them ─────────────────────────────────────────────────────────────────────
@@ -54,12 +57,11 @@ _CALL_LIST_KEYS = (
 _INVALID_CALLS_KEY = "invalid_tool_calls"
 _LEGACY_CALL_KEYS = ("function_call", "functionCall")
 CALL_KEYS = frozenset((*_CALL_LIST_KEYS, _INVALID_CALLS_KEY, *_LEGACY_CALL_KEYS))
-"""The keys of a message below which its calls stand."""
+"""The keys of a message that contain its calls."""
 
 
 def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
-    """The calls beside the content of a message, as they stand there: what stands in several places counts
-    once."""
+    """Return the raw calls outside a message's content; a call that is in several places counts once."""
     additional = object_at(message, ADDITIONAL_KWARGS)
     candidates = (
         *map(message.get, _CALL_LIST_KEYS),
@@ -74,14 +76,14 @@ def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
 
 
 def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
-    """The calls that are not among those that are ``known``, each of which is one of them."""
+    """Return the calls that are not among ``known``; each known call accounts for one copy."""
     left = list(known)
     return [call for call in calls if not _take_copy(call, left)]
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
-    """Whether a call is one of those that are known, which is taken away: by its id, else by tool and
-    arguments."""
+    """Remove the known call that equals this one, by id or else by tool and arguments; return true if there
+    was one."""
     same = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
     return same is not None and bool(known.pop(same))
 
@@ -93,9 +95,11 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 class ReadCallIndex:
-    """The calls that were read, by which those are known that stand somewhere else once more: by tool and id,
-    else by tool and arguments. ``others``: those of other turns, known by their ids alone; ``ids``: of what
-    else was read, for what has nothing but an id."""
+    """The calls that were read, for recognizing copies of them elsewhere.
+
+    A copy has the same tool and id, or else the same tool and arguments. ``others`` are calls of other turns,
+    which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that have
+    only an id."""
 
     def __init__(
         self, calls: Iterable[ParsedCall], others: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
@@ -121,7 +125,7 @@ def _is_equivalent(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """A list as it is, one object as a list of one, and either of them written as JSON."""
+    """Return a list as it is and a single object as a list of one; either may be encoded as JSON."""
     if not value:
         return []
     value = parse_or(value, value) if isinstance(value, str) else value
@@ -132,7 +136,7 @@ def parse_list(value: Any) -> list[Any]:
 
 
 def parse_raw_call(raw: Any) -> ParsedCall | None:
-    """A call in any form that is known; ``None``: it names no tool."""
+    """Parse a call in any known form; return ``None`` if it names no tool."""
     if not isinstance(raw, dict):
         return None
     inner = object_at(raw, *_FUNCTION_KEYS) or raw
@@ -155,7 +159,7 @@ def parse_raw_call(raw: Any) -> ParsedCall | None:
 
 
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
-    """Whether a call was denied or waits, by its kind, by the state that it is in, or by our own mark."""
+    """Check whether a call was denied or waits for approval, by its type, its state or agenteval's mark."""
     is_waiting = (
         first_text(raw, "type") == APPROVAL_REQUEST or first_text(raw, "state") in _NOT_EXECUTED_STATES
     )
@@ -164,13 +168,15 @@ def _is_attempt(raw: Mapping[str, Any]) -> bool:
 
 
 def _is_approved(raw: Mapping[str, Any]) -> bool:
-    """Whether the approval of a call is recorded in it, or by our own mark."""
+    """Check whether a call's approval is recorded in it, or by agenteval's mark."""
     return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unplaced]:
-    """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
-    are not known, and the call is."""
+    """Yield the fields of a call that were not read.
+
+    If a call has no arguments, an object next to it is taken for its arguments: the call is known and its
+    arguments are not."""
     is_known = call.args is not None or call.raw_args is not None
     others = () if is_known else _possible_argument_keys(raw)
     yield from unplaced_fields(
@@ -179,18 +185,18 @@ def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unpla
 
 
 def _possible_argument_keys(call: Mapping[str, Any]) -> list[str]:
-    """The keys of objects in a call without arguments that may be these."""
+    """Return the keys of the objects in a call without arguments that may be its arguments."""
     fields = _merged_fields(call)
     return _unplaced_object_keys(fields, unplaced_fields(fields, CALL_FIELDS, owner=""))
 
 
 def _unplaced_object_keys(fields: Mapping[str, Any], unplaced: Iterable[Unplaced]) -> list[str]:
-    """The keys of what is unplaced in these fields and is an object."""
+    """Return the keys of unplaced fields whose values are objects."""
     return [each.names[0] for each in unplaced if isinstance(fields.get(each.names[0]), dict)]
 
 
 def _merged_fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What stands in a call, and in the function that it names."""
+    """Return the fields of a call together with those of its function."""
     return {**call, **object_at(call, *_FUNCTION_KEYS)}
 
 
@@ -204,7 +210,7 @@ def _parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _parse_double_encoded(text: str) -> dict[str, Any] | None:
-    """The object in a JSON text that was made JSON a second time."""
+    """Return the object in a JSON text that was encoded as JSON more than once."""
     value: Any = text
     while isinstance(value, str) and value.lstrip().startswith('"'):  # each time it is shorter
         value = parse_or(value)
@@ -217,7 +223,7 @@ CALL_FIELDS = frozenset((
     "toolOutput", "observation", "error", "errorText", "state", "approval", "schema", "status",
     "toolMetadata",
 ))  # fmt: skip
-"""What is read of a call, and what is known to be said of one."""
+"""The known fields of a call, read or not."""
 
 
 _FINAL_ANSWER_TOOLS = frozenset(("final_answer", "Finish"))
@@ -225,7 +231,8 @@ _ANSWER_KEYS = ("answer", "final_answer")
 
 
 def find_final_answer(calls: Iterable[ParsedCall]) -> str:
-    """The answer that an agent hands over as a call: it has been told so to end its turn. Empty: none."""
+    """Return the answer that an agent passed as the argument of a call that ends its turn, or an empty
+    string."""
     args = next((call.args for call in calls if call.name in _FINAL_ANSWER_TOOLS), None)
     return first_text(args or {}, *_ANSWER_KEYS)
 
@@ -241,8 +248,9 @@ _PROVIDER_ITEM_FIELDS = frozenset((
 
 
 def parse_provider_call(item: Mapping[str, Any]) -> tuple[ParsedCall, tuple[Any, bool] | None]:
-    """A call that a provider made and writes as one item with its result (a search, a server of tools), and
-    that result, if there is one: its value, and whether it is an error."""
+    """Parse a provider-executed call (a search, an MCP server) that is one item together with its result.
+
+    The second value is the result and whether it is an error, or ``None`` if there is no result."""
     name = first_text(item, "name") or first_text(item, "type").removesuffix("_call")
     identity = str(first_nonempty(("call_id", "id"), item) or "")
     call = ParsedCall(name, *_provider_arguments(item), identity, is_provider_executed=True)

@@ -1,8 +1,7 @@
-"""OpenAI chat messages, read into steps and written from turns; with the oddities of real servers.
+"""Converts OpenAI chat messages to steps and turns to messages, including the quirks of real servers.
 
-Reading never loses evidence: arguments that are no JSON object stay as ``raw_args``, ids stay as they
-were given (missing and reused ones too) and results are paired with calls by position.
-"""
+Parsing loses no evidence: arguments that are not a JSON object stay as ``raw_args``, ids stay unchanged (even
+if missing or reused), and results are paired with calls by position."""
 
 from __future__ import annotations
 
@@ -33,8 +32,10 @@ _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "t
 def to_chat_messages(
     turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
-    """The conversation as an agent gets it: valid for a strict server, each call with one result.
-    ``is_apart``: whether a call is none of the messages between the agent and its user."""
+    """Return the conversation as messages for an agent: valid for a strict server, with one result for each
+    call.
+
+    ``is_apart`` tells whether a call is not part of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
@@ -70,7 +71,8 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
 
 
 def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
-    """The ids as given; made up, deterministically, where missing or used twice in one message."""
+    """Return the ids of the calls, with deterministic new ids for those that are missing or repeated in the
+    message."""
     ids: dict[str, None] = {}
     for index, call in enumerate(calls):
         call_id = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
@@ -84,12 +86,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
+    """Return ``text`` with each lone surrogate replaced by U+FFFD, because no file can store one."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def text_of(content: Any) -> str | None:
-    """The text of a message's content: a string, or the text parts of a list of parts."""
+    """Return the text of a message's content: a string, or the text parts of a list."""
     if content is None:
         return None
     if isinstance(content, str):
@@ -106,8 +108,9 @@ def text_of(content: Any) -> str | None:
 
 
 def parse_tool_result(content: Any) -> Any:
-    """What a tool message says: its text, or any other value as JSON has it. Agents that run their tools
-    themselves put in what the tool returned."""
+    """Return the value of a tool message's content: its text, or any other value as JSON.
+
+    Agents that run their tools themselves put the returned value there."""
     if content is None or isinstance(content, str) or _are_parts(content):
         return text_of(content)
     try:
@@ -117,7 +120,7 @@ def parse_tool_result(content: Any) -> Any:
 
 
 def _are_parts(content: Any) -> bool:
-    """Whether a content is a list of parts, as servers write it, and not a list that a tool returned."""
+    """Check whether a content is a list of parts, as servers write it, not a list that a tool returned."""
     if not isinstance(content, list | tuple):
         return False
     objects = [part for part in content if not isinstance(part, str)]
@@ -129,13 +132,13 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
-    """``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be read.
+    """Return ``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be
+    parsed.
 
-    No arguments at all are an empty object: a schema that requires some is broken by it. A key that is
-    there twice, at any depth, makes them unreadable: nobody knows which of its values is meant. ``lenient``
-    (recorded conversations) also reads the Python notation of a dict, which no tool runner would accept
-    live; the text is kept beside it.
-    """
+    Missing arguments are an empty object, which a schema with required ones rejects. A key that occurs twice,
+    at any depth, makes the arguments unreadable, because it is unknown which value is meant. ``lenient`` (for
+    recorded conversations) also accepts a Python dict literal, which no tool runner would accept live; its
+    text is kept as ``raw_args``."""
     if isinstance(raw, str):
         return _parse_arguments_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
@@ -175,7 +178,8 @@ def _decode_json(text: str) -> Any:
 
 
 def _count_keys(value: Any) -> int:
-    """How many keys a value has; -1 if it holds an infinity, which is what the fast reader makes of 1e999."""
+    """Return the number of keys in a value, or -1 if it contains an infinity, which the fast parser makes of
+    1e999."""
     count, level = 0, [value]
     while level:
         item = level.pop()
@@ -190,7 +194,7 @@ def _count_keys(value: Any) -> int:
 
 
 class DuplicateKeyObject(dict[str, Any]):
-    """An object in which a key was there twice; ``pairs`` are all of them."""
+    """A JSON object in which a key occurs twice; ``pairs`` holds all its items."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -198,13 +202,15 @@ class DuplicateKeyObject(dict[str, Any]):
 
 
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
+    """Return the object for these pairs; as an ``object_pairs_hook``, it leaves the judgment on repeated keys
+    to the caller."""
     merged = dict(pairs)
     return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
 
 
 def _duplicate_key_text(value: Any) -> str:
-    """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
+    """Return the JSON of a value in which an object repeats a key, as it was sent, or an empty string if none
+    does."""
     return _dump_with_duplicates(value) if _has_duplicate_keys(value) else ""
 
 
@@ -232,7 +238,7 @@ def _dump_with_duplicates(value: Any) -> str:
 
 
 def describe_duplicate_key(raw_args: str) -> str:
-    """What is wrong with arguments in which a key occurs twice; empty for all others."""
+    """Return what is wrong with arguments that repeat a key, or an empty string for all others."""
     try:
         STRICT_DECODER.decode(replace_json_surrogates(raw_args))
     except DuplicateKeyError as twice:
@@ -243,7 +249,7 @@ def describe_duplicate_key(raw_args: str) -> str:
 
 
 def _parse_python_literal(text: str) -> Any:
-    """What it stands for, as JSON has it; ``None`` for anything else."""
+    """Return the JSON value of a Python literal, or ``None`` for anything else."""
     import ast
     import warnings
 
@@ -269,19 +275,21 @@ _ESCAPED_SURROGATE = re.compile(
 
 
 def replace_json_surrogates(text: str) -> str:
-    """The same of JSON whose characters beyond ASCII are escaped."""
+    """Return JSON with its escaped lone surrogates replaced by U+FFFD."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPED_SURROGATE.sub(lambda found: found[1] or "\\ufffd", text)
 
 
 MAX_DEPTH = 100
-"""Of nested values: deeper ones cannot be kept in a journal."""
+"""The maximum nesting of a value; a journal cannot store deeper ones."""
 
 
 def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
-    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as, which
-    ``text_of`` says, or ``TypeError``. Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys,
+    """Return ``value`` as JSON data.
+
+    Models and dataclasses become objects, sets become lists; ``text_of`` converts anything else, such as
+    dates, or raises ``TypeError``. Raises ``ValueError`` for what JSON cannot represent: NaN, odd keys,
     endless or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
@@ -294,7 +302,7 @@ def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
 
 
 def depth_of(value: Any) -> int:
-    """How deeply lists and mappings are nested; counted no further than one past ``MAX_DEPTH``."""
+    """Return how deeply lists and mappings are nested, counting at most one past ``MAX_DEPTH``."""
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
         below: list[Any] = []
@@ -309,7 +317,7 @@ def depth_of(value: Any) -> int:
 
 
 def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """``fields`` without those that a journal could not keep."""
+    """Return ``fields`` without those that a journal could not store."""
     kept = {}
     for key, value in fields.items():
         try:
@@ -320,7 +328,7 @@ def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_storable(value: Any) -> Any:
-    """``value`` as a journal keeps it; what it cannot keep, as it prints."""
+    """Return ``value`` as a journal stores it, or its ``repr`` if it cannot be stored."""
     return drop_unstorable({"value": value}).get("value", repr(value))
 
 
@@ -337,24 +345,24 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
 
 
 def require_tool_name(name: Any, call: Callable[[], str]) -> str:
-    """The name of the tool that is called. Raises ``AgentError`` for a ``call`` that names none."""
+    """Return the name of the called tool. Raises ``AgentError`` for a ``call`` without a name."""
     if not isinstance(name, str) or not name.strip():
         raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
     return name
 
 
 OPENAI_ARGUMENT_KEYS = ("arguments", "args", "input")
-"""Where a call in OpenAI's format, or a flat one, has its arguments: the first that is there counts."""
+"""Keys of the arguments in a call in OpenAI's format or a flat one; the first that is present counts."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
-"""Our own mark of a call that was made with arguments that nobody knows."""
+"""Agenteval's mark for a call whose arguments are unknown."""
 ATTEMPTED = "attempted"
-"""Our own mark of one that was not made: it was denied, or waits for an approval."""
+"""Agenteval's mark for a call that was not made because it was denied or waits for approval."""
 APPROVED = "approved"
-"""Our own mark of one for which a person was asked and said yes."""
+"""Agenteval's mark for a call that a person approved when asked."""
 
 
 def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
-    """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
+    """Parse a tool call in OpenAI's format, or a flat one (``{name, args | arguments | input, id}``)."""
     if isinstance(raw, ToolCall):
         return raw.model_copy(deep=True)
     if hasattr(raw, "model_dump"):
@@ -387,7 +395,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
 
 
 def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
-    """The raw tool calls of a message. Raises ``AgentError`` if that is not a list."""
+    """Return the raw tool calls of a message. Raises ``AgentError`` if they are not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
@@ -401,8 +409,10 @@ _Item = TypeVar("_Item")
 def sort_by_index(
     calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None
 ) -> tuple[_Item, ...]:
-    """The calls of one reply by their ``index``. One without a number stays behind the call before it, and
-    those of one index in the order in which they came: some servers give each call the index 0."""
+    """Return the calls of one reply in the order of their ``index``.
+
+    A call without a number stays after the call before it, and calls with the same index keep their order,
+    because some servers give each call the index 0."""
     index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
     keys, last = [], 0
     for call in calls:
@@ -413,8 +423,7 @@ def sort_by_index(
 
 
 def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
-    """The steps in the messages of one turn, which the agent reports: one for each of the assistant's. Other
-    roles are skipped."""
+    """Return one step for each assistant message of a turn that the agent reports; skip other roles."""
     steps: list[Step] = []
     calls: list[list[ToolCall]] = []
     waiting = WaitingCalls[int]()
@@ -445,7 +454,7 @@ def _pending_calls(step: Step) -> dict[int, tuple[str, Any]]:
 
 
 def _answered_call(message: Mapping[str, Any]) -> tuple[str, Any]:
-    """The id and the name of the call that a tool message is for."""
+    """Return the id and the name of the call that a tool message answers."""
     return str(message.get("tool_call_id") or ""), message.get("name")
 
 
@@ -455,7 +464,8 @@ def _parse_result(message: Mapping[str, Any]) -> ToolResult:
 
 
 def collect_tool_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The raw tool calls of a message; the older ``function_call`` as one of them, unless they hold it."""
+    """Return the raw tool calls of a message, including the legacy ``function_call`` unless it repeats one of
+    them."""
     calls, legacy = validate_tool_calls(message.get("tool_calls")), message.get("function_call")
     if not legacy or any(_is_same_call(call, legacy) for call in calls):
         return calls
@@ -471,7 +481,7 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
 
 
 def parse_step(message: Mapping[str, Any], *, observed: bool = False) -> Step:
-    """One assistant message as a step; calls have no results yet."""
+    """Return one assistant message as a step; its calls have no results yet."""
     calls = collect_tool_calls(message)
     text = text_of(message.get("content"))
     if not text and (refused := find_refusal(message) or message.get("refusal")):

@@ -1,4 +1,4 @@
-"""A chat completion from the pieces of a stream, with the oddities of real servers."""
+"""Assembles a chat completion from the chunks of a stream, including the quirks of real servers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 
 
 class UnreadableResponseError(Exception):  # it becomes an AgentError where the endpoint is known
-    """A reply that is not a chat completion. ``what`` completes "the reply …"; ``evidence`` is the
-    server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
+    """A reply that is not a chat completion.
+
+    ``what`` completes "the reply …"; ``evidence`` is the server's own text, for quoting; ``error`` is the
+    error that a stream reported, if any."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
         super().__init__(what)
@@ -26,7 +28,7 @@ class UnreadableResponseError(Exception):  # it becomes an AgentError where the 
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object in ``text``; raises ``Unreadable`` if it is none."""
+    """Return the JSON object in ``text``. Raises ``UnreadableResponseError`` if it is none."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
@@ -43,12 +45,11 @@ def describe_non_json(text: str) -> str:
 
 
 def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """The completion that a stream's payloads amount to.
+    """Return the completion that a stream's payloads form.
 
-    Raises ``Unreadable`` for a payload that is not an object, for an error in the stream, for a stream that
-    ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
-    after what reads like an error.
-    """
+    Raises ``UnreadableResponseError`` for a payload that is not an object, for an error in the stream, for a
+    stream that ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a
+    ``finish_reason`` after what looks like an error."""
     completion = _CompletionBuilder()
     for chunk in _parse_chunks(payloads):
         if error := _error_in(chunk):
@@ -64,7 +65,7 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
 
 
 def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """The same of a stream that broke off: what its pieces amount to by then, whatever they lack."""
+    """Return what the payloads of a stream form up to the point where it broke off, however incomplete."""
     completion = _CompletionBuilder()
     with suppress(UnreadableResponseError):
         for chunk in _parse_chunks(payloads):
@@ -87,8 +88,9 @@ _KIND_KEYS = ("type", "event", "status", "role")
 
 
 def _looks_like_error(chunk: Mapping[str, Any]) -> bool:
-    """Whether it is no piece of an answer, but a number or words on what went wrong. A message alone is one,
-    unless something says that it is of another kind."""
+    """Check whether a chunk is no part of an answer, but a status or text about a failure.
+
+    A message alone is an error unless another field says what kind of event it is."""
     if "choices" in chunk or chunk.get("type") == "error":
         return "choices" not in chunk
     codes = [code for name in _CODE_KEYS if isinstance(code := chunk.get(name), int)]
@@ -103,7 +105,7 @@ def _parse_chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 class _CompletionBuilder:
-    """Grows by chunks. Of several choices only that with index 0 counts."""
+    """Builds a completion chunk by chunk. Only the choice with index 0 counts."""
 
     def __init__(self) -> None:
         self.trailing_error: Mapping[str, Any] | None = None
@@ -141,7 +143,7 @@ class _CompletionBuilder:
         self._merge(object_at(choice, "delta"))
 
     def _replace_message(self, message: Mapping[str, Any]) -> None:
-        """A whole message in the stream stands for all pieces before it."""
+        """Replace everything so far: a whole message in the stream stands for all pieces before it."""
         self._message, self._texts, self._calls, self._legacy = (
             {},
             {},
@@ -184,7 +186,7 @@ class _CompletionBuilder:
 
 
 def _groq_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """What Groq reports of the tokens of a stream: in its last chunk, within a field of its own."""
+    """Return the usage that Groq reports in its last chunk, in a field of its own."""
     usage = object_at(chunk, "x_groq").get("usage")
     return {"usage": usage} if usage else {}
 
@@ -200,7 +202,7 @@ _CHUNK_FIELDS = frozenset((
 
 
 def _is_unknown_event(chunk: Mapping[str, Any]) -> bool:
-    """Whether an event is none of a completion's, which says more than its kind."""
+    """Check whether an event is no completion chunk and holds more than its kind."""
     is_known = "choices" in chunk or chunk.keys() <= _CHUNK_FIELDS or is_signal(chunk)
     return not is_known and not _looks_like_error(chunk)
 
@@ -212,8 +214,10 @@ def _present_fields(
 
 
 class _ToolCallBuilder:
-    """One tool call. The id comes once; the name in pieces, or whole again and again; the arguments in
-    pieces of text, or (against the standard) as an object."""
+    """Builds one tool call from its pieces.
+
+    The id comes once; the name in pieces, or whole each time; the arguments in pieces of text, or (against
+    the standard) as an object."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -247,7 +251,7 @@ class _ToolCallBuilder:
 
 
 class ToolCallAssembler:
-    """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
+    """Builds the tool calls of a message, ordered by index, which may differ from the order of arrival."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, _ToolCallBuilder]] = []
@@ -270,12 +274,11 @@ class ToolCallAssembler:
             self._by_id.setdefault((place, call.id), call)
 
     def _find_continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
-        """The call that the piece belongs to; ``None`` if it begins one.
+        """Return the call that the piece belongs to, or ``None`` if it starts a new one.
 
-        It is the call with the same index and id, else the last one of that index; without an index the
-        last of all. Servers that give each call the index 0 are known by a new id that comes with a name;
-        those that give neither index nor id, by a name that comes after whole arguments.
-        """
+        It is the call with the same index and id, else the last one with that index; without an index, the
+        last of all. Servers that give each call the index 0 are recognized by a new id that comes with a
+        name; those that give neither index nor id, by a name that comes after complete arguments."""
         call_id, name = str(piece.get("id") or ""), object_at(piece, "function").get("name")
         if call_id and (known := self._by_id.get((index, call_id))):
             return known

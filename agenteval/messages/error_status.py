@@ -1,9 +1,8 @@
-"""Which HTTP status an error inside a reply stands for. Pure.
+"""Finds the HTTP status that an error inside a reply stands for. Pure.
 
-Providers and gateways report a fault inside a reply of status 200 too: a stream has sent its status before it
-fails, and a gateway passes on what it got. Such an error is read like the status that it names, by its code
-or its type; its message is prose, and is not read.
-"""
+Providers and gateways also report a failure inside a reply of status 200: a stream has sent its status before
+it fails, and a gateway passes on what it received. Such an error counts as the status that its code or type
+names; its message is prose and is not parsed."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from agenteval.core.json_text import parse_or
 from agenteval.messages.json_fields import first_nonempty
 
 INFRASTRUCTURE_STATUSES = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
-"""The statuses that are no fault of the agent's: access, quotas, and servers that are down or busy."""
+"""Statuses that are not the agent's fault: access, quotas, and servers that are down or busy."""
 ACCESS_DENIED_STATUSES = frozenset((401, 403))
-"""Those of them that do not pass by themselves."""
+"""The infrastructure statuses that a retry cannot resolve."""
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER_KEYS = ("error", "response")
 _ANSWER_KEYS = ("choices", "output", "content", "candidates", "messages", "message", "result")
-"""Where replies have their answers. Of a message it has to be an object: a text says what went wrong."""
+"""Keys of the answer in a reply. A message must be an object: a string there describes what went wrong."""
 _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
     **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
@@ -58,15 +57,16 @@ _STATUSES: Mapping[str, int] = {
     "serviceunavailableexception": 503,
     "modeltimeoutexception": 504,
 }
-"""Codes and types of errors, in lower case, as their providers document them."""
+"""The statuses of documented error codes and types, in lower case."""
 
 
 _ERROR_MARKERS = ("error", '"code"', '"status', '"__type"')
-"""Without one of these a text holds no error: most replies are not read for one."""
+"""Substrings of which a text with an error contains at least one, so that most replies need not be parsed for
+one."""
 
 
 def find_error_status(error: Any) -> int | None:
-    """The status that an error names, 400 to 599; ``None``: it names none."""
+    """Return the status that an error names, 400 to 599, or ``None`` if it names none."""
     error = _first_item(error)
     errors = list(_nested_errors(error))
     candidates = [level[key] for level in errors for key in _STATUS_KEYS if key in level]
@@ -76,7 +76,7 @@ def find_error_status(error: Any) -> int | None:
 
 
 def find_error(document: Any) -> Any:
-    """The error that a reply, or an event of a stream, holds in place of an answer; ``None``: none."""
+    """Return the error that a reply, or a stream event, holds instead of an answer, or ``None``."""
     document = _first_item(document)
     if not isinstance(document, Mapping):
         return None
@@ -90,13 +90,13 @@ def find_error(document: Any) -> Any:
 
 
 def find_error_in_texts(texts: Iterable[str]) -> Any:
-    """The first error in the texts of a reply: its body, or the payloads of its events."""
+    """Return the first error in the texts of a reply: its body, or the payloads of its events."""
     likely = (text for text in texts if any(word in text for word in _ERROR_MARKERS))
     return next(filter(None, map(find_error, map(parse_or, likely))), None)
 
 
 def _first_item(value: Any) -> Any:
-    """The first of a list, as Google's streams begin; anything else as it is."""
+    """Return the first element of a list (Google's streams begin with one), or any other value unchanged."""
     return value[0] if value and isinstance(value, list) else value
 
 

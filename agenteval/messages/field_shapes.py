@@ -1,10 +1,10 @@
-"""What is known to hold no calls: fields of many libraries, each with the shape of what stands in it. Pure.
+"""Defines which fields are known to hold no calls: fields of many libraries, each with the shape of its
+value. Pure.
 
-A name alone proves nothing: whoever writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value is
-of a shape if each object in it is: it has one of the keys that such objects are known by, it says it is of
-one of their kinds (or of none), and objects stand below no other keys than theirs. Where anything may stand,
-nothing in it is a call in a form that is known (``calls_in``).
-"""
+A name alone proves nothing: an author who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value
+fits a shape if every object in it does: the object has one of the shape's marks, its type (if it has one) is
+one of the shape's kinds, and it contains objects only below the shape's places. If anything is allowed, the
+value must only not contain a call in a known form (``calls_in``)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ PLAIN_TYPES = (str, int, float, bool, type(None), bytes)
 
 
 class FieldShape(NamedTuple):
-    """``marks``: the keys that its objects are known by; an object needs one if a text is in it (``None``:
-    anything may stand there). ``places``: the keys below which there are more such objects. ``kinds``: what
-    they say they are; the beginning of a kind if it ends in a ``*``. ``values``: the keys below which there
-    are values, as tools take and give them."""
+    """The shape of a value that holds no calls."""
 
     marks: frozenset[str] | None
+    """Keys that identify the shape's objects. An object that contains text needs one of them. ``None``: any
+    value fits."""
     places: frozenset[str] | None = frozenset()
+    """Keys below which there are more such objects. ``None``: below any key."""
     kinds: frozenset[str] | None = None
+    """The types that the objects may have; one that ends in ``*`` is a prefix. ``None``: any type."""
     values: frozenset[str] = frozenset()
+    """Keys of arbitrary values, such as the inputs and outputs of tools."""
 
     def fits(self, value: Any) -> bool:
-        """Whether there is nothing else in a value."""
+        """Check whether a value contains nothing but objects of this shape."""
         if self.marks is None:
             return not calls_in(value)
         level = [value]
@@ -87,22 +89,22 @@ ARGUMENT_KEYS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-"""Where calls have their arguments: the first that is there counts."""
+"""Keys of a call's arguments; the first that is present counts."""
 TOOL_NAME_KEYS = (
     "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
 )  # fmt: skip
-"""Where they have the name of the tool."""
+"""Keys of the tool's name in a call."""
 CALL_ID_KEYS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
 _ARGUMENT_KEY_SET = frozenset(ARGUMENT_KEYS)
 APPROVAL_REQUEST = "mcp_approval_request"
-"""The kind of an item with a call that waits for an approval."""
+"""The type of an item with a call that waits for approval."""
 _INNER_CALL_KEYS = (
     "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
     "tool_call",
 )  # fmt: skip
-"""The keys below which a call may stand within its object."""
+"""Keys below which an object may contain its call."""
 _DECLARABLE_KEYS = ("function", "custom")
-"""Those of them below which tools are declared and chosen, too."""
+"""The inner keys that also hold tool declarations and tool choices."""
 _NAMED_OBJECT_KEYS = ("action", "tool")
 _DECLARATION_MARKS = frozenset(("description", "strict"))
 _SCHEMA_KEYS = frozenset(("properties", "type", "$ref", "anyOf"))
@@ -110,12 +112,13 @@ _MAX_VALUES = 100_000
 
 
 def is_call_kind(kind: str) -> bool:
-    """Whether parts and items of that kind are calls of the agent's."""
+    """Check whether parts and items of this type are calls of the agent."""
     return kind.endswith(("tool_use", "tool_call", "tool-call")) or kind == "function_call"
 
 
 def is_typed_call(value: Any) -> bool:
-    """Whether an object is a call by its kind, or has one below a key that names the kind."""
+    """Check whether an object is a call by its type, or contains one below a key such as ``function`` or
+    ``toolUse``."""
     if not isinstance(value, Mapping):
         return False
     kind = first_text(value, "type", "part_kind")
@@ -129,8 +132,8 @@ def is_typed_call(value: Any) -> bool:
 
 
 def is_call(value: Any) -> bool:
-    """Whether an object is a call of the agent's in a form that is known: it says so, or it has a name and
-    what is given to what is named so."""
+    """Check whether an object is an agent's call in a known form: by its type, or by a tool name with
+    arguments."""
     if not isinstance(value, Mapping):
         return False
     has_arguments = any(_may_be_arguments(value[key]) for key in _ARGUMENT_KEY_SET.intersection(value))
@@ -146,8 +149,10 @@ def is_call(value: Any) -> bool:
 def calls_in(
     value: Any, is_one: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """The calls that stand anywhere in a value, none of which is within another, and none below the keys
-    ``without`` any. A value of very many others is not looked through: it counts as one."""
+    """Return the calls anywhere in a value, without calls inside other calls and without those below the keys
+    ``without``.
+
+    A value with too many elements is not searched; it counts as one call."""
     found: list[Any] = []
     level, seen = [value], set()
     for _ in range(_MAX_VALUES):
@@ -171,8 +176,9 @@ def _has_tool_name(value: Mapping[str, Any]) -> bool:
 
 
 def _is_declaration(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
-    """Whether a tool is declared or chosen, and not called: nothing but a schema is given to it. No call of
-    such a form is without an id."""
+    """Check whether a tool is declared or chosen, not called: it has a schema in place of arguments.
+
+    A call in such a form always has an id."""
     if not _ARGUMENT_KEY_SET.intersection(value) <= {"parameters"} or any(
         outer.get(key) for key in CALL_ID_KEYS
     ):
@@ -188,7 +194,7 @@ def _matches_kind(kind: str, kinds: Collection[str]) -> bool:
 
 
 def _may_be_arguments(value: Any) -> bool:
-    """Whether a value may be the arguments of a call: an object, or one as a text."""
+    """Check whether a value may be a call's arguments: an object, or its text."""
     return not isinstance(value, int | float | None)
 
 
@@ -202,7 +208,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def holds_objects(value: Any) -> bool:
-    """Whether there is an object: the value itself, with something in it, or any within lists."""
+    """Check whether a value is a non-empty object, or contains any object within lists."""
     level, is_inside = [value], False
     while level:
         item = level.pop()
@@ -220,12 +226,13 @@ def holds_objects(value: Any) -> bool:
 
 
 def is_collection(value: Any) -> bool:
-    """Whether a value is a list of others, in any of Python's forms."""
+    """Check whether a value is a list, tuple or set (a named tuple is none)."""
     return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
 
 
 def public_fields(value: Any) -> dict[str, Any]:
-    """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
+    """Return the public fields of a library's object by name, or an empty dict for plain values, functions
+    and classes."""
     if isinstance(value, tuple):
         return dict(value._asdict()) if hasattr(value, "_asdict") else {}
     if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
@@ -244,12 +251,14 @@ _MESSAGE_START = re.compile(
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )
-"""How JSON of messages begins, also as Python writes it: with a key of theirs, or plain values before it."""
+"""The beginning of messages in JSON or Python notation: one of their keys, or plain values before it."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Whether a text begins as a message, a response, or a list of such or of parts, and cannot be read as
-    one: it was cut off."""
+    """Check whether a text begins like a message, a response, or a list of messages or parts, but does not
+    parse.
+
+    It was cut off."""
     return text.lstrip()[:1] in ("[", "{") and bool(_MESSAGE_START.match(text)) and json_in(text) is None
 
 
@@ -258,11 +267,11 @@ def is_broken_message(text: str) -> bool:
 METADATA_KEYS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )
-"""What authors fill as they like: a mapping of plain values in it is no call."""
+"""Fields that authors fill freely; a mapping of plain values in them is no call."""
 _IDENTITY_KEYS = ("type", "kind", "id", "index", "name", "title")
 
 NOTHING = FieldShape(frozenset(), frozenset())
-"""A text, a number: no object is a part of it."""
+"""The shape of a plain text or number: no object fits."""
 ANYTHING = FieldShape(None)
 NUMBERS = FieldShape(
     frozenset(
@@ -277,7 +286,7 @@ NUMBERS = FieldShape(
     ),
     None,
 )
-"""Counts of tokens, times, costs."""
+"""The shape of token counts, times and costs."""
 _THOUGHT_WORDS = (
     *("text", "thinking", "thought", "thoughts", "reasoning", "reasoning_content", "reasoning_details"),
     *("reasoningText", "reasoning_text", "reasoningContent", "thinking_blocks", "summary", "content"),
@@ -340,7 +349,7 @@ RATINGS = FieldShape(
     ),
     None,
 )
-"""What filters of content found."""
+"""The shape of what content filters report."""
 _SOURCE_PLACES = (
     *("web", "maps", "image", "retrievedContext", "retrieved_context", "ragChunk", "rag_chunk", "pageSpan"),
     *("page_span", "segment", "searchEntryPoint", "search_entry_point", "groundingChunks"),
@@ -394,9 +403,9 @@ JUDGMENTS = FieldShape(
     ),
     None,
 )
-"""What somebody said of an entry or of a record, later or elsewhere."""
+"""The shape of assessments of an entry or a record that were made later or elsewhere."""
 TEXT_OBJECT = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
-"""The text of a part: the Assistants API has it as an object."""
+"""The shape of a part's text where it is an object, as in the Assistants API."""
 DEFINITIONS = FieldShape(
     frozenset(
         ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
@@ -409,12 +418,12 @@ DEFINITIONS = FieldShape(
         )
     ),
 )
-"""Tools as they are declared, and not as they are called."""
+"""The shape of tool declarations, as opposed to calls."""
 TEXTS = FieldShape(
     frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
     frozenset(("HTTPHeaders",)),
 )
-"""Texts under names: the headers of a response, a delta."""
+"""The shape of texts below names: the headers of a response, a delta."""
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -474,7 +483,7 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),
 }
-"""Fields of messages, of their parts and of calls, in the words of many libraries."""
+"""The shapes of fields of messages, parts and calls, by the names that many libraries use."""
 
 METADATA_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),
@@ -489,4 +498,4 @@ METADATA_SHAPES: Mapping[str, FieldShape] = {
         ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
     ),
 }
-"""What is known of the places in which authors and providers put what they like, in lower case."""
+"""The shapes of known fields, in lower case, within the places that authors and providers fill freely."""

@@ -1,8 +1,8 @@
-"""Messages that an agent returns in shapes of other libraries, as OpenAI's: with the reader of recorded ones.
+"""Converts the messages that an agent returns in other libraries' shapes to OpenAI's, using the parser of
+recorded ones.
 
-What stands in OpenAI's shape stays as it is. Of all else nothing is lost unseen: a call in a known form that
-cannot be read is the agent's failure, what nobody can place stands in the list as such.
-"""
+Messages in OpenAI's shape stay unchanged. Nothing else is lost silently: a call in a known form that cannot
+be parsed is the agent's failure, and what cannot be placed is in the resulting list as such."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ _FIELDS_WITHOUT_ROLE = _CHAT_FIELDS.union((
     *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
     "response_metadata",
 ))  # fmt: skip
-"""The fields of a message by which it is known where it names neither a role nor a kind."""
+"""The fields that are known in a message with neither a role nor a type."""
 _OTHER_FIELDS_KEY = "other fields"
 _POSSIBLE_CALLS_KEY = "calls"
-"""Of what nobody could place: the calls that it may hold."""
+"""The key, in a message for something unplaced, of the calls that it may contain."""
 _UNCONVERTED_FIELDS = frozenset((*_CHAT_FIELDS, "parts", "role", "type", "agent", *USAGE_KEYS))
-"""The fields of a message that their readers take as any object."""
+"""The fields of a message whose parsers accept any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 
 
 def as_message(value: Any) -> Message:
-    """A message as a mapping, from one or from another library's object (pydantic's ``model_dump``, or
-    attributes). Its role is OpenAI's where it is known. Raises ``AgentError`` for anything else."""
+    """Return a message as a mapping, from a mapping or a library's object (pydantic's ``model_dump``, or
+    attributes).
+
+    Its role is OpenAI's if the role is known. Raises ``AgentError`` for anything else."""
     message = _message_fields(value)
     if role := _role_of(message):
         message["role"] = role
@@ -74,12 +76,12 @@ def _message_fields(value: Any) -> Message:
 
 
 def is_like_message(value: Any) -> bool:
-    """Whether it has what a message has, as fields or otherwise."""
+    """Check whether an object has a message's attributes, as fields or otherwise."""
     return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
 
 
 def message_remedy(value: Any) -> str:
-    """What is accepted as a message, and what to write instead of ``value``."""
+    """Return what is accepted as a message, and what to write instead of ``value``."""
     accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
@@ -91,8 +93,9 @@ def message_remedy(value: Any) -> str:
 
 
 def _expand_objects(value: Any) -> Any:
-    """A value in which objects of libraries are their fields: as a text, one would be taken for a plain value
-    where a reply is recorded."""
+    """Return a value with library objects replaced by their fields.
+
+    Recorded as text, an object would pass for a plain value."""
     if isinstance(value, str | int | float | None):
         return value
     try:
@@ -102,7 +105,8 @@ def _expand_objects(value: Any) -> Any:
 
 
 def _role_of(message: Message) -> str:
-    """Empty where a message names none, and its kind is none of a chat's: an item or an event."""
+    """Return the role of a message, or an empty string if it names none and its type is not a chat message's
+    (an item, an event)."""
     role, kind = (_enum_text(message.get(key)) for key in ("role", "type"))
     if role:
         return _ROLES.get(role, role)
@@ -114,8 +118,10 @@ def _role_of(message: Message) -> str:
 
 
 def as_entry(value: Any) -> Message:
-    """An element of a list of messages as one. What one without a role says besides may be what was done: it
-    stands together, since there a plain value does not show that no call is told of."""
+    """Return an element of a message list as a message.
+
+    Unknown fields of an element without a role may be a record of what was done. They are moved into one
+    object, because a plain value there does not prove that no call is reported."""
     message = as_message(value)
     is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
     if is_named or not isinstance(value, Mapping) or "role" not in message:
@@ -130,7 +136,7 @@ def _enum_text(value: Any) -> str:
 
 
 def _to_mapping(part: Any, depth: int = 3) -> Any:
-    """A part of a content as a mapping, if it is an object of a library."""
+    """Return a content part as a mapping if it is a library's object."""
     if part is None or isinstance(part, str | bytes | int | float | list | type):
         return part
     if isinstance(part, Mapping):
@@ -150,7 +156,8 @@ _FRAMEWORK_IMPORTERS = (pydantic_ai.importer, google_adk.importer)
 
 
 def parse_entries(listed: Sequence[Any]) -> list[Message]:
-    """The elements of a list as messages. One of a framework's own is read as a log of it is."""
+    """Return the elements of a list as messages. A framework's own message list is read like a log of that
+    framework."""
     entries = [_to_logged(each) for each in listed]
     importer = next((each for each in _FRAMEWORK_IMPORTERS if each.matches(entries)), None)
     if importer is None:
@@ -159,7 +166,7 @@ def parse_entries(listed: Sequence[Any]) -> list[Message]:
 
 
 def _to_logged(value: Any) -> Any:
-    """An element as the framework that it is of would log it."""
+    """Return an element as its framework would log it."""
     if isinstance(value, Mapping):
         return dict(value)
     dumped = value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else public_fields(value)
@@ -167,9 +174,10 @@ def _to_logged(value: Any) -> Any:
 
 
 def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
-    """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
-    ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
-    read."""
+    """Return the messages in OpenAI's shape.
+
+    Anything that could not be placed becomes a message with the role ``UNPLACED`` and a phrase as its
+    content. Raises ``AgentError`` for a call in a known form that cannot be parsed."""
     inspected = [_inspect_message(message) for message in _drop_repeated_usage(map(as_entry, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(inspected, key=lambda look: look.is_foreign):
@@ -181,7 +189,7 @@ def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
 
 
 def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
-    """The messages without what was not placed for calls that are among them, or ``known``."""
+    """Return the messages without unplaced ones whose calls are all in other messages or in ``known``."""
     if not any(each.get(_POSSIBLE_CALLS_KEY) for each in messages):
         return list(messages)
     raw_calls = (
@@ -198,8 +206,9 @@ def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) ->
 
 
 def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
-    """As ``plain``, of what was recorded: a call in a known form that cannot be read is one more thing that
-    nobody could place, and the others stand."""
+    """Convert recorded messages like ``to_openai_messages``, but without raising errors.
+
+    A call in a known form that cannot be parsed counts as unplaced, and the other messages are kept."""
     try:
         read = to_openai_messages(messages)
         chat.parse_steps(read)
@@ -212,7 +221,7 @@ def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
 
 
 def describe_unread_list(messages: Sequence[Message]) -> str:
-    """How a list begins of which nobody knows any entry; empty if it holds one that is known."""
+    """Return how a list begins if none of its entries is known, or an empty string if one is."""
     if not messages or any(each.get("role") in _OPENAI_ROLES for each in messages):
         return ""
     read = to_openai_messages(messages)
@@ -222,12 +231,12 @@ def describe_unread_list(messages: Sequence[Message]) -> str:
 
 
 def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
-    """What nobody could place of messages in OpenAI's shape."""
+    """Return the phrases for what could not be placed in messages of OpenAI's shape."""
     return tuple(str(each["content"]) for each in messages if each.get("role") == UNPLACED)
 
 
 def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, those without their usage that tell what the one before them told of both."""
+    """Yield the messages, without a usage that repeats the one of the message before."""
     usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")
@@ -237,17 +246,19 @@ def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 class ReplyMessage(NamedTuple):
-    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but
-    for what is ``unplaced``."""
+    """The only message of a reply."""
 
     message: Message
     is_plain: bool
+    """True if it is the agent's and OpenAI's fields hold all of it, except for what is ``unplaced``."""
     unplaced: tuple[str, ...]
 
 
 def parse_reply_message(value: Any) -> ReplyMessage:
-    """The one message of a reply. A role, or a kind, that nobody knows is then the agent's own. Raises
-    ``AgentError`` as above."""
+    """Parse the only message of a reply. An unknown role or type then means the agent's own.
+
+    Raises ``AgentError`` for a call in a known form that cannot be parsed, and for anything that is no
+    message."""
     message = as_message(value)
     if message.get("role") not in _OPENAI_ROLES and all(
         each.role == UNPLACED for each in _parse_probed_message(message)
@@ -262,12 +273,13 @@ def parse_reply_message(value: Any) -> ReplyMessage:
 
 
 class _InspectedMessage(NamedTuple):
-    """A message, and whether the reader of recorded ones is to read it, or OpenAI's fields hold all that it
-    says; what of it nobody could place then."""
+    """A message and how to convert it."""
 
     message: Message
     is_foreign: bool
+    """True if the parser of recorded messages has to read it; false if OpenAI's fields hold all of it."""
     unplaced: Sequence[Unplaced] = ()
+    """What could not be placed in a message that is not foreign."""
 
 
 def _inspect_message(message: Message) -> _InspectedMessage:
@@ -282,15 +294,14 @@ def _inspect_message(message: Message) -> _InspectedMessage:
 
 
 def _require_calls(message: Message) -> None:
-    """Raises ``AgentError`` with what is wrong with calls where OpenAI has them."""
+    """Raise ``AgentError`` with what is wrong with the calls in OpenAI's fields."""
     for call in chat.collect_tool_calls(message) if message.get("role") == "assistant" else ():
         if not isinstance(call, Mapping) or not parse_raw_call(_truncate_depth(call)):
             chat.read_tool_call(call)
 
 
 def _is_openai_message(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
-    """Whether OpenAI's fields hold all that a message says. What is wrong with those is told by whoever reads
-    them."""
+    """Check whether OpenAI's fields hold all of a message. Their parsers report what is wrong with them."""
     role, content = message.get("role"), message.get("content")
     if role not in _OPENAI_ROLES or message.get("parts"):
         return False
@@ -322,7 +333,7 @@ def _is_openai_part(part: Any) -> bool:
 
 
 def _is_openai_call(raw: Any) -> bool:
-    """Whether a call is OpenAI's, or what is wrong with it is for its reader to tell."""
+    """Check whether a call is OpenAI's, or broken so that OpenAI's parser reports the reason."""
     if not isinstance(raw, Mapping):
         return True
     function = raw.get("function")
@@ -334,8 +345,9 @@ def _is_openai_call(raw: Any) -> bool:
 
 
 def as_call(raw: Any) -> Any:
-    """A call that is to be carried out in OpenAI's shape, if it is in another that is known. Raises
-    ``AgentError`` for one whose arguments nobody knows."""
+    """Return a call that is to be executed in OpenAI's shape, if it has another known one.
+
+    Raises ``AgentError`` if its arguments are unknown."""
     if _is_openai_call(raw):
         return raw
     call = parse_raw_call(_to_json_message(raw))
@@ -362,14 +374,16 @@ def _to_json_message(message: Mapping[str, Any]) -> Message:
 
 
 def _object_fields(value: Any) -> Any:
-    """An object of a library as its fields, that it is not taken for a text."""
+    """Return a library's object as its fields, so that it does not pass for a text."""
     fields = public_fields(value)
     return {key: str(each) for key, each in fields.items()} if fields else str(value)
 
 
 def _probe_message(message: Message) -> Message:
-    """A message to look at: without the result of a tool, which may be any value, and with what is not JSON
-    as what it is not."""
+    """Return a copy of a message for inspection.
+
+    It omits the result of a tool, which may be any value; a field that is not JSON becomes an object with the
+    reason."""
     made: Message = {}
     for key, value in message.items():
         is_result = key == "content" and message.get("role") == "tool" and not isinstance(value, list)
@@ -381,7 +395,7 @@ def _probe_message(message: Message) -> Message:
 
 
 def _truncate_depth(value: Any, depth: int = 4) -> Any:
-    """What there is of a value that JSON cannot hold, as deep as the name of a call stands."""
+    """Return what JSON can hold of a value, down to the depth at which a call's name is."""
     if isinstance(value, Mapping):
         return {str(key): _truncate_depth(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list | tuple):

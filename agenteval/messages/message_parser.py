@@ -1,8 +1,7 @@
-"""Recorded messages, in any of the shapes that logs have, as what somebody said, called or got back.
+"""Parses recorded messages of all known shapes into texts, calls and results.
 
-Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, LangChain's
-messages. What is not known is unplaced (``agenteval.messages.unplaced_entries``), never guessed at.
-"""
+Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, and LangChain's
+messages. What is unknown becomes unplaced (``agenteval.messages.unplaced_entries``); nothing is guessed."""
 
 from __future__ import annotations
 
@@ -57,15 +56,16 @@ _APPROVAL_ID_KEY = "approval_request_id"
 
 
 def _ignore_warning(_: str) -> None:
-    """What would be told is known otherwise."""
+    """Ignore a warning, for callers that learn of it otherwise."""
 
 
 # ── a list of messages ───────────────────────────────────────────────────────────────────────────
 
 
 def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -> list[ParsedMessage]:
-    """What was said, in order; what a message of several parts took, once, and what says once more what was
-    read, not at all."""
+    """Return the parsed messages in order.
+
+    The usage of a message with several parts counts once, and repetitions of what was read are dropped."""
     messages = list(messages)
     each_alone = ((message, parsed) for message in messages for parsed in _parse_message(message, warn))
     parsed = list(_drop_repeated_usage(_drop_repeated_results(each_alone)))
@@ -75,7 +75,7 @@ def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -
 def _drop_repeated_results(
     parsed: Iterable[tuple[Any, ParsedMessage]],
 ) -> Iterator[tuple[Any, ParsedMessage]]:
-    """A result that stands beside its call is often told once more in a message of its own."""
+    """Yield the messages without a separate one for a result that was already next to its call."""
     inline_ids: set[str] = set()
     for message, each in parsed:
         if inline_ids and each.calls:
@@ -95,7 +95,8 @@ def _drop_repeated_usage(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterato
 
 
 def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Without the requests for an approval of calls that were made then: the question is no call."""
+    """Return the messages without approval requests whose calls were made later: the request is not a call of
+    its own."""
     items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
     made = {str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")}
     if not made:
@@ -109,7 +110,8 @@ def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Without what is not placed for calls that were read: by an id anywhere, else in the same turn."""
+    """Return the messages without unplaced ones whose calls were read: by an id anywhere, else in the same
+    turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
     ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
@@ -126,7 +128,7 @@ def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
-    """Whether all that something may hold of calls was read."""
+    """Check whether all calls that something unplaced may contain were read."""
     return bool(unplaced.calls) and all(map(read.contains, unplaced.calls))
 
 
@@ -152,7 +154,7 @@ def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
 
 
 def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMessage]:
-    """An item that names its kind and no role, or a message."""
+    """Parse an item that has a type and no role, or a message."""
     kind = first_text(message, "type") if message.get("role") is None else ""
     match kind:
         case _ if is_call_kind(kind) or kind == APPROVAL_REQUEST:
@@ -175,28 +177,35 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
 
 
 def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "function_call", "call_id": "1", "name": "find", …}``."""
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "function_call", "call_id": "1", "name": "find", …}``"""
     called = parse_calls([item])
     yield from called.messages
     yield from (unplaced_message(each, is_whole_message=not called.messages) for each in called.unplaced)
 
 
 def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "item_reference", "id": "fc_1"}``."""
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "item_reference", "id": "fc_1"}``"""
     yield unplaced_message(
         Unplaced("an item that is only referred to", (_REFERENCE_KIND,), item, calls=(item,))
     )
 
 
 def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses: ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``."""
+    """Parse an item of OpenAI's Responses API.
+
+    ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``"""
     yield result_message(item, item.get("output"))
     yield from map(unplaced_message, unread_in_result(item, f"an item of the kind '{kind[:40]}'"))
 
 
 def _provider_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI's Responses, of a tool that the provider runs: ``{"type": "mcp_call", "name": "find",
-    "arguments": "{}", "output": "3 found"}``."""
+    """Parse an item of OpenAI's Responses API for a provider-executed tool.
+
+    ``{"type": "mcp_call", "name": "find", "arguments": "{}", "output": "3 found"}``"""
     call, result = parse_provider_call(item)
     yield ParsedMessage("assistant", calls=(call,))
     if result is not None:
@@ -216,7 +225,9 @@ def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
 
 
 def _content_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
-    """OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
+    """Parse a message of a user, an agent or a system prompt.
+
+    OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
     "content": [{"type": "text", …}]}``; Google: ``{"role": "model", "parts": [{"text": "Yes."}]}``;
     LangChain, unwrapped: ``{"type": "ai", "content": "Yes."}``."""
     key, content = _find_content(message)
@@ -239,7 +250,7 @@ _EMPTY_VALUES: tuple[Any, ...] = (None, "", [])
 
 
 class _Content(NamedTuple):
-    """What a message says, and the key below which it stands."""
+    """The content of a message, and its key."""
 
     key: str
     value: Any
@@ -259,7 +270,7 @@ def _find_content(message: Mapping[str, Any]) -> _Content:
 
 
 def _holds_call(part: Any) -> bool:
-    """Whether a part is a call of which there is anything."""
+    """Check whether a part is a call that is not empty."""
     call = parse_call(part)
     return call is not None and bool(call.raw)
 
@@ -271,7 +282,7 @@ def _is_text_part(part: Any) -> bool:
 def _parse_text(
     role: Role, message: Mapping[str, Any], text: str | None, warn: OnWarning, *, has_calls: bool
 ) -> ParsedMessage:
-    """A message whose content is one text, or whose text may stand where nobody looks."""
+    """Return a message with a single text; if it has none, warn of a field that may hold its text."""
     has_words = has_calls or role == "system" or (text and text.strip())
     hidden = "" if has_words else find_nested_text_key(message)[:40]
     if not hidden:
@@ -281,7 +292,7 @@ def _parse_text(
 
 
 def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """What parts say and the calls beside them. LangChain writes a call in both places."""
+    """Return the parsed parts with the calls outside the content. LangChain writes a call in both places."""
     if all(each.role == UNPLACED for each in parsed):
         parsed = [ParsedMessage(role, "" if role == "user" else None), *parsed]
     inline_calls = [call for each in parsed for call in each.calls]
@@ -292,8 +303,9 @@ def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMess
 
 
 def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """What was said, and the calls beside it. Who writes results beside calls writes what came of all of them
-    as the text."""
+    """Return the parsed content with the calls next to it.
+
+    If results are next to the calls as well, the text is what came of all of them, so it follows."""
     if not called:
         return parsed
     if len(called) > 1:
@@ -306,7 +318,7 @@ def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> lis
 
 
 def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """What of a message nobody read. ``key``: where its content stands."""
+    """Yield the fields of a message that were not read. ``key`` is the key of its content."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
         # LangChain keeps the pieces of the calls, too.
@@ -320,7 +332,7 @@ _CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Of what stands in the other places for a content: only what says the same once more is placed."""
+    """Yield what other content keys of a message hold, unless it repeats the content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):
@@ -338,7 +350,9 @@ _TOOL_FIELDS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
-    """OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
+    """Parse the message of a tool.
+
+    OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
     "content": [{"type": "tool-result", …}]}``."""
     content = _find_content(message).value
     if content in _EMPTY_VALUES:  # then the result may stand beside it
@@ -354,7 +368,7 @@ def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]:
-    """The results that a message of a tool has as parts, and what of its other parts nobody could place."""
+    """Return the results that are parts of a tool's message, and what could not be placed of other parts."""
     if not isinstance(content, list):
         return []
     inherited = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
@@ -376,5 +390,5 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def describe_json_type(value: Any) -> str:
-    """What kind of JSON a value is, in words."""
+    """Return the JSON type of a value in words."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)

@@ -1,9 +1,7 @@
-"""What the requests to models within one turn show of it: the calls that models asked for, their results, the
-tokens; and what of that is known otherwise. Pure.
+"""Derives tool calls, results and token usage of one turn from its recorded model requests. Pure.
 
-A call is what a model asked for; its result is what a later request brings for it. What the models said is
-no answer to the user: what the agent answered is its own to say.
-"""
+A call is what a model asked for; its result is what a later request sends for it. Text of the models is no
+answer to the user: the agent itself states its answer."""
 
 from __future__ import annotations
 
@@ -43,15 +41,16 @@ from agenteval.messages.streams import assemble_partial_response, assemble_respo
 
 
 class ModelToolCall(NamedTuple):
-    """A call that a model asked for. ``call``: in OpenAI's format, always with an id."""
+    """A tool call that a model asked for."""
 
     call: Message
+    """The call in OpenAI's format, always with an id."""
     result: Message | None
-    """The tool message with what a later request brought for it."""
+    """The tool message with the result that a later request sent."""
     framework: str = ""
-    """The hooked framework that asked the model; empty for a plain loop."""
+    """The hooked framework that sent the request; empty for a plain loop."""
     is_form: bool = False
-    """The request left the model no choice: so clients ask for an answer of a certain form."""
+    """True if the request forced this tool, as clients do to get an answer of a certain form."""
 
     @property
     def name(self) -> str:
@@ -64,39 +63,40 @@ class ModelToolCall(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelTurn:
-    """What was heard in one turn."""
+    """The calls and the usage in the model requests of one turn."""
 
     rounds: tuple[tuple[ModelToolCall, ...], ...] = ()
-    """The calls, those of one reply together."""
+    """The calls, grouped by reply."""
     usage: Usage | None = None
-    """Of all requests; ``None``: that of one is not known, or there was none."""
+    """The usage of all requests; ``None`` if that of one is unknown, or there was no request."""
     unreadable: tuple[str, ...] = ()
-    """What could not be understood."""
+    """What could not be parsed."""
     offered_tools: bool = False
-    """Whether a request that was answered, and whose answer the agent read, told its model of tools."""
+    """True if an answered request, whose answer the agent read, offered tools to its model."""
     forked: tuple[str, ...] = ()
-    """That a process was forked, which nobody hears."""
+    """Reports of forked processes, whose requests are not recorded."""
 
 
 class KnownCalls(NamedTuple):
-    """What is known of the calls of a turn besides."""
+    """What is known of a turn's calls from other sources."""
 
     scenario_calls: Sequence[RequestedCall] = ()
-    """Those that the scenario was asked for."""
+    """Calls that reached the scenario."""
     intercepted_tools: Collection[str] = ()
-    """The tools that are met where they run: what did not come there was refused before."""
+    """Tools that are intercepted where they run: a call that did not arrive there was refused earlier."""
     scenario_tools: Collection[str] = ()
-    """The tools that the scenario knows."""
+    """The tools that the scenario names."""
     all_scenario_calls: Sequence[RequestedCall] = ()
-    """All calls for which the scenario was asked."""
+    """All calls that reached the scenario, including those that were reported elsewhere."""
     has_intercepted_tools: bool = False
-    """Calls of a framework's tools are met where they run."""
+    """True if calls of a framework's tools are intercepted where they run."""
     is_framework_object: bool = False
-    """The agent is an object of a framework: its adapter lists its calls and says what it could not place."""
+    """True if the agent is a framework's object: its adapter lists its calls and reports what it could not
+    place."""
 
 
 def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
-    """``exchanges``: as ``agentside.model_requests`` notes them, as JSON."""
+    """Parse the exchanges of one turn, as ``agentside.model_requests`` records them, as JSON."""
     forked = tuple(str(each["unread"]) for each in exchanges if each.get("forked"))
     exchanges = [each for each in exchanges if not each.get("forked")]
     unread: list[str] = []
@@ -121,7 +121,8 @@ def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
-    """The response; empty where there is none, or, which goes to ``unread``, it cannot be read."""
+    """Return the response, or an empty mapping if there is none or it cannot be parsed; the reason goes to
+    ``unread``."""
     if exchange.get("unread"):
         unread.append(str(exchange["unread"]))
         return {}
@@ -139,7 +140,7 @@ def _error_text(error: Exception) -> str:
 def _refetched_places(
     exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """The places of the responses that were fetched once more later, by their ids: each is one."""
+    """Return the places of responses that were fetched again later, by their ids, because they count once."""
     last = {
         response["id"]: at
         for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
@@ -152,8 +153,9 @@ def _refetched_places(
 
 
 def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
-    """Return a reply of the agent with what its models asked for, each call once: the reply may show it, and
-    the scenario may have been asked for it."""
+    """Return the agent's reply with the calls that its models asked for.
+
+    A call counts once, even if the reply shows it or it reached the scenario."""
     reply_calls = [
         *chat.validate_tool_calls(reply.tool_calls),
         *(call for m in reply.messages for call in _calls_of(m)),
@@ -175,7 +177,7 @@ def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> R
 
 
 def _insert_messages(reply: ReadReply, added: list[Message]) -> list[Any]:
-    """The messages of a reply, with those that nothing else shows before its last."""
+    """Return the messages of a reply with ``added`` before its last one."""
     if reply.messages:
         return [*reply.messages[:-1], *added, reply.messages[-1]]
     # What is not answered by now is nobody's to answer any more.
@@ -190,8 +192,9 @@ def _calls_of(message: Any) -> Iterator[Any]:
 def _unmatched_messages(
     rounds: Iterable[Sequence[ModelToolCall]], matches: _Matches, known: KnownCalls, *, lists_calls: bool
 ) -> Iterator[Message]:
-    """The messages of the calls that nothing else shows. ``lists``: the agent lists its calls, and those that
-    the scenario was asked for are recorded anyway."""
+    """Yield messages for the calls that have no match.
+
+    ``lists_calls``: the agent lists its calls, and those that reached the scenario are recorded anyway."""
     for calls in rounds:
         calls_kept: list[Message] = []
         results: list[Message] = []
@@ -212,8 +215,10 @@ def _unmatched_messages(
 
 
 def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Message | None:
-    """A call that did not reach the scenario, as it counts; ``None``: it is none of a tool. In a framework
-    that is known only of the tools that the scenario names: hand-offs and forms of answers look the same."""
+    """Return a call that did not reach the scenario, as it counts, or ``None`` if it is no tool's.
+
+    In a framework only the tools that the scenario names are certain: hand-offs and answer forms look the
+    same."""
     if model_call.name in known.intercepted_tools:
         return {**model_call.call, chat.ATTEMPTED: True}
     if model_call.name in known.scenario_tools:
@@ -223,8 +228,9 @@ def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Mess
 
 
 class _Matches:
-    """For each heard call what is the same: one that the reply shows, or one that the scenario was asked for.
-    By id, else by name and arguments, else by name."""
+    """Matches recorded calls with those that the reply shows or that reached the scenario.
+
+    They match by id, else by name and arguments, else by name."""
 
     def __init__(
         self,
@@ -246,12 +252,12 @@ class _Matches:
         )
 
     def is_in_reply(self, model_call: ModelToolCall) -> bool:
-        """Whether the reply shows it."""
+        """Check whether the reply shows the call."""
         found = self._found.get(id(model_call))
         return found is not None and found.scenario_call is None
 
     def find_scenario_call(self, model_call: ModelToolCall) -> RequestedCall | None:
-        """The call with which the scenario was asked, and which the reply does not show."""
+        """Return the matching call that reached the scenario and is not in the reply, or ``None``."""
         found = self._found.get(id(model_call))
         return found.scenario_call if found else None
 
@@ -280,7 +286,7 @@ class _CallKey:
 
 
 def _arguments_key(arguments: Any) -> str:
-    """Arguments as they are compared."""
+    """Return arguments in the form in which they are compared."""
     args, raw = chat.read_arguments(arguments, lenient=True)
     return json.dumps(args, sort_keys=True, default=str) if args is not None else str(raw)
 
@@ -301,8 +307,8 @@ _MATCH_TESTS = (_has_id, _has_arguments, _has_name)
 
 
 def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
-    """The usage of a turn: what was heard, unless the agent knows of more, which was asked where nobody
-    hears."""
+    """Return the recorded usage of a turn, or the agent's own if it is larger: then it made requests that
+    were not recorded."""
     if recorded is None:
         return reply.usage
     reported = _reported_usage(reply)
@@ -315,7 +321,7 @@ def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
 
 
 def _reported_usage(reply: ReadReply) -> Usage | None:
-    """What a reply reports of its tokens, or its messages where it does not itself."""
+    """Return the usage that a reply reports or, if it reports none, the sum of its messages'."""
     if reply.usage is not None:
         return read_usage(reply.usage)
     each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
@@ -326,8 +332,9 @@ def _reported_usage(reply: ReadReply) -> Usage | None:
 
 
 def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
-    """What a reply amounts to, as far as the agent has read it: a call of which it has not all was none.
-    Raises ``Unreadable``."""
+    """Return the response as far as the agent has read it; an incomplete call does not count.
+
+    Raises ``UnreadableResponseError``."""
     if not text:
         return {}
     if dialect == "ollama":
@@ -348,7 +355,7 @@ def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
 
 
 def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response of a stream that was not read to its end."""
+    """Return the response of a stream that was not read to its end."""
     if dialect == "gemini":  # each piece holds whole parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
@@ -372,7 +379,7 @@ def _partial_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def _parse_events(text: str) -> list[Mapping[str, Any]]:
-    """The objects that the events of a stream hold. The last one may be cut off."""
+    """Return the objects of a stream's events. The last one may be cut off."""
     parser = SseParser()
     payloads = [str(each) for each in parser.feed(text.encode())]
     *_, last = parser.feed(b"\n", final=True) or [""]
@@ -386,7 +393,7 @@ def _parse_events(text: str) -> list[Mapping[str, Any]]:
 
 
 def _parse_objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list, or one a line, as far as they are there."""
+    """Yield the objects of a list, or of lines, up to the first that is incomplete."""
     decoder = json.JSONDecoder(object_pairs_hook=chat.keep_duplicate_keys)
     place = 0
     while place < len(text):
@@ -401,7 +408,7 @@ def _parse_objects(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _ollama_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Ollama's pieces as a completion."""
+    """Return Ollama's pieces as a completion."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
@@ -434,8 +441,9 @@ def _parse_calls(
     later: Sequence[Sequence[Message]],
     id_prefix: str,
 ) -> tuple[tuple[ModelToolCall, ...], tuple[str, ...]]:
-    """The calls that a response asks for, and what of it nobody could place. ``later``: the results that each
-    later request brought; ``unnamed``: how ids begin that are made up."""
+    """Return the calls that a response asks for, and phrases for what could not be placed in it.
+
+    ``later`` is the results that each later request sent; ``id_prefix`` is the beginning of generated ids."""
     if any(map(_asks_for_tools, list_at(response, "choices")[1:])):
         raise UnreadableResponseError("is a completion with several choices that ask for tools")
     if not response or response.get("error"):
@@ -460,7 +468,7 @@ def _model_call(call: Message, result: Message | None, exchange: Mapping[str, An
 
 
 def _with_ids(read: Iterable[Message], id_prefix: str) -> list[Message]:
-    """The calls in messages, those without an id with one that is made up."""
+    """Return the calls in messages, with a generated id for those without one."""
     raw_calls = [
         call for each in read if each.get("role") == "assistant" for call in chat.collect_tool_calls(each)
     ]
@@ -475,7 +483,7 @@ def _asks_for_tools(choice: Any) -> bool:
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
-    """The results of tools that a request brings."""
+    """Return the tool results that a request sends."""
     try:
         read = to_openai_messages(exchange.get("results") or ())
     except AgentError:  # no result can be read: then it is not known
@@ -484,8 +492,10 @@ def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
 
 
 def _match_results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> dict[int, Message]:
-    """What the first request brought for each call that brought anything, by its place: the last of what has
-    its id, since a server may give an id once more; of a dialect without ids, the next of its name."""
+    """Return, by the place of its call, the result that the first later request sent for it.
+
+    Of several results with its id the last one counts, because a server may reuse an id. In a dialect without
+    ids it is the next result with the tool's name."""
     found: dict[int, Message] = {}
     for request_results in later:
         unnamed_results = [each for each in request_results if not each.get("tool_call_id")]
@@ -513,7 +523,7 @@ def _result_message(call: Message, result: Message | None) -> Message | None:
 
 
 def _sum_usages(responses: Iterable[Mapping[str, Any]]) -> Usage | None:
-    """The tokens of all requests that were answered; ``None`` where one does not tell."""
+    """Return the usage of all answered requests, or ``None`` if one reports none."""
     total = Usage()
     for response in responses:
         usage = read_usage(usage_in(response))

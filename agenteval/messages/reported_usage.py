@@ -53,10 +53,11 @@ from agenteval.messages.json_fields import drop_empty, first_present
 
 
 class _CountName(NamedTuple):
-    """A name of a count, and the names of what is not in it and stands beside."""
+    """A name of a token count."""
 
     name: str
     excluded: tuple[str, ...] = ()
+    """Names of counts that are reported next to it and not included in it."""
 
 
 _SEPARATE_CACHE_COUNTS = (
@@ -85,11 +86,14 @@ _CALL_COUNT_KEYS = ("calls", "requests", "successful_requests")
 
 
 class _Detail(NamedTuple):
-    """A kind of tokens within a count: its names, and within which mappings it has which names."""
+    """A kind of tokens within a count."""
 
     names: tuple[str, ...]
+    """Its names next to the count."""
     mappings: tuple[str, ...]
+    """The mappings that may contain it."""
     names_within: tuple[str, ...]
+    """Its names within these mappings."""
 
 
 _CACHED = _Detail(
@@ -117,16 +121,18 @@ _MESSAGE_USAGE_KEYS = (
     "usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage", "totalUsage",
 )  # fmt: skip
 _METADATA_KEYS = ("response_metadata", "meta", "_meta", "metadata")
-"""Where LangChain (before ``usage_metadata``), Haystack and the AI SDK keep what is known of a message."""
+"""Keys of a message's metadata in LangChain (before ``usage_metadata``), Haystack and the AI SDK."""
 USAGE_KEYS = frozenset(_MESSAGE_USAGE_KEYS)
 _MAX_SHOWN = 120
 _MAX_COUNT = 10**18
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Read usage in the words of a provider (``prompt_tokens``, ``promptTokens``, …) or ours
-    (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where neither
-    the tokens that went in and those that came out nor their sum were reported."""
+    """Return usage that a provider (``prompt_tokens``, ``promptTokens``, …) or agenteval (``input_tokens``)
+    reports.
+
+    It may be a mapping, an object, or a list of these with one for each reply. ``None`` if it reports neither
+    input and output tokens nor their sum."""
     if isinstance(value, Usage):
         return value if _is_possible(value) else None
     if _is_list(value):
@@ -148,7 +154,7 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def _find_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
-    """The tokens that a usage reports itself, or in an object of its own; or their sum and nothing else."""
+    """Return the tokens that a usage reports, itself or in a nested object, or else only their sum."""
     for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED_KEYS)):
         if counts := _parse_counts(each):
             return counts
@@ -161,8 +167,7 @@ def _parse_cost(value: Any) -> float | None:
 
 
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
-    """Of a usage that is not whole, the tokens that went in and those that came out; ``None`` for which of
-    them it does not report."""
+    """Return the input and the output tokens of an incomplete usage, each ``None`` if it is not reported."""
     payload = _payload_of(value)
     counts = (_parse_token_count(payload, names, 0) for names in (_INPUT_NAMES, _OUTPUT_NAMES))
     tokens_in, tokens_out = (each.total if each and each.reported >= 0 else None for each in counts)
@@ -170,15 +175,18 @@ def reported_parts(value: Any) -> tuple[int | None, int | None]:
 
 
 def usage_in(message: Mapping[str, Any]) -> Any:
-    """What a message, or a reply with its messages, tells of its tokens, as it stands there; ``None`` if
-    nothing. LangChain writes it twice: it counts once."""
+    """Return the usage of a message, or of a reply with its messages, as it is reported there, or ``None``.
+
+    LangChain reports it twice; it counts once."""
     places = (message, *(inner for key in _METADATA_KEYS if isinstance(inner := message.get(key), Mapping)))
     return first_present(_MESSAGE_USAGE_KEYS, *places)
 
 
 class UsageDeduplicator:
-    """Knows the messages of an agent that repeat the usage of the one before: Anthropic's blocks, as some log
-    and give them one by one, are of one message, by its ``id``, and each reports what all of it took."""
+    """Recognizes messages of an agent that repeat the usage of the one before.
+
+    Some agents log and return the blocks of one Anthropic message one by one, with its ``id``; each reports
+    the usage of the whole message."""
 
     def __init__(self) -> None:
         self._before: Mapping[str, Any] = {}
@@ -192,7 +200,7 @@ class UsageDeduplicator:
 
 
 def attach_usage(step: Step, reported: Any) -> Step:
-    """A step with what was reported of its own tokens."""
+    """Return a step with the usage that was reported for it."""
     if reported is None:
         return step
     usage, unread = read_usage(reported), unread_usage(reported)
@@ -201,7 +209,7 @@ def attach_usage(step: Step, reported: Any) -> Step:
 
 
 def unread_usage(value: Any) -> str:
-    """A reported usage that ``read_usage`` does not understand, quoted; empty if there is none."""
+    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string."""
     if _is_list(value):
         return next(filter(None, map(unread_usage, value)), "")
     payload = _payload_of(value)
@@ -230,7 +238,7 @@ def _show_value(value: Any) -> Any:
 
 
 def _payload_of(value: Any) -> dict[str, Any]:
-    """What a usage tells, by names as Python writes them; empty for what has no fields."""
+    """Return the fields of a usage with names in snake case, or an empty dict if it has no fields."""
     if isinstance(value, type):
         return {}
     if hasattr(value, "model_dump"):
@@ -247,12 +255,14 @@ def _payload_of(value: Any) -> dict[str, Any]:
 
 
 class _TokenCount(NamedTuple):
-    """``own``: the count itself. ``beside``: what by its name is not in it. ``detail``: what is reported of
-    it besides, and is part of it unless something proves the contrary."""
+    """A token count and the counts that may have to be added to it."""
 
     reported: int
+    """The count itself."""
     excluded: int = 0
+    """Tokens that, by the count's name, are not in it."""
     detail: int = 0
+    """A reported part of the count; part of it unless the numbers prove the contrary."""
 
     @property
     def total(self) -> int:
@@ -260,21 +270,23 @@ class _TokenCount(NamedTuple):
 
     @property
     def minimum(self) -> int:
-        """What it is if no total says so: a detail that is larger than the count cannot be part of it."""
+        """The count if no total is reported: a detail that is larger than the count cannot be part of it."""
         return max(self.total, self.reported + self.detail if self.detail > self.reported else 0)
 
 
 class _UsageCounts(NamedTuple):
-    """``is_split``: false where a part of them was reported in the total alone; ``is_sum``: all of them."""
+    """The input and the output tokens of a usage."""
 
     tokens_in: int
     tokens_out: int
     is_split: bool = True
+    """False if a part of them was reported only in the total."""
     is_sum: bool = False
+    """True if all of them were reported only as a sum."""
 
 
 def _parse_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
-    """Tokens in and out; one of them may be what is left of the total."""
+    """Return the input and output tokens; one of them may be the rest of the total."""
     tokens_in = _parse_token_count(payload, _INPUT_NAMES, _largest_detail(payload, _CACHED))
     tokens_out = _parse_token_count(payload, _OUTPUT_NAMES, _largest_detail(payload, _REASONING))
     total = _parse_total(payload)
@@ -294,7 +306,7 @@ def _parse_total(payload: Mapping[str, Any]) -> int | None:
 
 
 def _has_parts(payload: Mapping[str, Any]) -> bool:
-    """Whether it reports anything of what went in or came out, be it unreadable."""
+    """Check whether a usage reports input or output tokens, even unreadable ones."""
     counts = (_unwrap_total(payload.get(name)) for name, _ in (*_INPUT_NAMES, *_OUTPUT_NAMES))
     return any(count is not None for count in counts) or any(map(payload.get, _NESTED_KEYS))
 
@@ -314,8 +326,9 @@ def _fit_to_total(tokens_in: _TokenCount, tokens_out: _TokenCount, total: int) -
 
 
 def _may_include_excluded(*counted: _TokenCount) -> bool:
-    """Whether what elsewhere stands beside a count can be part of it: some frameworks take a provider's names
-    for the parts of their own sums, which the total tells."""
+    """Check whether counts may include what their names exclude.
+
+    Some frameworks use a provider's names for the parts of their own sums, which only the total reveals."""
     return all(each.excluded <= each.reported for each in counted)
 
 
@@ -331,12 +344,12 @@ def _parse_token_count(
 
 
 def _unwrap_total(value: Any) -> Any:
-    """The count of what is reported with its details, as a mapping."""
+    """Return the total of a count that is a mapping with its details, or the value unchanged."""
     return value.get("total") if isinstance(value, Mapping) else value
 
 
 def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
-    """The largest of the counts of a kind: several names stand for the same."""
+    """Return the largest count of a kind, because several names mean the same."""
     counts = [_parse_count(payload.get(name)) for name in kind.names]
     for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
         counts += [_parse_count(mapping.get(name)) for name in kind.names_within]
@@ -348,7 +361,7 @@ def _is_count(value: int | None) -> TypeGuard[int]:
 
 
 def _parse_count(value: Any) -> int | None:
-    """A whole number of a size that tokens may have, however it is written."""
+    """Return a token count as a whole number, however it is written, or ``None``."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_COUNT:

@@ -1,8 +1,7 @@
-"""What came back to a logged request: the messages of a response, or why there is none. Pure.
+"""Parses the response to a logged request: its messages, or why there are none. Pure.
 
-Known are the responses of OpenAI (both of its interfaces), Anthropic, Google and Bedrock, whole or streamed,
-as objects or as text, in a body or not.
-"""
+Known are the responses of OpenAI (both APIs), Anthropic, Google and Bedrock: complete or streamed, as objects
+or text, with or without an enclosing body."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ from agenteval.messages.roles import is_agent_message, is_message
 from agenteval.messages.unplaced_entries import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 
 BODY_KEYS = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
-"""Where a request or a response may have its content."""
+"""Keys of the content of a request or a response."""
 _DATA_KEY = "__data__"
 _HTTP_KEYS = ("http_version", "status_code", "headers")
 _STATUS_KEYS = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
@@ -50,19 +49,25 @@ BROKEN_OFF = "a reply broke off with an error: what it would have said is unknow
 
 
 class ParsedResponse(NamedTuple):
-    """``messages``: those that are not in the request yet. ``lost``: why the request was not answered, as a
-    sentence. ``is_known``: false for a response in which nothing could be read."""
+    """The messages that a response adds to its request."""
 
     messages: list[Any]
+    """Messages that are not in the request."""
     body: Mapping[str, Any] = {}
+    """The part of the response that contains the messages."""
     failure: str = ""
+    """A sentence on why the request was not answered; empty if it was."""
     notes: tuple[str, ...] = ()
+    """Remarks on replies that were cut off or not read."""
     is_known: bool = True
+    """False if nothing in the response could be read."""
 
 
 def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
-    """What a response adds to the messages of its request. A plain text is an answer where one is missing.
-    Raises ``AuthorError`` (without a place) for a stream that cannot be put together."""
+    """Return what a response adds to the messages of its request. Plain text is an answer if there is none
+    yet.
+
+    Raises ``AuthorError`` (without a place) for a stream that cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
         return ParsedResponse([], failure="" if is_answered else "the request got no response")
@@ -92,13 +97,13 @@ def _find_reply(messages: Sequence[Any], response: Any, *, is_answered: bool) ->
 
 
 def _json_answer(text: str, read: Any) -> ParsedResponse:
-    """An answer in JSON, as it was asked for; or a response of a kind that nobody knows."""
+    """Return an answer in JSON, as requested, or a response of an unknown kind."""
     unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
     return ParsedResponse([*map(mark_unplaced, unknown), *_answer_messages(text)])
 
 
 def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedResponse | None:
-    """What one level of a response adds; ``None``: no message is there."""
+    """Return what one level of a response adds, or ``None`` if it has no message."""
     found = _find_messages(level)
     if not found:
         return None
@@ -109,8 +114,10 @@ def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedRespon
 
 
 def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
-    """What of ``found`` is new: a graph gives back all of its messages, those that it was given first. They
-    are the same by what was said in them: ids and the like are added on the way."""
+    """Return the new messages in ``found``. A graph returns all its messages, starting with those that it was
+    given.
+
+    Messages are compared by their content, because ids and the like are added on the way."""
     known = filter(None, map(_core, messages))
     for at, message in enumerate(found):
         core = _core(message)
@@ -125,7 +132,8 @@ def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
 
 
 def _core(message: Any) -> list[Any]:
-    """What a message says, whatever its form; empty for policies, which are not given back."""
+    """Return the content of a message, independent of its form; empty for system prompts, which are not
+    returned."""
     return [
         (each.role, each.text or "", [call[:3] for call in each.calls], each.value)
         for each in parse_messages([message])
@@ -134,13 +142,14 @@ def _core(message: Any) -> list[Any]:
 
 
 def ends_with_answer(messages: Sequence[Any]) -> bool:
-    """Whether the last word is the agent's."""
+    """Check whether the last message is the agent's."""
     return bool(messages) and is_agent_message(messages[-1])
 
 
 def open_body(value: Any) -> Any:
-    """What a JSON text holds, and what the pieces of a stream amount to; anything else as it is. Raises
-    ``AuthorError`` for a stream that cannot be put together."""
+    """Return what a JSON text encodes or the pieces of a stream form, or any other value unchanged.
+
+    Raises ``AuthorError`` for a stream that cannot be assembled."""
     from agenteval.messages.completion import UnreadableResponseError
     from agenteval.messages.streams import assemble_response, parse_stream_pieces
 
@@ -156,7 +165,7 @@ def open_body(value: Any) -> Any:
 
 
 def _strip_class_names(value: Any) -> Any:
-    """Objects without the names of their classes, as a recorder writes them beside what they hold."""
+    """Return objects without the class names that a recorder adds."""
     if (
         isinstance(value, list)
         and value
@@ -167,7 +176,7 @@ def _strip_class_names(value: Any) -> Any:
 
 
 def describe_response_error(fields: Mapping[str, Any]) -> str:
-    """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
+    """Return the error that a server reports instead of an answer, or an empty string."""
     error = fields.get("error") or _first_object(fields, "choices").get("error")
     status = next((fields[key] for key in _STATUS_KEYS if _parse_status(fields.get(key)) >= 400), None)
     code = _parse_status(status) or _parse_status(object_of(error).get("code"))
@@ -183,13 +192,13 @@ def _has_failed(response: Mapping[str, Any]) -> bool:
 
 
 def _error_text(response: Any) -> str:
-    """The error of a response in words; its body may tell more than its status."""
+    """Return the error of a response. Its body may report more than its status."""
     texts = [words for level in _response_levels(response) if (words := describe_response_error(level))]
     return ", ".join(dict.fromkeys(texts)) or "it failed"
 
 
 def _parse_status(value: Any) -> int:
-    """A status as a number, also out of the line or the object that it is written in; 0 where it is none."""
+    """Return a status as a number, also from a status line or an object; 0 if it is none."""
     if isinstance(value, dict):
         return next(
             (code for key in (*_STATUS_KEYS, "code") if (code := _parse_plain_status(value.get(key)))), 0
@@ -205,7 +214,7 @@ def _parse_plain_status(value: Any) -> int:
 
 
 _STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
-"""``503``, ``503 Service Unavailable`` or the first line of a response."""
+"""Matches ``503``, ``503 Service Unavailable`` or the first line of a response."""
 
 
 # ── what is in it besides ────────────────────────────────────────────────────────────────────────
@@ -227,12 +236,14 @@ _RESPONSE_SHAPES: Mapping[str, FieldShape] = {
     "delta": TEXTS,
     "__verbose": ANYTHING,  # of llama.cpp: what it was asked, and how long it took
 }
-"""What the APIs of models say in a response beside its message."""
+"""The shapes of what model APIs put next to the message in a response."""
 
 
 def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ()) -> Iterator[Unplaced]:
-    """What stands around the message of a response and may be of calls. One that is its message has it
-    itself. ``known``: the messages that it answers."""
+    """Yield the fields around the message of a response that may hold calls.
+
+    A response that is itself the message is left to the message parser. ``known`` is the messages that the
+    response answers."""
     is_completion = any(_first_object(response, key) for key in _CHOICE_KEYS)
     if "messages" in response and (not is_completion or response["messages"] == known):
         # The state of a graph, or a record with its answer.
@@ -255,7 +266,7 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
 
 
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
-    """The same, without what its message says itself."""
+    """Return the same as ``unplaced_in_response``, without calls that are in the message, too."""
     around = list(unplaced_in_response(response))
     parsed = parse_messages([*map(mark_unplaced, around), *_find_messages(response)])
     unplaced = [each.value for each in parsed if each.role == UNPLACED]
@@ -263,7 +274,7 @@ def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
 
 
 def _may_hold_calls(other: Any, key: str) -> bool:
-    """Whether another choice than the first holds calls, or what nobody knows."""
+    """Check whether a choice other than the first has calls, or anything unknown."""
     found = _find_messages({key: [other]})
     parsed = parse_messages(found)
     return any(each.calls or each.role == UNPLACED for each in parsed) or (
@@ -279,7 +290,7 @@ def _answer_messages(text: str) -> list[Any]:
 
 
 def _response_levels(response: Any) -> Iterator[Mapping[str, Any]]:
-    """A response, and what is in its body."""
+    """Yield a response and what is in its body."""
     if isinstance(response, list):
         yield {"messages": response}
     if not isinstance(response, dict):
@@ -318,7 +329,7 @@ def _find_messages(response: Mapping[str, Any]) -> list[Any]:
 
 
 def _choice_messages(response: Mapping[str, Any]) -> list[Any]:
-    """The message of the first choice, generation or candidate; empty: there is none."""
+    """Return the message of the first choice, generation or candidate, or an empty list."""
     choice = _first_object(response, "choices")
     for part in (choice, _first_object(response, "generations")):
         if isinstance(message := part.get("message"), dict):
@@ -329,7 +340,7 @@ def _choice_messages(response: Mapping[str, Any]) -> list[Any]:
 
 
 def _first_object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The first object of a list, or of the first list in it."""
+    """Return the first object of a list, or of the first list in it."""
     value = fields.get(key)
     while isinstance(value, list) and value:
         value = value[0]

@@ -1,8 +1,7 @@
-"""What a tool gave back, in any of the wrappings that logs have: its value, and whether it is an error. Pure.
+"""Parses what a tool returned, in all known wrappings: its value, and whether it is an error. Pure.
 
-That a call failed is reported by a flag of the message, by its status, by the kind of what it wraps, or by an
-error in place of a value.
-"""
+A failure is shown by a flag of the message, its status, the type of what it wraps, or an error instead of a
+value."""
 
 from __future__ import annotations
 
@@ -20,20 +19,22 @@ UNFLAGGED_KEYS = frozenset(("role", "content", "tool_call_id", "name", "id", "ty
 _FALSE_WORDS = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
 _FAILED_STATUSES = frozenset(("error", "errored", "failed", "failure"))
 _OUTPUT_KINDS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
-"""The kinds of output that Vercel's AI SDK has."""
+"""The types of output in Vercel's AI SDK."""
 _INLINE_RESULT_KEYS = ("result", "output", "tool_output", "toolOutput", "observation")
 _FAILED_STATES = ("output-error", "output-denied")
 _FINISHED_STATES = ("result", "output-available", *_FAILED_STATES)
-"""The states of a call in that SDK that has its result."""
+"""The states of that SDK in which a call has its result."""
 
 
 class ToolOutcome(NamedTuple):
+    """The value that a tool returned."""
+
     value: Any
     is_error: bool = False
 
 
 def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
-    """What a result comes to; ``fields``: the message or part that holds the ``content``."""
+    """Return the outcome of a result. ``fields`` is the message or part that holds the ``content``."""
     failed = not fields.keys() <= UNFLAGGED_KEYS and has_failed(fields)
     if isinstance(content, str):
         return ToolOutcome(content, failed)
@@ -46,7 +47,7 @@ def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
 
 
 def has_failed(fields: Mapping[str, Any]) -> bool:
-    """Whether what stands beside a result tells that it is an error."""
+    """Check whether the fields next to a result mark it as an error."""
     if (
         any(_is_flag_set(fields.get(key)) for key in ERROR_FLAGS)
         or first_text(fields, "status").lower() in _FAILED_STATUSES
@@ -57,7 +58,7 @@ def has_failed(fields: Mapping[str, Any]) -> bool:
 
 
 def _is_flag_set(value: Any) -> bool:
-    """Whether a flag is up: logs write it as a truth value, as text, or as the error itself."""
+    """Check whether a flag is set; logs write it as a boolean, as text, or as the error itself."""
     match value:
         case str():
             return value.strip().lower() not in _FALSE_WORDS
@@ -69,7 +70,7 @@ def _is_flag_set(value: Any) -> bool:
 
 
 def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
-    """What stands beside a call as its result; ``None``: nothing."""
+    """Return the result next to a call, or ``None``."""
     inner = object_at(call, "function")
     if inner and call.keys() <= BARE_CALL_KEYS and len(inner) <= 2:
         return None  # a name and arguments, as nearly all are
@@ -86,7 +87,7 @@ def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
 
 
 def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
-    """A value without what tells only of its kind."""
+    """Return a value without a wrapping that only states its type."""
     kind = first_text(content, "type")
     if kind in _OUTPUT_KINDS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":
@@ -98,7 +99,7 @@ def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
 
 
 def result_value(content: Any) -> Any:
-    """Text parts as one text, parts of JSON as what is in them; any other JSON value as it is."""
+    """Return text parts as one text and JSON parts as their contents, or any other JSON value unchanged."""
     if isinstance(content, str):
         return content
     if is_text_part(content):
@@ -112,7 +113,7 @@ def result_value(content: Any) -> Any:
 
 
 def unwrap_untyped_parts(content: Any) -> Any:
-    """What is in parts that name no type, as Bedrock's do; anything else as it is."""
+    """Return the contents of parts without a type, like Bedrock's, or any other value unchanged."""
     if not isinstance(content, list) or not content or not all(map(_is_untyped_part, content)):
         return content
     inner = [part["json"] if "json" in part else part["text"] for part in content]

@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
+"""Parses server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DONE = "[DONE]"
 
 
 class Payload(str):
-    """The ``data`` of an event, which may have a name."""
+    """The ``data`` of an event, with the event's name if it has one."""
 
     __slots__ = ("event",)
 
@@ -29,12 +29,11 @@ class Payload(str):
 
 
 class SseParser:
-    """Server-sent events, byte by byte: gives the ``data`` of each event (WHATWG HTML, section 9.2).
+    """Parses server-sent events byte by byte into the ``data`` of each event (WHATWG HTML, section 9.2).
 
-    Comments and ids are dropped; an event of the name ``error`` is given as an object with that key. An event
-    that the end of the stream cuts off is given too, since servers forget the last blank line; so is one that
-    has a name and no data, which says something by its name.
-    """
+    Comments and ids are dropped; an event named ``error`` becomes an object with that key. An event that the
+    end of the stream cuts off counts, too, because servers forget the last blank line; so does one with a
+    name and no data, because its name has a meaning."""
 
     def __init__(self) -> None:
         utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -44,7 +43,7 @@ class SseParser:
         self._event = ""
 
     def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
-        """The payloads that this chunk completes."""
+        """Return the payloads that this chunk completes."""
         first, *more = self._text.decode(chunk, final).split("\n")
         self._line.append(first)
         payloads: list[str] = []
@@ -69,7 +68,7 @@ class SseParser:
 
 
 def _error_payload(payload: str) -> str:
-    """What an event named ``error`` holds, as servers tell of it that give their events no names."""
+    """Return the data of an event named ``error`` in the form of servers that do not name their events."""
     error = parse_or(payload, payload)
     if isinstance(error, dict) and error.get("error"):
         return payload
@@ -77,8 +76,9 @@ def _error_payload(payload: str) -> str:
 
 
 def texts_of(payloads: Iterable[str]) -> Iterator[str]:
-    """The JSON texts of events, without what ends the stream. Some servers leave out the blank line between
-    events: then each line is one."""
+    """Yield the JSON texts of events, without the end marker.
+
+    Some servers omit the blank line between events; then each line is an event."""
     for payload in payloads:
         is_one = "\n" not in payload or is_json(payload)
         lines = [payload] if is_one else payload.split("\n")
@@ -86,10 +86,11 @@ def texts_of(payloads: Iterable[str]) -> Iterator[str]:
 
 
 def ends_stream(payload: str) -> bool:
-    """Whether the payload, or its last line where a server forgot the blank one, is ``[DONE]``."""
+    """Check whether the payload is ``[DONE]``, or its last line is because a server forgot the blank one."""
     return payload.rpartition("\n")[2].strip() == DONE
 
 
 def looks_like_sse(text: str) -> bool:
-    """For servers that forget the content type: no JSON begins like this."""
+    """Check whether a text looks like server-sent events, for servers that forget the content type: no JSON
+    begins so."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

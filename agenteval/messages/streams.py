@@ -1,8 +1,7 @@
-"""A streamed response as it was logged, its pieces put together. Pure.
+"""Assembles a logged streamed response from its pieces. Pure.
 
-Known are the streams of OpenAI (both of its interfaces), Anthropic and Google: as server-sent events,
-as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
-"""
+Known are the streams of OpenAI (both APIs), Anthropic and Google: as server-sent events, as one JSON object
+per line, or as a list of such objects. A stream that cannot be assembled is no answer."""
 
 from __future__ import annotations
 
@@ -20,21 +19,22 @@ from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is_signal, unplaced_fields
 
 _SSE_START = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
-"""How server-sent events begin: nobody answers like this."""
+"""Matches the beginning of server-sent events; no answer begins so."""
 _PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
 ))  # fmt: skip
-"""The fields of a piece that are read, or that are read once more where they are whole."""
+"""The fields of a piece that are read, or repeated in a complete object that is read."""
 _TRAILING_KINDS = ("ping", DONE)
-"""What follows the end of a response; all else is of another, which nobody read."""
+"""Types of pieces that may follow the end of a response; any other belongs to another response, which is not
+read."""
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _END_KINDS = (*_FINAL_EVENTS, "message_stop")
 _ITEM_DONE = "response.output_item.done"
 
 
 def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
-    """The pieces of a stream, or ``None`` for a value that is none. Raises ``completion.Unreadable``."""
+    """Return the pieces of a stream, or ``None`` if a value is none. Raises ``UnreadableResponseError``."""
     match value:
         case list():
             return value if value and all(map(_is_piece, value)) else None
@@ -44,7 +44,7 @@ def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _parse_lines(text: str) -> list[dict[str, Any]] | None:
-    """The pieces of a stream with one in each line."""
+    """Return the pieces of a stream with one piece per line, or ``None``."""
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith("{") else []
     found = {line: _parse_piece(line) for line in lines}
     pieces = [piece for piece in found.values() if piece is not None]
@@ -56,8 +56,9 @@ def _parse_lines(text: str) -> list[dict[str, Any]] | None:
 
 
 def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response that the pieces amount to; an error, if they tell of one. Raises ``completion.Unreadable``
-    where the stream ends too early, or is of no known kind."""
+    """Return the response that the pieces form, or the error that they report.
+
+    Raises ``UnreadableResponseError`` if the stream ends too early or is of an unknown kind."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
@@ -76,8 +77,10 @@ def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _with_unknown_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]], unread: Sequence[Any] = ()
 ) -> Mapping[str, Any]:
-    """The response with the pieces of its stream that are of no known kind: nobody knows what they tell.
-    ``unread``: others that are in nothing that is put together."""
+    """Return the response together with the pieces of its stream that are of an unknown kind or otherwise
+    unread.
+
+    ``unread`` is further pieces that are in nothing that was assembled."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece
@@ -92,7 +95,7 @@ def _with_unknown_events(
 def _stray_call_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """What tells of a call that is none of the items of its response."""
+    """Yield events of a call that is none of the items of its response."""
     done = [piece for piece in pieces if piece.get("type") == _ITEM_DONE]
     given = [*response["output"], *(piece.get("item") for piece in pieces)]
     ids = {item.get("id") for item in given if isinstance(item, dict)}
@@ -109,7 +112,7 @@ def _is_unread(piece: Mapping[str, Any]) -> bool:
 
 
 def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """What of a piece is in nothing that is put together."""
+    """Yield the fields of a piece that are in nothing that is assembled."""
     yield from unplaced_fields(piece, _PIECE_FIELDS, owner="an event")
     yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
@@ -118,7 +121,7 @@ def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
 
 
 def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
+    """Return the response as far as it is there, from OpenAI's or Anthropic's events that broke off."""
     if items := _items_done(pieces):
         return _with_unknown_events({"output": items}, pieces)
     return _with_unknown_events(_assemble_message([*pieces, {"type": "message_stop"}]), pieces)
@@ -166,7 +169,8 @@ def _truncation_error() -> UnreadableResponseError:
 
 
 def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """OpenAI's chunks. Raises also for the old interface without messages."""
+    """Return the completion that OpenAI's chunks form. Raises ``UnreadableResponseError`` also for the legacy
+    API without messages."""
     given = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
@@ -178,7 +182,8 @@ def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """OpenAI's events: the last holds all of it, or should."""
+    """Return the response in the last of OpenAI's events, with items that it lacks although earlier events
+    completed them."""
     pieces = list(pieces)
     for at, piece in enumerate(pieces):
         if piece.get("type") in _FINAL_EVENTS and isinstance(piece.get("response"), dict):
@@ -191,7 +196,7 @@ def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, An
 
 
 def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Anthropic's events: blocks that grow by deltas."""
+    """Return the message that Anthropic's events form, whose blocks grow by deltas."""
     message: dict[str, Any] = {}
     given: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}
@@ -220,7 +225,7 @@ _DELTA_FIELDS = (
     ("thinking", "thinking"),
     ("signature", "signature"),
 )
-"""Fields of a delta, and the fields of its block that they are pieces of."""
+"""Fields of a delta, each with the field of the block that it extends."""
 
 
 _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
@@ -228,7 +233,7 @@ _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_d
 
 
 def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
-    """Whether a block grows by what is not read."""
+    """Check whether a delta is of a type that is not read."""
     delta = object_at(piece, "delta")
     return (
         piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS
@@ -247,7 +252,8 @@ def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Google's pieces: each a response with the next parts of the first candidate."""
+    """Return the response that Google's pieces form: each is a response with the next parts of the first
+    candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
     around: dict[str, Any] = {}

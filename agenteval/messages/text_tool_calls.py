@@ -1,8 +1,7 @@
-"""Calls that a model wrote into its text: a text is a text, and what looks like a call is reported. Pure.
+"""Reports text in which a model seems to have written a tool call. Pure.
 
-Whether a framework ran such a call, the text does not show. So its turn is not fully seen: "no call was made"
-is not known there.
-"""
+The text stays a text. It does not show whether a framework ran such a call, so the calls of its turn are not
+fully observed: it is unknown whether none was made."""
 
 from __future__ import annotations
 
@@ -19,19 +18,22 @@ _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
     "[TOOL_CALLS]",
 )  # fmt: skip
-"""How calls begin in the texts of models, each a token of its own in their templates."""
+"""Markers of calls in models' texts; each is a token of its own in their templates."""
 _REACT_LABELS = re.compile(
     r"^[ \t*]*Action(?: \d{1,3})?[*]{0,2}[:：].*\n(?:.*\n)?[ \t*]*Action Input", re.MULTILINE
 )
-"""Agents that think and act in turn: ``Action:`` and, below it, ``Action Input:``."""
+"""Matches the labels of agents that think and act in turn (ReAct): ``Action:`` and, below it, ``Action
+Input:``."""
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _DELIMITERS = "\"'`<>/([{"
 
 
 def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
-    """What was said; behind each text of the agent that is a broken message or looks like a call, that it is
-    not placed. An agent that makes calls of its own writes none: such a text shows somebody how they look.
-    ``tools``: the names of those that are declared."""
+    """Return the messages with an unplaced entry after each agent's text that is a broken message or looks
+    like a call.
+
+    If the agent makes real calls, a text that looks like one only shows somebody how a call is written.
+    ``tools`` is the names of the declared tools."""
     messages = list(parsed)
     has_calls = any(each.calls for each in messages)
     tool_pattern = None if has_calls else _tool_name_pattern(frozenset(tools))
@@ -55,8 +57,9 @@ def _unplaced_in(
 
 @lru_cache(maxsize=16)
 def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
-    """Where a text names a tool as no prose does: by a name that is no plain word, or any name in quotes, in
-    a tag, or right before what is given to it."""
+    """Return a pattern for a tool's name as prose does not use it, or ``None`` if there are no tools.
+
+    That is a name that is no plain word, or any name in quotes, in a tag, or right before its arguments."""
     if not (names := sorted(filter(None, tools))):
         return None
     every = "|".join(map(re.escape, names))
@@ -67,7 +70,8 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
-    """How a text writes what looks like a call, or the tool that it names; empty if there is none in it."""
+    """Return the notation of what looks like a call in a text, or the tool that it names; empty if there is
+    none."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):

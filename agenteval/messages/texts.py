@@ -1,4 +1,4 @@
-"""Texts in the parts of a message's content, in any of the forms that logs have. Pure."""
+"""Reads the texts of a message's content parts, in all known forms. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CALL_FREE_KINDS = frozenset((
     "cache_point", "container_upload", "step-finish", "usage", "error", "markdown", "fallback",
     "tool_addition",
 ))  # fmt: skip
-"""Kinds of parts, besides texts, media and thoughts, in which no call can be."""
+"""Types of parts, in addition to texts, media and thoughts, that cannot hold a call."""
 _UNTYPED_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("text", "refusal"), TEXT_OBJECT),
     **dict.fromkeys(("image", "document", "video", "audio", "file"), MEDIA),
@@ -47,7 +47,7 @@ _UNTYPED_SHAPES: Mapping[str, FieldShape] = {
     "guardContent": TEXT_OBJECT,
     "json": ANYTHING,
 }
-"""What parts without a kind hold, by which they are known: Google's, Bedrock's."""
+"""The fields that identify parts without a type (Google's, Bedrock's), and their shapes."""
 _PART_SHAPES: Mapping[str, FieldShape] = {
     "text": TEXT_OBJECT,
     "refusal": TEXT_OBJECT,
@@ -58,9 +58,8 @@ _FALLBACK_SHAPES = dict.fromkeys(("from", "to", "tool"), CONTROL)
 _THOUGHT_SHAPES = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
 _MEDIA_SHAPES = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
 _STEP_SHAPES: Mapping[str, FieldShape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
-"""What stands in parts of a kind."""
 _MEDIA_PREFIXES = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
-"""How a word in the names of parts begins that no text is expected of."""
+"""Beginnings of words in the names of part types that are not expected to hold text."""
 _MEDIA_PARTS = frozenset((
     "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file", "image_url",
     "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id", "input_image",
@@ -73,19 +72,19 @@ _MEDIA_TEXT_KEYS = ("text", "refusal", "transcript")
 
 
 def is_silent_kind(kind: str) -> bool:
-    """Whether an item or a part of that kind is nothing that anybody was told."""
+    """Check whether an item or part of this type is nothing that anyone was shown."""
     return kind in _SILENT_STEPS or kind.startswith(("reasoning", "redacted_thinking", "thinking", "thought"))
 
 
 @lru_cache(maxsize=256)
 def is_known(kind: str) -> bool:
-    """Whether parts of that kind are known to hold no calls."""
+    """Check whether parts of this type are known to hold no calls."""
     kind = kind.lower()
     return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _CALL_FREE_KINDS))
 
 
 def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
-    """What of a part that is neither a call nor a result may hold calls."""
+    """Yield what may hold calls in a part that is neither a call nor a result."""
     if not isinstance(part, dict):
         if holds_objects(part):
             yield make_unplaced(part, "a part that is no object")
@@ -115,7 +114,7 @@ def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, FieldShape]:
 
 
 def text_in(part: Any) -> str | None:
-    """What a part says; ``None``: nothing of it could be read."""
+    """Return the text of a part, or ``None`` if nothing of it could be read."""
     match part:
         case str():
             return part
@@ -138,7 +137,7 @@ def _text_in_object(part: Mapping[str, Any]) -> str | None:
 
 
 def _text_keys_of(kind: str) -> tuple[str, ...]:
-    """Where a part of that kind may have its text."""
+    """Return the keys of the text in a part of this type."""
     if not kind:
         return _TEXT_KEYS[:2]
     return _MEDIA_TEXT_KEYS if is_media_kind(kind) else _TEXT_KEYS
@@ -157,12 +156,12 @@ def _text_at(value: Any) -> str | None:
 
 
 def is_media_kind(kind: str) -> bool:
-    """Whether parts of that kind are pictures, files and the like."""
+    """Check whether parts of this type are pictures, files and the like."""
     return any(each.startswith(_MEDIA_PREFIXES) for each in re.split(r"[^a-z]", kind.lower()))
 
 
 def is_text_part(part: Any) -> bool:
-    """Whether a part is a text and nothing else."""
+    """Check whether a part is a text and nothing else."""
     return (
         isinstance(part, Mapping) and first_text(part, "type") in _TEXTS and isinstance(part.get("text"), str)
     )
@@ -173,7 +172,7 @@ _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Texts as one, in which no word of one is a part of another's: providers write them side by side."""
+    """Return texts as one, in which no word runs into the next: providers write them next to each other."""
     joined = ""
     for text in filter(None, texts):
         needs_break = joined and not (joined[-1].isspace() or joined[-1] in _OPENING)
@@ -182,7 +181,7 @@ def join_texts(texts: Iterable[str]) -> str:
 
 
 def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
-    """The passages of sources that texts cite, each as a value of a result."""
+    """Return the passages of sources that texts cite, each as a value of a result."""
     return [
         {"cited_text": each["cited_text"]}
         for part in parts

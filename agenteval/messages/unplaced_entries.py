@@ -1,17 +1,16 @@
-"""What of a reply, a log or a trace nobody could place: it may hold calls that were not seen. Pure.
+"""Finds what could not be placed in a reply, a log or a trace: it may hold calls that were not seen. Pure.
 
-One rule for every reader. An *entry* is an element of a list of messages, parts, events or spans. It is
-placed if its kind is known: as a call, as a result, or as something that holds no call (a text, what a model
-thought, a picture). A field of a placed entry that its reader does not read is placed if a table of its
-dialect names it and its value has the shape that goes with the name (``agenteval.messages.field_shapes``),
-or if no object is in its value: a plain value is no call. What authors fill as they like (``metadata``) is
-placed as far as its values are plain or their names are known. All else is *unplaced*: not known, which is
-not "no call".
+All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. It is
+placed if its kind is known: as a call, as a result, or as something that holds no call (a text, a model's
+thought, a picture). A field of a placed entry that its parser does not read is placed if a table of its
+dialect names it and its value has the shape that goes with the name (``agenteval.messages.field_shapes``), or
+if its value contains no object: a plain value is no call. What authors fill freely (``metadata``) is placed
+as far as its values are plain or their names are known. Everything else is *unplaced*: unknown, which is not
+the same as "no call".
 
-What is known by its name alone may hold anything, and calls among it: providers keep there what they sent,
-frameworks what another agent did. It is looked through for calls in a form that is known. One that was read
-where it belongs is there once more; any other is unplaced.
-"""
+What is known by its name alone may hold anything, including calls: providers keep there what they sent,
+frameworks what another agent did. It is searched for calls in known forms. A call that was also read where it
+belongs is a repetition; any other is unplaced."""
 
 from __future__ import annotations
 
@@ -50,29 +49,31 @@ _NO_SHAPES: Mapping[str, FieldShape] = {}
 
 
 class Unplaced(NamedTuple):
-    """An entry, or a field of one, that nobody could place. ``what`` says what and where; ``names``: by which
-    an author may say that it holds no calls; ``is_broken_call``: it is a call in a known form that cannot be
-    read; ``calls``: all that it may hold of calls, so that it is placed where these were read elsewhere."""
+    """An entry, or a field of one, that could not be placed."""
 
     what: str
+    """A phrase that says what it is and where."""
     names: tuple[str, ...] = ()
+    """The names by which an author can declare that it holds no calls."""
     entry: Any = None
     is_broken_call: bool = False
+    """True for a call in a known form that cannot be parsed."""
     calls: tuple[Any, ...] = ()
+    """All calls that it may hold; it is placed if these were read elsewhere."""
 
     @property
     def phrase(self) -> str:
-        """What, where, and how it begins."""
+        """What it is, where, and how it begins."""
         return self.what if self.entry is None else f"{self.what}: {quote_json(self.entry)}"
 
     @property
     def note(self) -> str:
-        """The same for all that are of one kind."""
+        """A remark that is the same for everything of one kind."""
         return f"{self.what} was not read"
 
     @property
     def remark(self) -> str:
-        """The same of a log, with what to do about it."""
+        """A remark on a log, with the remedy."""
         name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
         remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
         return f"{self.note}: checks of calls are undecided there{remedy}"
@@ -80,12 +81,13 @@ class Unplaced(NamedTuple):
 
 @dataclass
 class CallFreeNames:
-    """The names of which an author says that what they name holds no calls. ``met``: those that anything had;
-    ``others``: the names of what stayed unplaced."""
+    """The names that an author declares to hold no calls."""
 
     names: frozenset[str] = frozenset()
     matched: set[str] = field(default_factory=set)
+    """The names that occurred."""
     unmatched: set[str] = field(default_factory=set)
+    """The names of what stayed unplaced."""
 
     def accepts(self, unplaced: Unplaced) -> bool:
         found = self.names.intersection(unplaced.names)
@@ -99,7 +101,7 @@ class CallFreeNames:
 
 
 def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
-    """Whether there is a list of objects, however deep, in none of the fields that are known."""
+    """Check whether a value contains a list of objects, at any depth, outside the known fields."""
     level = [value]
     while level:
         item = level.pop()
@@ -117,8 +119,10 @@ def unplaced_fields(
     owner: str,
     shapes: Mapping[str, FieldShape] = _NO_SHAPES,
 ) -> Iterator[Unplaced]:
-    """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
-    what the entry is; ``shapes``: of fields that such an entry has, before those that any may have."""
+    """Yield the fields of an entry that may hold calls.
+
+    ``read`` is the fields that its parser reads or knows; ``owner`` says what the entry is; ``shapes`` are
+    those of fields of such an entry, which precede those that any entry may have."""
     for key, value in entry.items():
         if key in read:
             continue
@@ -131,7 +135,8 @@ def unplaced_fields(
 
 
 def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: str) -> Iterator[Unplaced]:
-    """Of a field that is an object or a list. ``shape``: that of a field of its name."""
+    """Yield what may hold calls in a field with an object or a list. ``shape`` is the shape for the field's
+    name."""
     if shape:
         yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
     elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
@@ -145,13 +150,13 @@ def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: st
 def unplaced_calls(
     value: Any, what: str, *names: str, is_one: Callable[[Any], bool] = is_call
 ) -> Iterator[Unplaced]:
-    """The calls in what holds none, as it is known by its name alone."""
+    """Yield the calls in a value that is known by its name alone to hold none."""
     if calls := calls_in(value, is_one):
         yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
 
 
 def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
-    """The calls that stand somewhere as JSON in a text."""
+    """Yield the calls in a text that is JSON."""
     if (found := json_in(text)) is not None:
         yield from unplaced_calls(found, what, *names)
 
@@ -166,7 +171,7 @@ def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) ->
 
 
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
-    """The calls that a usage counts by the names of their tools, and not as what is paid for
+    """Yield the calls that a usage counts by tool name, but not those that it counts for billing
     (``web_search_requests``)."""
     counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
@@ -179,13 +184,14 @@ _TOOL_COUNTS_KEY = "server_tool_use"
 
 
 def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
-    """What stands where nothing is known. It may be calls that stand somewhere else, and nothing more."""
+    """Return an unknown value as unplaced. If it is a call or a list of calls, it counts as placed once these
+    were read elsewhere."""
     entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
     return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
 
 def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
-    """Of what authors or providers put into a place of their own."""
+    """Yield what may hold calls in a place that authors or providers fill freely."""
     for key, inner in value.items():
         what, names = f"'{place}.{_shorten_key(key)}' of {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
@@ -203,7 +209,7 @@ def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth:
 
 
 def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
-    """Of OpenAI's, which are citations: other libraries let authors put in what they like."""
+    """Yield annotations that are not OpenAI's citations; other libraries let authors put anything there."""
     listed = value if isinstance(value, list | tuple) else [value]
     for each in listed:
         kind = each.get("type") if isinstance(each, Mapping) else None
@@ -214,8 +220,10 @@ def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
-    """The lists of objects in a record that nobody reads, also as JSON in a text, as tables have them: each
-    may be of events. So may an object where messages are expected. ``read``: the keys that are read."""
+    """Yield the lists of objects in a record that no parser reads, because each may be events.
+
+    They may be JSON in a text, as in tables. An object in a place for messages counts, too. ``read`` is the
+    keys that are read."""
     is_run = _RUN_KEY in record
     described = _DESCRIPTION_FIELDS.union(_RUN_FIELDS) if is_run else _DESCRIPTION_FIELDS
     for key in [each for each in record if each not in read and each not in _RECORD_FIELDS]:
@@ -231,7 +239,8 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
 
 
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
-    """Of a field of a record that nobody reads. ``known``: the keys within it that hold no entries."""
+    """Yield what may hold calls in an unread field of a record. ``known`` is the keys in it that hold no
+    entries."""
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
         yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
@@ -240,19 +249,19 @@ def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator
 
 
 _DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))
-"""What describes who took part in a record, or its run, and may say of it what records say of themselves."""
+"""Fields that describe a participant of a record, or its run, and may repeat the record's own fields."""
 _ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
-"""Where a record has entries, whatever they stand in."""
+"""Fields of a record that hold entries, whatever their type."""
 _RUN_KEY = "run_type"
-"""What a record of LangSmith's has: of a run of a chain, a model, a tool."""
+"""A field of LangSmith's records: a run of a chain, a model or a tool."""
 _RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
 _RUN_EVENT_NAMES = ("start", "end", "new_token", "error")
 
 
 def _are_run_events(events: Any) -> bool:
-    """Whether events say but when a run began, went on or ended."""
+    """Check whether events only report when a run began, continued or ended."""
     return isinstance(events, list) and all(
         "time" in event and event.get("name") in _RUN_EVENT_NAMES for event in map(object_of, events)
     )
@@ -262,7 +271,7 @@ UNKNOWN_KIND = "an entry of no known kind"
 
 
 def make_unplaced(entry: Any, what: str = UNKNOWN_KIND) -> Unplaced:
-    """An entry whose kind nobody knows, under the names that it gives itself."""
+    """Return an entry of an unknown kind as unplaced, under the names that it gives itself."""
     return Unplaced(what, _kind_names(entry) or tuple(map(str, object_of(entry))), entry)
 
 
@@ -275,7 +284,7 @@ _KIND_KEYS = ("role", "type", "kind", "event", "object", "speaker", "sender", "s
 
 
 def is_signal(event: Mapping[str, Any]) -> bool:
-    """Whether an event of a stream says nothing but of which kind it is, and when."""
+    """Check whether a stream event holds nothing but its kind and time."""
     return event.keys() <= _SIGNAL_FIELDS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
 
 
@@ -284,14 +293,14 @@ _SIGNAL_FIELDS = frozenset((
     "timestamp",
 ))  # fmt: skip
 UNKNOWN_EVENTS_KEY = "events"
-"""Where the events of a stream that are of no known kind stand in the response that it amounts to."""
+"""The key of a stream's events of unknown kinds in the response that it forms."""
 
 
 # ── how it is shown ──────────────────────────────────────────────────────────────────────────────
 
 
 def quote_json(value: Any) -> str:
-    """How a value begins, as JSON."""
+    """Return the beginning of a value as JSON."""
     text = (
         value if isinstance(value, str) else json.dumps(_clip_value(value), ensure_ascii=False, default=str)
     )
@@ -300,7 +309,7 @@ def quote_json(value: Any) -> str:
 
 
 def _clip_value(value: Any, depth: int = 3) -> Any:
-    """A value without what would not be shown: entries may be large."""
+    """Return a value without what would not be shown, because entries may be large."""
     if isinstance(value, str):
         return value[: _MAX_QUOTED + 1]
     if not depth:
@@ -331,11 +340,11 @@ _METADATA_DEPTHS: Mapping[str, int] = {
     **dict.fromkeys(("providerMetadata", "providerOptions", "experimental_providerMetadata"), 1),
     **dict.fromkeys(("callProviderMetadata", "resultProviderMetadata", "provider_details"), 1),
 }
-"""Places for what authors and providers like to put there, and how many of them stand in one another: the AI
-SDK and LiteLLM keep theirs below the provider's name."""
+"""Places that authors and providers fill freely, with the depth of their nesting: the AI SDK and LiteLLM keep
+theirs below the provider's name."""
 ADDITIONAL_KWARGS = "additional_kwargs"
 _REPEATED_KEYS = frozenset(("tool_calls", "function_call"))
-"""What LangChain keeps there once more, which the reader of calls compares."""
+"""Calls that LangChain repeats there; the parser of calls compares them."""
 
 _AGENT_FIELDS = (
     "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
@@ -347,7 +356,7 @@ _REQUEST_SETTINGS = (
     "responseSchema", "response_schema", "additionalModelRequestFields", "mcp_servers", "context_management",
     "prediction", "extra_body",
 )  # fmt: skip
-"""What requests give to the APIs of models: Google's, Bedrock's, Anthropic's, OpenAI's."""
+"""Settings in requests to the APIs of Google, Bedrock, Anthropic and OpenAI."""
 _REFERENCE_FIELDS = (
     "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
     "reward_info", "expected_tool_calls", "expected_tools", "reference_answers", "reference_tool_calls",
@@ -357,7 +366,7 @@ _TASK_FIELDS = frozenset((*_REFERENCE_FIELDS, *JUDGMENT_FIELDS))
 _RECORD_FIELDS = _TASK_FIELDS.union(
     _AGENT_FIELDS, _REQUEST_SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments")
 )
-"""Fields of a record: what the agent was given, what it was held against, and what was said of it."""
+"""Fields of a record: the agent's inputs, the reference it was compared with, and assessments of it."""
 _RECORD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
     **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),
@@ -365,4 +374,4 @@ _RECORD_SHAPES: Mapping[str, FieldShape] = {
     "annotations": JUDGMENTS,
     "container": CONTROL,
 }
-"""Fields of a record whose names are used for much else: they are known if their values are what they say."""
+"""Shapes of record fields whose names have many other uses; the field is known only if its value fits."""

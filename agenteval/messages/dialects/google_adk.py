@@ -1,4 +1,4 @@
-"""The events of sessions of Google's Agent Development Kit, and the cases of its evaluations. Pure."""
+"""Converts session events and evaluation cases of Google's Agent Development Kit. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""What an invocation lists of what was done before its answer, as messages."""
+"""Converters to messages for what an invocation lists before its answer."""
 _INTERMEDIATE_EVENTS = "invocation_events"
 _RECORD_FIELDS = frozenset(
     ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")
@@ -48,7 +48,7 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 
 
 def _event_messages(events: Sequence[Any]) -> Iterator[Any]:
-    """Without what is the beginning of an event that follows."""
+    """Yield the messages of the events, without partial events, which later events repeat."""
     confirmations = _Confirmations(events)
     for event in events:
         actions = object_at(event, "actions")
@@ -73,7 +73,8 @@ def _event_message(
     *,
     has_more: bool,
 ) -> dict[str, Any]:
-    """Empty for what the framework says itself, unless it ``has_more`` that is not read."""
+    """Return an event as a message; an empty mapping for the framework's own events, unless ``has_more``
+    unread fields."""
     raw_parts = content.get("parts") or []
     parts = [part for each in raw_parts for part in confirmations.read(each, waiting)]
     if raw_parts and not parts and not has_more:
@@ -84,8 +85,10 @@ def _event_message(
 
 
 class _Confirmations:
-    """What the user was asked to confirm. The framework asks by a call of its own, which is none of the
-    agent's: it holds the one that waits until it is confirmed."""
+    """The calls that the user was asked to confirm.
+
+    The framework asks by a call of its own, which is not the agent's. It contains the call that waits for
+    confirmation."""
 
     def __init__(self, events: Sequence[Any]) -> None:
         parts = [object_of(part) for event in events for part in _parts_in(event)]
@@ -96,8 +99,9 @@ class _Confirmations:
         self._requests = [each for each in self._calls if each.get("name") == _CONFIRMATION_TOOL]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
-        """A part of an event, and nothing for what the framework says itself: its question, the answer to it,
-        and the result of a call that is ``waiting``."""
+        """Yield a part of an event, but nothing for the framework's own parts.
+
+        These are its question, the answer to it, and the result of a call that is ``waiting``."""
         call, answer = object_at(object_of(part), *_CALL_KEYS), object_at(object_of(part), *_RESPONSE_KEYS)
         if call.get("name") == _CONFIRMATION_TOOL:
             original = _original_call(call)

@@ -1,4 +1,4 @@
-"""The messages of pydantic-ai: ``kind``, and ``parts`` that each name a ``part_kind``. Pure."""
+"""Converts the messages of pydantic-ai: ``kind``, and ``parts`` that each have a ``part_kind``. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agenteval.messages.dialects.message_lists import MessageList, unread_fields
 _MESSAGE_FIELDS = ("parts", "usage", "instructions")
 _PART_FIELDS = ("content", "args")
 _METADATA_FIELDS = ("provider_details", "vendor_details", "metadata")
-"""What the framework and its users keep of a message or a part."""
+"""Fields of a message or a part in which the framework and its users keep metadata."""
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -71,7 +71,7 @@ def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | 
 
 
 def _normalize_prompt_parts(content: Any) -> Any:
-    """The parts of a prompt name their kind in a word of their own."""
+    """Return the parts of a prompt with their ``kind`` as ``type``."""
     if not isinstance(content, list):
         return content
     return [
