@@ -99,7 +99,7 @@ def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _Tu
     users = [at for at, line in enumerate(lines) if line.role == "user"]
     user_text = _collapse_whitespace(sent[-1].user)
     matches = [at for at in users if lines[at].text == user_text]
-    matches = matches or [at for at in users if user_text and user_text in lines[at].text]  # within a prompt
+    matches = matches or [at for at in users if user_text and user_text in lines[at].text]  # inside a prompt
     if not matches:
         return _TurnStart(users[-1] + 1 if users else 0, is_sure=False)
     answer = _MessageText("assistant", _collapse_whitespace(sent[-2].answer) if len(sent) > 1 else "")

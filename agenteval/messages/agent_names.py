@@ -30,7 +30,7 @@ def agent_of(message: Mapping[str, Any]) -> str:
     """Return the agent that an assistant message, or a standalone call, names as its author, or an empty
     string."""
     own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
-    if (found := next(filter(None, own_agents), "")) or _is_call(message):  # its name is the tool's
+    if (found := next(filter(None, own_agents), "")) or _is_call(message):  # a call's name is the tool's
         return found
     senders = (read_agent_name(message.get(key)) for key in _MESSAGE_NAME_KEYS[1:])
     agents = (each for each in senders if each and each.lower() not in _ROLES)

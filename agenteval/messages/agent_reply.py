@@ -23,7 +23,7 @@ from agenteval.messages.finish_reasons import find_truncation, last_assistant_me
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
-LIMIT = "raise the agent's token limit?"
+TOKEN_LIMIT_REMEDY = "raise the agent's token limit?"
 """The remedy for an answer that was cut off by a token limit."""
 _MAX_QUOTED = 200
 HOLDS_ERROR = "holds an error instead of a message"
@@ -33,7 +33,7 @@ _TEXT_PIECE_KEYS = frozenset(
 """Keys that servers use for a piece of streamed text. No dialect has messages with only one of these."""
 
 
-def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
+def require_complete(answer: Any, *around: Any, remedy: str = TOKEN_LIMIT_REMEDY) -> None:
     """Raise ``UnreadableResponseError`` if an answer was cut off, even if part of it is there.
 
     ``around`` is the objects that contain the answer."""
@@ -42,7 +42,7 @@ def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
 
 
 def parse_agent_answer(
-    message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT
+    message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = TOKEN_LIMIT_REMEDY
 ) -> ReadReply:
     """Parse one message as an agent's answer.
 
@@ -64,11 +64,11 @@ def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[s
     """Return phrases for the fields around a completion's message that could not be placed.
 
     ``read`` lists keys that are read elsewhere."""
-    rest = {key: value for key, value in completion.items() if key not in read}
-    return tuple(each.phrase for each in unread_in_response(rest))
+    unread = {key: value for key, value in completion.items() if key not in read}
+    return tuple(each.phrase for each in unread_in_response(unread))
 
 
-def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
+def parse_choice(choice: Mapping[str, Any], *, remedy: str = TOKEN_LIMIT_REMEDY) -> Any:
     """Return the message of a completion's choice, or ``None`` if it has none.
 
     Raises ``UnreadableResponseError`` for an error instead of a message, and for a message that was cut off.
@@ -80,7 +80,9 @@ def parse_choice(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
     return message
 
 
-def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
+def parse_agent_answers(
+    listed: Sequence[Any], *around: Any, remedy: str = TOKEN_LIMIT_REMEDY
+) -> list[Message]:
     """Parse the messages of a turn; the agent's last one is its answer.
 
     Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is no
@@ -89,7 +91,7 @@ def parse_agent_answers(listed: Sequence[Any], *around: Any, remedy: str = LIMIT
     return foreign.parse_entries(listed)
 
 
-# ── what code returns ────────────────────────────────────────────────────────────────────────────
+# ── replies of agents in code ────────────────────────────────────────────────────────────────────
 
 
 def parse_reply(value: Any) -> ReadReply:
@@ -125,8 +127,8 @@ def _parse_reply(value: Any) -> ReadReply:
         if value and all(isinstance(each, Mapping) and _TEXT_PIECE_KEYS.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
             raise AgentError(
-                f"the agent gave {len(value)} mappings with '{key}', which are no messages — let it yield the"
-                " pieces of its text themselves, or messages with role and content",
+                f"the agent returned {len(value)} mappings with '{key}', which are not messages — yield the"
+                " pieces of the text as strings, or messages with role and content",
                 kind="protocol",
             )
         if parts := _parts_in(value):
@@ -190,17 +192,17 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
     empty."""
     if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
-        known = "OpenAI's, Anthropic's, Google's, LangChain's, pydantic-ai's or ADK's"
+        known = "OpenAI, Anthropic, Google, LangChain, pydantic-ai or ADK"
         raise AgentError(
-            f"{what}; return the text of the answer, or messages in a form of {known}", kind="protocol"
+            f"{what}; return the answer's text, or messages in the format of {known}", kind="protocol"
         )
     return messages
 
 
-def _merge_messages(messages: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
+def _merge_messages(messages: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
     """Return two message lists as one. A list that is given twice, or whose last messages are repeated,
     counts once."""
-    return messages if not more or list(more) == list(messages[-len(more) :]) else [*messages, *more]
+    return messages if not added or list(added) == list(messages[-len(added) :]) else [*messages, *added]
 
 
 def _parse_latency(value: Any) -> float | None:
@@ -214,7 +216,7 @@ def _parse_latency(value: Any) -> float | None:
 def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
     if (error := value.get("error")) and not (value.get("choices") or value.get("content")):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
-    if "choices" in value:  # a whole completion of a client library
+    if "choices" in value:  # a completion as a client library returns it
         return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
         raise AgentError(
@@ -234,7 +236,7 @@ def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
     if "content" not in state:
         _require_read(reply.messages)
         reply = replace(reply, unplaced=unplaced_in_completion({"messages": (), **state}))
-    if isinstance(unknown := state.get("unknown_tools"), list):  # our own word, of objects of frameworks
+    if isinstance(unknown := state.get("unknown_tools"), list):  # agenteval's key, for framework objects
         evidence = CallEvidence.LISTED if state.get("lists_tools") is True else None
         unplaced = tuple(map(str, state.get("unplaced") or ()))
         reply = replace(reply, unknown_tools=unknown, is_over=True, evidence=evidence, unplaced=unplaced)

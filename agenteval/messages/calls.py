@@ -48,7 +48,7 @@ class ParsedCall(NamedTuple):
     """True if the call was approved."""
 
 
-# ── where a message has them ─────────────────────────────────────────────────────────────────────
+# ── the calls of a message ───────────────────────────────────────────────────────────────────────
 
 _CALL_LIST_KEYS = (
     "tool_calls", "toolCalls", "tool_call", "toolCall", "tool_invocations", "toolInvocations", "tool_uses",
@@ -77,15 +77,15 @@ def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
 
 def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
     """Return the calls that are not among ``known``; each known call accounts for one copy."""
-    left = list(known)
-    return [call for call in calls if not _take_copy(call, left)]
+    remaining = list(known)
+    return [call for call in calls if not _take_copy(call, remaining)]
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
     """Remove the known call that equals this one, by id or else by tool and arguments; return true if there
     was one."""
-    same = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
-    return same is not None and bool(known.pop(same))
+    position = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
+    return position is not None and bool(known.pop(position))
 
 
 def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
@@ -97,15 +97,15 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 class ReadCallIndex:
     """The calls that were read, for recognizing copies of them elsewhere.
 
-    A copy has the same tool and id, or else the same tool and arguments. ``others`` are calls of other turns,
+    A copy has the same tool and id, or else the same tool and arguments. ``other_turns`` are calls of other turns,
     which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that have
     only an id."""
 
     def __init__(
-        self, calls: Iterable[ParsedCall], others: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
+        self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
     ) -> None:
         self._calls = tuple(calls)
-        self._ids_by_name = {(call.name, call.id) for call in (*self._calls, *others) if call.id}
+        self._ids_by_name = {(call.name, call.id) for call in (*self._calls, *other_turns) if call.id}
         self._ids = {str(each) for each in ids if each} | {identity for _, identity in self._ids_by_name}
 
     def contains(self, raw: Any) -> bool:
@@ -146,7 +146,7 @@ def parse_raw_call(raw: Any) -> ParsedCall | None:
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
     arguments = first_present(ARGUMENT_KEYS, inner, raw)
     if isinstance(arguments, str) and first_text(raw, "type") in _TEXT_INPUT_KINDS:
-        arguments = {"input": arguments}  # such a tool takes any text: it is not JSON that is malformed
+        arguments = {"input": arguments}  # such a tool takes any text, so it is not malformed JSON
     identity = str(first_nonempty(CALL_ID_KEYS, raw) or "")
     is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (
         arguments is None and bool(_possible_argument_keys(raw))
@@ -178,9 +178,9 @@ def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unpla
     If a call has no arguments, an object next to it is taken for its arguments: the call is known and its
     arguments are not."""
     is_known = call.args is not None or call.raw_args is not None
-    others = () if is_known else _possible_argument_keys(raw)
+    argument_keys = () if is_known else _possible_argument_keys(raw)
     yield from unplaced_fields(
-        _merged_fields(raw), {*CALL_FIELDS, *others}, owner=f"a call of '{call.name[:40]}'"
+        _merged_fields(raw), {*CALL_FIELDS, *argument_keys}, owner=f"a call of '{call.name[:40]}'"
     )
 
 
@@ -212,7 +212,9 @@ def _parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
 def _parse_double_encoded(text: str) -> dict[str, Any] | None:
     """Return the object in a JSON text that was encoded as JSON more than once."""
     value: Any = text
-    while isinstance(value, str) and value.lstrip().startswith('"'):  # each time it is shorter
+    while isinstance(value, str) and value.lstrip().startswith(
+        '"'
+    ):  # ends, because decoding shortens the text
         value = parse_or(value)
     is_object = isinstance(value, str) and value.lstrip().startswith("{")
     return read_arguments(value, lenient=True)[0] if is_object else None
@@ -237,7 +239,7 @@ def find_final_answer(calls: Iterable[ParsedCall]) -> str:
     return first_text(args or {}, *_ANSWER_KEYS)
 
 
-# ── what the provider runs itself ────────────────────────────────────────────────────────────────
+# ── provider-executed tools ──────────────────────────────────────────────────────────────────────
 
 _INPUT_KEYS = ("action", "queries", "query", "code", "operation", "commands", "input")
 _OUTPUT_KEYS = ("output", "results", "outputs", "result")
@@ -278,5 +280,5 @@ def _provider_outcome(item: Mapping[str, Any]) -> tuple[Any, bool] | None:
 
 def unplaced_in_provider_call(item: Mapping[str, Any]) -> Iterator[Unplaced]:
     return unplaced_fields(
-        item, _PROVIDER_ITEM_FIELDS, owner=f"an item of the kind '{first_text(item, 'type')[:40]}'"
+        item, _PROVIDER_ITEM_FIELDS, owner=f"an item of type '{first_text(item, 'type')[:40]}'"
     )

@@ -59,7 +59,7 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
             **deepcopy(call.extra),
             "id": call_id,
             "type": "function",
-            # Broken arguments echoed back make servers refuse the next request.
+            # Servers refuse a request that echoes broken arguments.
             "function": {"name": call.name, "arguments": json.dumps(call.args or {}, ensure_ascii=False)},
         }
         for call, call_id in zip(step.tool_calls, ids, strict=True)
@@ -161,14 +161,14 @@ def _parse_arguments_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | 
         return (value, raw) if isinstance(value, dict) else (None, raw)
     if value is None:
         return {}, None
-    # A text of fewer brackets cannot be nested deeper.
+    # A text cannot be nested deeper than its number of brackets.
     is_shallow = raw.count("{") + raw.count("[") < MAX_DEPTH or depth_of(value) <= MAX_DEPTH
     return (value, None) if isinstance(value, dict) and is_shallow else (None, raw)
 
 
 def _decode_json(text: str) -> Any:
     try:
-        value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
+        value = from_json(text, allow_inf_nan=False)  # three times as fast; it rejects what is not strict
     except (ValueError, TypeError):
         return STRICT_DECODER.decode(replace_json_surrogates(text))
     # Each key has its own colon: if there are no more colons than keys, no key was repeated.
@@ -221,7 +221,7 @@ def _has_duplicate_keys(value: Any) -> bool:
         if isinstance(item, DuplicateKeyObject):
             return True
         if isinstance(item, dict | list) and id(item) not in seen:
-            seen.add(id(item))  # a Python agent's may hold itself
+            seen.add(id(item))  # a Python agent's value may contain itself
             level += item.values() if isinstance(item, dict) else item
     return False
 
@@ -255,7 +255,7 @@ def _parse_python_literal(text: str) -> Any:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
+            warnings.simplefilter("ignore")  # about odd literals, which are a log's, not code
             tree = ast.parse(text.strip(), mode="eval")
             is_clear = all(_has_unique_keys(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
             return jsonable(ast.literal_eval(tree)) if is_clear else None
@@ -435,7 +435,7 @@ def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
             steps.append(step)
             calls.append(list(step.tool_calls))
         elif message["role"] == "user":
-            starts.append(len(steps))  # whom the user speaks to then, nobody says
+            starts.append(len(steps))  # which agent the user then addresses is unknown
         elif message["role"] == "tool" and (found := waiting.take(*_answered_call(message))):
             number, at = found
             update = {"result": _parse_result(message), "observed": True}

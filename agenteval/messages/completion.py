@@ -14,7 +14,7 @@ from agenteval.messages.texts import unplaced_in_part
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 
 
-class UnreadableResponseError(Exception):  # it becomes an AgentError where the endpoint is known
+class UnreadableResponseError(Exception):  # callers that know the endpoint raise AgentError
     """A reply that is not a chat completion.
 
     ``what`` completes "the reply …"; ``evidence`` is the server's own text, for quoting; ``error`` is the

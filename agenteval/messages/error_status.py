@@ -81,10 +81,10 @@ def find_error(document: Any) -> Any:
     if not isinstance(document, Mapping):
         return None
     choices = document.get("choices")
-    inner = None if choices else document.get("response")  # of an event; beside an answer it is the agent's
+    inner = None if choices else document.get("response")  # an event's; next to choices, the agent's
     holders = (each for each in (document, _first_item(choices), inner) if isinstance(each, Mapping))
     found = first_nonempty(("error",), *holders)
-    if isinstance(found, str) and found is document.get("error"):  # the status stands beside the words
+    if isinstance(found, str) and found is document.get("error"):  # the status is next to the text
         return dict(document)
     return document if found is None and _is_bare_error(document) else found
 
@@ -122,5 +122,5 @@ def _parse_status(value: Any) -> int | None:
 
 
 def _status_of_word(value: Any) -> int | None:
-    # Amazon writes a name space before the name, or a link after it.
+    # Amazon puts a namespace before the name, or a link after it.
     return _STATUSES.get(value.split("#")[-1].split(":")[0].lower()) if isinstance(value, str) else None

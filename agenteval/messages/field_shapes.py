@@ -147,7 +147,7 @@ def is_call(value: Any) -> bool:
 
 
 def calls_in(
-    value: Any, is_one: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
+    value: Any, is_match: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
 ) -> tuple[Any, ...]:
     """Return the calls anywhere in a value, without calls inside other calls and without those below the keys
     ``without``.
@@ -161,9 +161,9 @@ def calls_in(
         item = level.pop()
         if isinstance(item, PLAIN_TYPES) or id(item) in seen:
             continue
-        seen.add(id(item))  # an object of a library may hold itself
+        seen.add(id(item))  # a library's object may contain itself
         inside = item if isinstance(item, Mapping) or is_collection(item) else public_fields(item)
-        if isinstance(inside, Mapping) and is_one(inside):
+        if isinstance(inside, Mapping) and is_match(inside):
             found.append(inside)
         else:
             keyed = inside.items() if isinstance(inside, Mapping) else (("", each) for each in inside)
@@ -238,7 +238,7 @@ def public_fields(value: Any) -> dict[str, Any]:
     if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
         return {}
     found = dict(getattr(value, "__dict__", {}))
-    if is_dataclass(value):  # they may have slots
+    if is_dataclass(value):  # which may have slots
         found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
     return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
 
@@ -475,10 +475,10 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(JUDGMENT_FIELDS, JUDGMENTS),
     "refusal": NOTHING,
     "tools": DEFINITIONS,
-    "graph_data": FieldShape(frozenset(("status",))),  # of Writer
+    "graph_data": FieldShape(frozenset(("status",))),  # Writer's
     "prompt_cache_breakpoint": CONTROL,
     **dict.fromkeys(("lc_attributes", "lc_secrets"), ANYTHING),
-    # What the provider sent, of which the message is made.
+    # The provider's data that the message was made from.
     **dict.fromkeys(
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),

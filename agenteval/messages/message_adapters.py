@@ -69,7 +69,7 @@ def _message_fields(value: Any) -> Message:
         dumped: Message = value.model_dump(exclude_none=True)
         return dumped
     if fields := public_fields(value):
-        names = dict.fromkeys((*_ATTRIBUTES, *AGENT_KEYS, *USAGE_KEYS))  # which may be properties
+        names = dict.fromkeys((*_ATTRIBUTES, *AGENT_KEYS, *USAGE_KEYS))  # these may be properties
         more = {name: found for name in names if (found := getattr(value, name, None)) is not None}
         return {**fields, **more}
     raise AgentError(f"not a chat message: {type(value).__name__} — {message_remedy(value)}", kind="protocol")
@@ -85,10 +85,10 @@ def message_remedy(value: Any) -> str:
     accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
-            f"{accepted}; this object has no fields (its attributes are slots, properties or of its"
-            " class) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
+            f"{accepted}; this object has no fields (its attributes are slots, properties or class"
+            " attributes) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
         )
-    more = ", or return one text" if isinstance(value, str) else ""
+    more = ", or return a single string" if isinstance(value, str) else ""
     return f"{accepted} — write {{'role': 'assistant', 'content': …}}{more}"
 
 
@@ -126,9 +126,9 @@ def as_entry(value: Any) -> Message:
     is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
     if is_named or not isinstance(value, Mapping) or "role" not in message:
         return message
-    others = {key: message[key] for key in message if key not in _FIELDS_WITHOUT_ROLE}
+    unknown = {key: message[key] for key in message if key not in _FIELDS_WITHOUT_ROLE}
     known = {key: message[key] for key in message if key in _FIELDS_WITHOUT_ROLE}
-    return {**known, _OTHER_FIELDS_KEY: others} if others else known
+    return {**known, _OTHER_FIELDS_KEY: unknown} if unknown else known
 
 
 def _enum_text(value: Any) -> str:
@@ -267,7 +267,7 @@ def parse_reply_message(value: Any) -> ReplyMessage:
     look = _inspect_message(message)
     content = message.get("content")
     if isinstance(content, Mapping) and any(each.entry == content for each in look.unplaced):
-        chat.text_of(content)  # an object of no known kind is no answer to anybody: raises
+        chat.text_of(content)  # raises, because an unknown object is no answer
     is_plain = message.get("role") == "assistant" and not look.is_foreign
     return ReplyMessage(message, is_plain, tuple(each.phrase for each in look.unplaced) if is_plain else ())
 
@@ -317,8 +317,8 @@ def _is_openai_answer(message: Message, parsed: Sequence[ParsedMessage]) -> bool
     calls = [call for each in parsed for call in each.calls]
     if not all(map(_is_openai_call, raw_calls)) or len(calls) != len(raw_calls):
         return False
-    is_apart = not isinstance(message.get("content"), str | None)
-    texts = [each for each in parsed if each.text and (is_apart or not each.is_unread)]
+    is_structured = not isinstance(message.get("content"), str | None)
+    texts = [each for each in parsed if each.text and (is_structured or not each.is_unread)]
     return all(each.role == "assistant" for each in parsed) and (_has_text(message) or not texts)
 
 
@@ -358,7 +358,7 @@ def as_call(raw: Any) -> Any:
     return _to_openai_call(call)
 
 
-# ── the reader of recorded messages ──────────────────────────────────────────────────────────────
+# ── use of the parser of recorded messages ───────────────────────────────────────────────────────
 
 
 def _parse_probed_message(message: Message) -> list[ParsedMessage]:
@@ -369,7 +369,7 @@ def _to_json_message(message: Mapping[str, Any]) -> Message:
     try:
         bare: Message = chat.jsonable(dict(message), _object_fields)
     except ValueError as error:
-        raise AgentError(f"a message of the agent's is not JSON: {error}", kind="protocol") from None
+        raise AgentError(f"a message in the agent's reply is not JSON: {error}", kind="protocol") from None
     return bare
 
 
@@ -384,14 +384,14 @@ def _probe_message(message: Message) -> Message:
 
     It omits the result of a tool, which may be any value; a field that is not JSON becomes an object with the
     reason."""
-    made: Message = {}
+    probe: Message = {}
     for key, value in message.items():
         is_result = key == "content" and message.get("role") == "tool" and not isinstance(value, list)
         try:
-            made[key] = "" if is_result else chat.jsonable(value, _object_fields)
+            probe[key] = "" if is_result else chat.jsonable(value, _object_fields)
         except ValueError as error:
-            made[key] = _truncate_depth(value) if key in _CHAT_FIELDS else {"not JSON": str(error)}
-    return made
+            probe[key] = _truncate_depth(value) if key in _CHAT_FIELDS else {"not JSON": str(error)}
+    return probe
 
 
 def _truncate_depth(value: Any, depth: int = 4) -> Any:
@@ -427,10 +427,10 @@ def _to_openai(parsed: ParsedMessage) -> Message:
 
 def _to_openai_call(call: ParsedCall) -> dict[str, Any]:
     arguments = call.args if call.raw_args is None else call.raw_args
-    made = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    openai_call = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
     marks = {
         chat.ARGUMENTS_UNKNOWN: arguments is None,
         chat.ATTEMPTED: call.is_attempt,
         chat.APPROVED: call.is_approved,
     }
-    return made | drop_empty(marks)
+    return openai_call | drop_empty(marks)

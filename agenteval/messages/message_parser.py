@@ -59,7 +59,7 @@ def _ignore_warning(_: str) -> None:
     """Ignore a warning, for callers that learn of it otherwise."""
 
 
-# ── a list of messages ───────────────────────────────────────────────────────────────────────────
+# ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
 def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -> list[ParsedMessage]:
@@ -98,12 +98,14 @@ def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) ->
     """Return the messages without approval requests whose calls were made later: the request is not a call of
     its own."""
     items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
-    made = {str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")}
-    if not made:
+    approved_ids = {
+        str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")
+    }
+    if not approved_ids:
         return parsed
     kept = []
     for each in parsed:
-        calls = tuple(call for call in each.calls if not (call.is_attempt and call.id in made))
+        calls = tuple(call for call in each.calls if not (call.is_attempt and call.id in approved_ids))
         if calls or not each.calls:
             kept.append(each._replace(calls=calls))
     return kept
@@ -116,14 +118,15 @@ def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) ->
         return parsed
     ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
     turns = list(accumulate(each.role == "user" for each in parsed))
-    calls: dict[int, list[ParsedCall]] = {turn: [] for turn in turns}
+    calls_by_turn: dict[int, list[ParsedCall]] = {turn: [] for turn in turns}
     for turn, each in zip(turns, parsed, strict=True):
-        calls[turn] += each.calls
-    every = [call for each in parsed for call in each.calls]
+        calls_by_turn[turn] += each.calls
+    all_calls = [call for each in parsed for call in each.calls]
     return [
         each
         for turn, each in zip(turns, parsed, strict=True)
-        if each.role != UNPLACED or not is_already_read(each.value, ReadCallIndex(calls[turn], every, ids))
+        if each.role != UNPLACED
+        or not is_already_read(each.value, ReadCallIndex(calls_by_turn[turn], all_calls, ids))
     ]
 
 
@@ -137,7 +140,7 @@ def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
 
 def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
     if not isinstance(message, dict):
-        what = f"a message that is {describe_json_type(message)} and not an object"
+        what = f"a message that is {describe_json_type(message)} instead of an object"
         return [unplaced_message(Unplaced(what, (), message), is_whole_message=True)]
     if simple := plain_message(message):
         return [simple]
@@ -147,7 +150,7 @@ def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
     parsed = list(_parse_entry(message, warn))
     agent_places = [at for at, each in enumerate(parsed) if each.role == "assistant"]
     for at in agent_places:
-        # What a message took stands with the last that it says, and there alone.
+        # The usage of a message goes to its last part only.
         usage = usage_in(message) if at == agent_places[-1] else None
         parsed[at] = parsed[at]._replace(agent=agent_of(message), usage=usage)
     return parsed
@@ -190,7 +193,7 @@ def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
 
     ``{"type": "item_reference", "id": "fc_1"}``"""
     yield unplaced_message(
-        Unplaced("an item that is only referred to", (_REFERENCE_KIND,), item, calls=(item,))
+        Unplaced("an item given only by reference", (_REFERENCE_KIND,), item, calls=(item,))
     )
 
 
@@ -199,7 +202,7 @@ def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
 
     ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``"""
     yield result_message(item, item.get("output"))
-    yield from map(unplaced_message, unread_in_result(item, f"an item of the kind '{kind[:40]}'"))
+    yield from map(unplaced_message, unread_in_result(item, f"an item of type '{kind[:40]}'"))
 
 
 def _provider_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
@@ -221,7 +224,7 @@ def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
     return unplaced_message(make_unplaced(message, of_role), is_whole_message=True)
 
 
-# ── what a user, an agent or an instruction says ─────────────────────────────────────────────────
+# ── messages of users, agents and system prompts ─────────────────────────────────────────────────
 
 
 def _content_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
@@ -259,7 +262,7 @@ class _Content(NamedTuple):
 def _find_content(message: Mapping[str, Any]) -> _Content:
     parts, content = message.get("parts"), message.get("content")
     if isinstance(parts, list) and (not content or any(map(_holds_call, parts))):
-        # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
+        # Vercel's AI SDK repeats the text of the parts, without the calls between them.
         is_left_out = isinstance(content, str) and not any(map(_is_text_part, parts))
         return _Content("parts", [*parts, content] if is_left_out else parts)
     keys = [key for key in CONTENT_KEYS if key in message] or ["content"]
@@ -321,7 +324,7 @@ def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator
     """Yield the fields of a message that were not read. ``key`` is the key of its content."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
-        # LangChain keeps the pieces of the calls, too.
+        # LangChain also keeps the pieces of the calls.
         has_pieces = _CHUNKS_KEY in message and collect_raw_calls(message)
         read.update(CALL_KEYS, (_CHUNKS_KEY,) if has_pieces else ())
     yield from unplaced_fields(message, read, owner="a message")
@@ -341,10 +344,10 @@ def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]
             if parse_part(part) is None:
                 yield from unplaced_in_part(part)
             else:
-                yield make_unplaced(part, f"what stands in '{other}' beside '{key}'")
+                yield make_unplaced(part, f"the value of '{other}' next to '{key}'")
 
 
-# ── what a tool gives back ───────────────────────────────────────────────────────────────────────
+# ── messages of tools ────────────────────────────────────────────────────────────────────────────
 
 _TOOL_FIELDS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
 
@@ -355,7 +358,7 @@ def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
     OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
     "content": [{"type": "tool-result", …}]}``."""
     content = _find_content(message).value
-    if content in _EMPTY_VALUES:  # then the result may stand beside it
+    if content in _EMPTY_VALUES:  # then another key may hold the result
         content = next(
             (message[key] for key in RESULT_VALUES if message.get(key) not in _EMPTY_VALUES), content
         )
@@ -364,7 +367,7 @@ def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
         result_message(message, content)._replace(is_passage=is_passage)
     ]
     yield from map(unplaced_message, calls_in_result(message))
-    yield from map(unplaced_message, unplaced_fields(message, _TOOL_FIELDS, owner="a message of a tool"))
+    yield from map(unplaced_message, unplaced_fields(message, _TOOL_FIELDS, owner="a tool message"))
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]:
@@ -384,7 +387,7 @@ def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]
 
 
 _TYPE_NAMES: dict[type, str] = {
-    **{type(None): "null", str: "a text", bool: "a truth value", int: "a number", float: "a number"},
+    **{type(None): "null", str: "a string", bool: "a boolean", int: "a number", float: "a number"},
     **{list: "a list", dict: "an object"},
 }
 

@@ -149,7 +149,7 @@ def _refetched_places(
     return {at for at, each in enumerate(responses) if at < last.get(each.get("id"), -1)}
 
 
-# ── with what the agent itself shows ─────────────────────────────────────────────────────────────
+# ── merging with the agent's reply ───────────────────────────────────────────────────────────────
 
 
 def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
@@ -172,7 +172,7 @@ def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> R
         usage=_larger_usage(turn.usage, reply),
         evidence=evidence,
         unplaced=(*reply.unplaced, *unread, *forked),
-        apart=matches.unmet_ids,
+        apart=matches.unmatched_ids,
     )
 
 
@@ -180,7 +180,7 @@ def _insert_messages(reply: ReadReply, added: list[Message]) -> list[Any]:
     """Return the messages of a reply with ``added`` before its last one."""
     if reply.messages:
         return [*reply.messages[:-1], *added, reply.messages[-1]]
-    # What is not answered by now is nobody's to answer any more.
+    # The empty answer shows that nobody will answer the open calls any more.
     is_open = bool(added) and not (reply.text or reply.tool_calls)
     return [*added, {"role": "assistant", "content": ""}] if is_open else added
 
@@ -203,7 +203,7 @@ def _unmatched_messages(
                 continue
             scenario_call = matches.find_scenario_call(model_call)
             if scenario_call is not None:
-                if not lists_calls:  # it is found by the arguments with which the scenario was asked
+                if not lists_calls:  # it is found by the arguments that reached the scenario
                     function = {**model_call.call["function"], "arguments": scenario_call.arguments}
                     calls_kept.append({**model_call.call, "function": function})
             elif (call := _call_outside_scenario(model_call, known)) is not None:
@@ -239,15 +239,15 @@ class _Matches:
         scenario_calls: Sequence[RequestedCall],
     ) -> None:
         model_calls = [call for calls in rounds for call in calls]
-        shown = [_CallKey.of(call) for call in reply_calls]
-        # What the reply shows and the scenario was asked for is one call.
-        made = [each for each in shown if not each.is_attempt]
-        both = match_pairs([*map(_CallKey.of_scenario_call, scenario_calls)], made, *_MATCH_TESTS)
-        left = [each for at, each in enumerate(scenario_calls) if at not in both]
-        candidates = [*shown, *map(_CallKey.of_scenario_call, left)]
+        in_reply = [_CallKey.of(call) for call in reply_calls]
+        # A call that is in the reply and reached the scenario counts once.
+        executed = [each for each in in_reply if not each.is_attempt]
+        in_both = match_pairs([*map(_CallKey.of_scenario_call, scenario_calls)], executed, *_MATCH_TESTS)
+        remaining = [each for at, each in enumerate(scenario_calls) if at not in in_both]
+        candidates = [*in_reply, *map(_CallKey.of_scenario_call, remaining)]
         found = match_pairs([_CallKey.of(each.call) for each in model_calls], candidates, *_MATCH_TESTS)
         self._found = {id(model_calls[at]): candidates[place] for at, place in found.items()}
-        self.unmet_ids = frozenset(
+        self.unmatched_ids = frozenset(
             str(each.call["id"]) for at, each in enumerate(model_calls) if at not in found
         )
 
@@ -275,10 +275,10 @@ class _CallKey:
         fields = call if isinstance(call, Mapping) else {}
         function = fields.get("function")
         inner = function if isinstance(function, Mapping) else fields
-        given = next((inner[key] for key in chat.OPENAI_ARGUMENT_KEYS if key in inner), None)
+        arguments = next((inner[key] for key in chat.OPENAI_ARGUMENT_KEYS if key in inner), None)
         identity = fields.get("id") if fields else getattr(call, "id", None)
         name = inner.get("name") if fields else getattr(call, "name", None)
-        return cls(str(identity or ""), name, _arguments_key(given), fields.get(chat.ATTEMPTED) is True)
+        return cls(str(identity or ""), name, _arguments_key(arguments), fields.get(chat.ATTEMPTED) is True)
 
     @classmethod
     def of_scenario_call(cls, call: RequestedCall) -> _CallKey:
@@ -328,7 +328,7 @@ def _reported_usage(reply: ReadReply) -> Usage | None:
     return sum_usage(usage for usage in each if usage) if any(each) else None
 
 
-# ── what came back ───────────────────────────────────────────────────────────────────────────────
+# ── responses ────────────────────────────────────────────────────────────────────────────────────
 
 
 def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
@@ -356,7 +356,7 @@ def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
 
 def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the response of a stream that was not read to its end."""
-    if dialect == "gemini":  # each piece holds whole parts
+    if dialect == "gemini":  # each piece holds complete parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
         return assemble_partial_response(pieces) if any(map(_is_item, pieces)) else {}
@@ -432,7 +432,7 @@ def _is_whole(call: Mapping[str, Any]) -> bool:
     return not arguments or is_json(arguments)
 
 
-# ── the calls in it ──────────────────────────────────────────────────────────────────────────────
+# ── the calls of a response ──────────────────────────────────────────────────────────────────────
 
 
 def _parse_calls(
@@ -445,11 +445,13 @@ def _parse_calls(
 
     ``later`` is the results that each later request sent; ``id_prefix`` is the beginning of generated ids."""
     if any(map(_asks_for_tools, list_at(response, "choices")[1:])):
-        raise UnreadableResponseError("is a completion with several choices that ask for tools")
+        raise UnreadableResponseError("is a completion with several choices that call tools")
     if not response or response.get("error"):
         return (), ()
     messages = parse_response((), response).messages
-    unplaced = tuple(left.phrase for left in map(unplaced_in, messages) if left is not None)
+    unplaced = tuple(
+        unplaced_entry.phrase for unplaced_entry in map(unplaced_in, messages) if unplaced_entry is not None
+    )
     read = to_openai_messages([each for each in messages if unplaced_in(each) is None])
     results_by_id = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
     calls = _with_ids(read, id_prefix)
@@ -486,7 +488,7 @@ def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
     """Return the tool results that a request sends."""
     try:
         read = to_openai_messages(exchange.get("results") or ())
-    except AgentError:  # no result can be read: then it is not known
+    except AgentError:  # an unreadable result is an unknown one
         return []
     return [each for each in read if each.get("role") == "tool"]
 
@@ -518,8 +520,8 @@ def _name_of(result: Message) -> str:
 def _result_message(call: Message, result: Message | None) -> Message | None:
     if result is None:
         return None
-    made: Message = {key: result[key] for key in ("content", "status") if key in result}
-    return {**made, "role": "tool", "tool_call_id": call["id"]}
+    fields: Message = {key: result[key] for key in ("content", "status") if key in result}
+    return {**fields, "role": "tool", "tool_call_id": call["id"]}
 
 
 def _sum_usages(responses: Iterable[Mapping[str, Any]]) -> Usage | None:

@@ -58,7 +58,7 @@ class WaitingCalls(Generic[_Step]):
 
 
 def match_pairs(
-    wanted: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
+    items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
     """Return which of ``wanted`` equals which of ``candidates``, as a map of places; each is matched once.
 
@@ -66,9 +66,9 @@ def match_pairs(
     remaining = dict(enumerate(candidates))
     found: dict[int, int] = {}
     for is_same in tests:
-        for at in [at for at in range(len(wanted)) if at not in found]:
-            same = (place for place, other in remaining.items() if is_same(wanted[at], other))
-            if (place := next(same, None)) is not None:
+        for at in [at for at in range(len(items)) if at not in found]:
+            matching = (place for place, other in remaining.items() if is_same(items[at], other))
+            if (place := next(matching, None)) is not None:
                 found[at] = place
                 del remaining[place]
     return found

@@ -129,9 +129,9 @@ def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
 
     ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. In parts of OpenTelemetry
     (``tool_call_response``), ``id`` is the id of the call."""
-    named = {"call_id": part.get("id")} if kind.endswith("response") else {}
+    call_id = {"call_id": part.get("id")} if kind.endswith("response") else {}
     failed = {"is_error": True} if kind == "tool-error" else {}
-    return result_message({**named, **part, **failed}, first_present(RESULT_VALUES, part))
+    return result_message({**call_id, **part, **failed}, first_present(RESULT_VALUES, part))
 
 
 def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
@@ -166,7 +166,7 @@ def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
                 yield result
                 unplaced += unread_in_result(part)
             case CallPart() if role != "assistant":
-                unplaced.append(make_unplaced(part, f"a call in a message of the {role}"))
+                unplaced.append(make_unplaced(part, f"a call in a {role} message"))
             case CallPart(raw, is_within):
                 called = parse_calls([raw])
                 reply.add_calls(called.messages)
@@ -284,7 +284,7 @@ def _parse_inline_result(raw: Any, call: ParsedCall) -> Iterator[ParsedMessage]:
         )
 
 
-# ── what nobody reads of a result ────────────────────────────────────────────────────────────────
+# ── unread fields of a result ────────────────────────────────────────────────────────────────────
 
 RESULT_FIELDS = frozenset((
     *RESULT_VALUES, *ERROR_FLAGS, *CALL_FIELDS, *_RESULT_KEYS, "codeExecutionResult", "items", "parts",
@@ -309,7 +309,7 @@ def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     result holds for the program, may record what another agent did."""
     for key, value in fields.items():
         if key in _ARTIFACT_KEYS:
-            yield from unplaced_calls(value, f"'{key}' of a result", key, is_one=is_typed_call)
+            yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)
         elif key not in ARGUMENT_KEYS:
             for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):
                 yield make_unplaced(part, "a call in a result")._replace(calls=(part,))

@@ -43,9 +43,9 @@ _STATUS_KEYS = ("status", "status_code", "statusCode", "response_status", "http_
 _ERROR_LIMIT = 200
 _CHOICE_KEYS = ("choices", "candidates", "generations")
 
-CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
-FILTERED = "a reply was cut off by the provider's filter: what it would have said is unknown"
-BROKEN_OFF = "a reply broke off with an error: what it would have said is unknown"
+TOKEN_LIMIT_NOTE = "a reply was cut off by its token limit: the rest of it is unknown"
+FILTER_NOTE = "a reply was cut off by the provider's filter: the rest of it is unknown"
+ERROR_NOTE = "a reply broke off with an error: the rest of it is unknown"
 
 
 class ParsedResponse(NamedTuple):
@@ -89,7 +89,7 @@ def _find_reply(messages: Sequence[Any], response: Any, *, is_answered: bool) ->
                 [], level, "" if is_answered else f"the response is an error: {_error_text(read)}"
             )
         reply = _reply_at(level, messages)
-        is_echo = "messages" in level and len(level) > 1  # of the request: the answer is elsewhere, if any
+        is_echo = "messages" in level and len(level) > 1  # of the request; an answer would be elsewhere
         if reply and (reply.messages or is_answered or not is_echo):
             return reply
     is_answer = isinstance(response, str) and not is_answered
@@ -109,8 +109,8 @@ def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedRespon
         return None
     is_there = bool(messages) and found == list(messages[-1:])
     added = [] if is_there else new_messages(messages, found)
-    lost = map(mark_unplaced, unplaced_in_response(level, messages)) if added else ()
-    return ParsedResponse([*lost, *added], level, notes=tuple(_truncation_notes(level)))
+    unplaced = map(mark_unplaced, unplaced_in_response(level, messages)) if added else ()
+    return ParsedResponse([*unplaced, *added], level, notes=tuple(_truncation_notes(level)))
 
 
 def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
@@ -160,7 +160,7 @@ def open_body(value: Any) -> Any:
     except UnreadableResponseError as error:
         if error.error is not None:
             return {"error": error.error}
-        why = f"the answer is unknown: log the complete response; else {IMPORTER_REMEDY}"
+        why = f"the answer is unknown: log the complete response, or {IMPORTER_REMEDY}"
         raise AuthorError(Problem(f"the response {error.what}", why)) from None
 
 
@@ -183,8 +183,8 @@ def describe_response_error(fields: Mapping[str, Any]) -> str:
     if isinstance(error, dict):
         error = first_nonempty(("message", "type"), error) or json.dumps(error, ensure_ascii=False)
     error = error or first_nonempty(("message", "reason"), object_of(status))
-    words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
-    return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
+    text = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
+    return f"{text} ({code})" if text and code else text or (f"status {code}" if code else "")
 
 
 def _has_failed(response: Mapping[str, Any]) -> bool:
@@ -217,11 +217,11 @@ _STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNO
 """Matches ``503``, ``503 Service Unavailable`` or the first line of a response."""
 
 
-# ── what is in it besides ────────────────────────────────────────────────────────────────────────
+# ── fields around the message ────────────────────────────────────────────────────────────────────
 
 _READ_FIELDS = ("choices", "candidates", "generations", "message", "error")
 _RESPONSE_SHAPES: Mapping[str, FieldShape] = {
-    # What the request said, once more.
+    # Repetitions of the request.
     **dict.fromkeys(("tools", "tool_choice", "text", "instructions", "input", "prompt"), ANYTHING),
     **dict.fromkeys(("response_format", "system_instruction", "generation_config"), ANYTHING),
     **dict.fromkeys(("billing", "metrics", "performanceConfig", "timings", "time_info"), NUMBERS),
@@ -234,7 +234,7 @@ _RESPONSE_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("headers", "ResponseMetadata", "additionalModelResponseFields"), TEXTS),
     "prompt_logprobs": TOKENS,
     "delta": TEXTS,
-    "__verbose": ANYTHING,  # of llama.cpp: what it was asked, and how long it took
+    "__verbose": ANYTHING,  # llama.cpp's: the request and timings
 }
 """The shapes of what model APIs put next to the message in a response."""
 
@@ -246,7 +246,7 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
     response answers."""
     is_completion = any(_first_object(response, key) for key in _CHOICE_KEYS)
     if "messages" in response and (not is_completion or response["messages"] == known):
-        # The state of a graph, or a record with its answer.
+        # A graph's state, or a record with its answer.
         yield from unplaced_in_record(response, {"messages", "choices"})
     elif "role" not in response:
         output = response.get("output")
@@ -255,22 +255,22 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
         yield from unplaced_fields(response, read, owner="the response", shapes=_RESPONSE_SHAPES)
         yield from unplaced_fields(object_of(output), ("message",), owner="the output of the response")
         for key in _CHOICE_KEYS:
-            choice, others = _first_object(response, key), list_at(response, key)[1:]
+            choice, other_choices = _first_object(response, key), list_at(response, key)[1:]
             read = (*_READ_FIELDS, "content")
             yield from unplaced_fields(
                 choice, read, owner="a choice of the response", shapes=_RESPONSE_SHAPES
             )
-            for other in others:
+            for other in other_choices:
                 if _may_hold_calls(other, key):
-                    yield Unplaced(f"another of the {key} of the response", (key,), other)
+                    yield Unplaced(f"another of the response's {key}", (key,), other)
 
 
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
     """Return the same as ``unplaced_in_response``, without calls that are in the message, too."""
-    around = list(unplaced_in_response(response))
-    parsed = parse_messages([*map(mark_unplaced, around), *_find_messages(response)])
+    surrounding = list(unplaced_in_response(response))
+    parsed = parse_messages([*map(mark_unplaced, surrounding), *_find_messages(response)])
     unplaced = [each.value for each in parsed if each.role == UNPLACED]
-    return [each for each in around if any(each is other for other in unplaced)]
+    return [each for each in surrounding if any(each is other for other in unplaced)]
 
 
 def _may_hold_calls(other: Any, key: str) -> bool:
@@ -282,7 +282,7 @@ def _may_hold_calls(other: Any, key: str) -> bool:
     )
 
 
-# ── where the message is ─────────────────────────────────────────────────────────────────────────
+# ── the message in a response ────────────────────────────────────────────────────────────────────
 
 
 def _answer_messages(text: str) -> list[Any]:
@@ -296,7 +296,7 @@ def _response_levels(response: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(response, dict):
         return
     yield response
-    # A body as recorders of tests write it.
+    # HTTP recorders of test suites write a body like this.
     is_wrapped = response.get("type") == "json" or _is_http_with_content(response)
     for key in (*BODY_KEYS, "content") if is_wrapped else BODY_KEYS:
         inner = response.get(key)
@@ -351,11 +351,11 @@ def _truncation_notes(response: Mapping[str, Any]) -> Iterator[str]:
     parts = (response, _first_object(response, "choices"), _first_object(response, "candidates"))
     ends = [part.get(key) for part in parts for key in FINISH_REASON_KEYS]
     if any(map(is_token_limit, (*ends, response.get("status")))):
-        yield CUT
+        yield TOKEN_LIMIT_NOTE
     if any(map(is_content_filter, ends)):
-        yield FILTERED
+        yield FILTER_NOTE
     if any(map(is_error_reason, ends)):
-        yield BROKEN_OFF
+        yield ERROR_NOTE
     for key in ("choices", "candidates"):
         if len(list_at(response, key)) > 1:
             yield f"a response with several {key}: only the first was read"

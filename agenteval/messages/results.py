@@ -73,8 +73,8 @@ def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
     """Return the result next to a call, or ``None``."""
     inner = object_at(call, "function")
     if inner and call.keys() <= BARE_CALL_KEYS and len(inner) <= 2:
-        return None  # a name and arguments, as nearly all are
-    if first_text(call, "type") == "invalid_tool_call":  # its error tells of its arguments
+        return None  # only a name and arguments, like nearly all calls
+    if first_text(call, "type") == "invalid_tool_call":  # its error is about its arguments
         return None
     state, value = first_text(call, "state"), first_present(_INLINE_RESULT_KEYS, call, inner)
     error = call.get("errorText") or (call.get("error") if _is_flag_set(call.get("error")) else None)
@@ -94,7 +94,7 @@ def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
             return ToolOutcome({"error": content.get("reason") or "execution denied"}, True)
         if "value" in content:
             return ToolOutcome(content["value"], kind.startswith("error-"))
-    # Anthropic's servers write an error of a tool of theirs as an object with a kind of its own.
+    # Anthropic's servers return an error of their own tools as an object of a special type.
     return ToolOutcome(content, kind.endswith("_error") and "error_code" in content)
 
 

@@ -43,8 +43,8 @@ def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
     for key in ("data", "kwargs"):
         inner = message.get(key)
         if isinstance(inner, dict) and "content" in inner:
-            around = {name: value for name, value in message.items() if name != key}
-            return {**around, **inner, "type": message.get("type") if key == "data" else _class_kind(message)}
+            outer = {name: value for name, value in message.items() if name != key}
+            return {**outer, **inner, "type": message.get("type") if key == "data" else _class_kind(message)}
     return message
 
 

@@ -23,9 +23,9 @@ class Payload(str):
     event: str
 
     def __new__(cls, text: str, event: str = "") -> Payload:
-        made = super().__new__(cls, text)
-        made.event = event
-        return made
+        payload = super().__new__(cls, text)
+        payload.event = event
+        return payload
 
 
 class SseParser:
@@ -80,8 +80,8 @@ def texts_of(payloads: Iterable[str]) -> Iterator[str]:
 
     Some servers omit the blank line between events; then each line is an event."""
     for payload in payloads:
-        is_one = "\n" not in payload or is_json(payload)
-        lines = [payload] if is_one else payload.split("\n")
+        is_single_event = "\n" not in payload or is_json(payload)
+        lines = [payload] if is_single_event else payload.split("\n")
         yield from (line for line in lines if line.strip() and not ends_stream(line))
 
 

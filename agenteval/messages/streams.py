@@ -51,7 +51,7 @@ def _parse_lines(text: str) -> list[dict[str, Any]] | None:
     if len(pieces) < 2 and not (len(found) > 1 and any(map(_is_piece, pieces))):
         return None
     if broken := next((line for line, piece in found.items() if piece is None), ""):
-        raise UnreadableResponseError("is a stream with an event that is not JSON object", broken)
+        raise UnreadableResponseError("is a stream with an event that is not a JSON object", broken)
     return [json.loads(line) for line in lines]
 
 
@@ -97,8 +97,8 @@ def _stray_call_events(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield events of a call that is none of the items of its response."""
     done = [piece for piece in pieces if piece.get("type") == _ITEM_DONE]
-    given = [*response["output"], *(piece.get("item") for piece in pieces)]
-    ids = {item.get("id") for item in given if isinstance(item, dict)}
+    items = [*response["output"], *(piece.get("item") for piece in pieces)]
+    ids = {item.get("id") for item in items if isinstance(item, dict)}
     places = {*range(len(response["output"])), *(piece.get("output_index") for piece in done)}
     for piece in pieces:
         is_known = piece.get("item_id") in ids or piece.get("output_index") in places
@@ -141,7 +141,7 @@ def _parse_events(text: str) -> list[dict[str, Any]]:
             elif line.strip():
                 piece = _parse_piece(line)
                 if piece is None:
-                    raise UnreadableResponseError("is a stream with an event that is not JSON object", line)
+                    raise UnreadableResponseError("is a stream with an event that is not a JSON object", line)
                 found.append(piece)
     return found
 
@@ -165,20 +165,20 @@ def _truncation_error() -> UnreadableResponseError:
     return UnreadableResponseError("is a stream that was cut off")
 
 
-# ── the kinds ────────────────────────────────────────────────────────────────────────────────────
+# ── the formats ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the completion that OpenAI's chunks form. Raises ``UnreadableResponseError`` also for the legacy
     API without messages."""
-    given = [piece for piece in pieces if piece.get("type") != DONE]
-    if any("text" in object_of(each) for piece in given for each in list_at(piece, "choices")):
+    chunks = [piece for piece in pieces if piece.get("type") != DONE]
+    if any("text" in object_of(each) for piece in chunks for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
     ends = [DONE] if any(piece.get("type") == DONE for piece in pieces) else []
     try:
-        return assemble_completion([*map(json.dumps, given), *ends])
-    except (AgentError, RecursionError) as error:  # contents that are no text, or too deep
-        raise UnreadableResponseError(f"is a stream that cannot be put together: {error}") from None
+        return assemble_completion([*map(json.dumps, chunks), *ends])
+    except (AgentError, RecursionError) as error:  # content that is no text, or nested too deeply
+        raise UnreadableResponseError(f"is a stream that cannot be assembled: {error}") from None
 
 
 def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -198,13 +198,13 @@ def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, An
 def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the message that Anthropic's events form, whose blocks grow by deltas."""
     message: dict[str, Any] = {}
-    given: list[Any] = []
+    content: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}
     for piece in pieces:
         match piece.get("type"):
             case "message_start":
                 message = dict(object_at(piece, "message"))
-                given = list_at(message, "content")
+                content = list_at(message, "content")
             case "content_block_start":
                 blocks[str(piece.get("index"))] = {**object_at(piece, "content_block"), "_input": ""}
             case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
@@ -215,7 +215,7 @@ def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
                     message["usage"] = {**object_at(message, "usage"), **drop_none(counts)}
             case "message_stop":
                 closed = [_finish_block(block) for block in blocks.values()]
-                return {**message, "role": "assistant", "content": [*given, *closed]}
+                return {**message, "role": "assistant", "content": [*content, *closed]}
     raise _truncation_error()
 
 
@@ -247,8 +247,8 @@ def _append_delta(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
-    given = block.pop("_input")
-    return {**block, "input": given} if given else block
+    input_text = block.pop("_input")
+    return {**block, "input": input_text} if input_text else block
 
 
 def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -256,9 +256,9 @@ def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any
     candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
-    around: dict[str, Any] = {}
+    outer: dict[str, Any] = {}
     for piece in pieces:
-        around |= piece
+        outer |= piece
         candidate = _first_candidate(piece)
         last = {**last, **candidate}
         for part in list_at(object_at(candidate, "content"), "parts"):
@@ -267,7 +267,7 @@ def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any
             parts.append(part)
     if not last.get("finishReason"):
         raise _truncation_error()
-    return {**around, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
+    return {**outer, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
 
 
 def _first_candidate(piece: Mapping[str, Any]) -> Mapping[str, Any]:

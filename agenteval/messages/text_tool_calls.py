@@ -62,9 +62,13 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
     That is a name that is no plain word, or any name in quotes, in a tag, or right before its arguments."""
     if not (names := sorted(filter(None, tools))):
         return None
-    every = "|".join(map(re.escape, names))
+    any_name = "|".join(map(re.escape, names))
     unusual = [re.escape(each) for each in names if not _PLAIN_WORD.fullmatch(each)]
-    forms = [rf"[\"'`](?:{every})[\"'`]", rf"</?(?:{every})(?=[\s/>])", rf"(?<![\w-])(?:{every})[(\[{{]"]
+    forms = [
+        rf"[\"'`](?:{any_name})[\"'`]",
+        rf"</?(?:{any_name})(?=[\s/>])",
+        rf"(?<![\w-])(?:{any_name})[(\[{{]",
+    ]
     forms += [rf"(?<![\w-])(?:{'|'.join(unusual)})(?![\w-])"] if unusual else []
     return re.compile("|".join(forms))
 

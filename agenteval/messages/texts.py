@@ -87,19 +87,17 @@ def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
     """Yield what may hold calls in a part that is neither a call nor a result."""
     if not isinstance(part, dict):
         if holds_objects(part):
-            yield make_unplaced(part, "a part that is no object")
+            yield make_unplaced(part, "a part that is not an object")
         return
     kind = first_text(part, "type")
     if kind and is_known(kind):
-        yield from unplaced_fields(
-            part, (), owner=f"a part of the kind '{kind}'", shapes=_shapes_of(kind, part)
-        )
+        yield from unplaced_fields(part, (), owner=f"a part of type '{kind}'", shapes=_shapes_of(kind, part))
     elif kind:
-        yield make_unplaced(part, f"a part of the unknown kind '{kind[:40]}'")
+        yield make_unplaced(part, f"a part of the unknown type '{kind[:40]}'")
     elif not _UNTYPED_SHAPES.keys().isdisjoint(part):
         yield from unplaced_fields(part, (), owner="a part", shapes=_UNTYPED_SHAPES)
     elif part:
-        yield make_unplaced(part, "a part of no known kind")
+        yield make_unplaced(part, "a part of unknown type")
 
 
 def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, FieldShape]:
@@ -127,7 +125,7 @@ def text_in(part: Any) -> str | None:
 
 def _text_in_object(part: Mapping[str, Any]) -> str | None:
     kind = first_text(part, "type")
-    if not part or is_silent_kind(kind) or part.get("thought") is True:  # Google's marks a thought so
+    if not part or is_silent_kind(kind) or part.get("thought") is True:  # Google's mark of a thought
         return ""
     texts = (_text_at(part.get(key)) for key in _text_keys_of(kind))
     found = next((text for text in texts if text is not None), None)

@@ -29,9 +29,9 @@ def is_broken_json(value: Any, begins: re.Pattern[str]) -> bool:
     return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 
-def make_truncated_message(where: str, text: Any) -> dict[str, Any]:
+def make_truncated_message(key: str, text: Any) -> dict[str, Any]:
     """Return a message, which cannot be placed, in place of those that were cut off."""
-    return {"type": _KIND, where: text}
+    return {"type": _KIND, key: text}
 
 
 def is_truncated_message(message: Any) -> bool:

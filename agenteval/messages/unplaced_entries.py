@@ -76,7 +76,7 @@ class Unplaced(NamedTuple):
         """A remark on a log, with the remedy."""
         name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
         remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
-        return f"{self.note}: checks of calls are undecided there{remedy}"
+        return f"{self.note}: checks on calls are undecided there{remedy}"
 
 
 @dataclass
@@ -148,10 +148,10 @@ def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: st
 
 
 def unplaced_calls(
-    value: Any, what: str, *names: str, is_one: Callable[[Any], bool] = is_call
+    value: Any, what: str, *names: str, is_match: Callable[[Any], bool] = is_call
 ) -> Iterator[Unplaced]:
     """Yield the calls in a value that is known by its name alone to hold none."""
-    if calls := calls_in(value, is_one):
+    if calls := calls_in(value, is_match):
         yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
 
 
@@ -244,7 +244,7 @@ def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
         yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
-        # Much that describes a record has a name and parameters: a model, an experiment.
+        # Much that describes a record (a model, an experiment) has a name and parameters.
         yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)
 
 
@@ -267,7 +267,7 @@ def _are_run_events(events: Any) -> bool:
     )
 
 
-UNKNOWN_KIND = "an entry of no known kind"
+UNKNOWN_KIND = "an entry of unknown type"
 
 
 def make_unplaced(entry: Any, what: str = UNKNOWN_KIND) -> Unplaced:
@@ -296,7 +296,7 @@ UNKNOWN_EVENTS_KEY = "events"
 """The key of a stream's events of unknown kinds in the response that it forms."""
 
 
-# ── how it is shown ──────────────────────────────────────────────────────────────────────────────
+# ── quotations ───────────────────────────────────────────────────────────────────────────────────
 
 
 def quote_json(value: Any) -> str:

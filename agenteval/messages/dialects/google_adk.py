@@ -56,7 +56,7 @@ def _event_messages(events: Sequence[Any]) -> Iterator[Any]:
             actions, _CONFIRMATION_KEYS, _ACTION_FIELDS
         )
         waiting = [identity for key in _CONFIRMATION_KEYS for identity in object_at(actions, key)]
-        # Each of the calls that wait for a confirmation is named by its id alone.
+        # A call that waits for confirmation is given by its id alone.
         yield from ({"type": "item_reference", "id": identity} for identity in waiting)
         message = {}
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
@@ -94,8 +94,8 @@ class _Confirmations:
         parts = [object_of(part) for event in events for part in _parts_in(event)]
         self._calls = [*filter(None, (object_at(part, *_CALL_KEYS) for part in parts))]
         answers = (object_at(part, *_RESPONSE_KEYS) for part in parts)
-        granted = (each for each in answers if object_at(each, "response").get("confirmed") is True)
-        self._granted_ids = {each.get("id") for each in granted}
+        confirmed = (each for each in answers if object_at(each, "response").get("confirmed") is True)
+        self._granted_ids = {each.get("id") for each in confirmed}
         self._requests = [each for each in self._calls if each.get("name") == _CONFIRMATION_TOOL]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
@@ -113,10 +113,10 @@ class _Confirmations:
             yield part
 
     def _mark_call(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked = [each for each in self._requests if _is_same(_original_call(each), call)]
-        if not asked:
+        requests = [each for each in self._requests if _is_same(_original_call(each), call)]
+        if not requests:
             return call
-        is_waiting = any(each.get("id") not in self._granted_ids for each in asked)
+        is_waiting = any(each.get("id") not in self._granted_ids for each in requests)
         return {**call, ATTEMPTED if is_waiting else APPROVED: True}
 
 

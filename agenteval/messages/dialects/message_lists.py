@@ -76,7 +76,7 @@ class MessageList:
 
     def _matches_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
-        # Looked at first: nearly all messages name a role, and those of a dialect do not.
+        # A quick test first: nearly all messages have a role, but those of a dialect do not.
         if not isinstance(first, dict) or "role" in first or not self.is_message(first):
             return False
         return all(isinstance(each, dict) and self.is_message(each) for each in messages)

@@ -60,7 +60,7 @@ def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | 
     if kind == "user-prompt":
         return {**unread, "role": "user", "content": _normalize_prompt_parts(content)}
     if kind == "retry-prompt" and not part.get("tool_name"):
-        warn("what the framework asked the agent to do again was left out")
+        warn("the framework's retry prompts were left out")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
