@@ -243,9 +243,9 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
     assert told(read_.parsed.trajectory.turns) == [("a", "b", [])] * 4
     assert [note.partition(":")[0] for note in read_.notes] == [
         "a message with the unknown role 'critic' was not read",
-        "a message that is null and not an object was not read",
+        "a message that is null instead of an object was not read",
         "a message that is a string instead of an object was not read",
-        "a message that is a number and not an object was not read",
+        "a message that is a number instead of an object was not read",
         "an entry of unknown type was not read",
     ]
     assert read_.parsed.coverage == (13, 8)
