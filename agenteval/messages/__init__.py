@@ -1,2 +1,3 @@
-"""Conversion between recorded or provider-specific messages and the steps of a trajectory. Pure: callers read
-the bytes."""
+"""Converts recorded or provider-specific messages to steps of a trajectory and back.
+
+Pure: callers read the bytes."""

@@ -95,7 +95,8 @@ class _MessageText(NamedTuple):
 def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _TurnStart:
     """Return the position after the user's message of this turn.
 
-    If several messages have the same text, the one that follows the previous answer counts."""
+    If several messages have the same text, it is the one that follows the previous answer, or else the first.
+    """
     users = [at for at, line in enumerate(lines) if line.role == "user"]
     user_text = _collapse_whitespace(sent[-1].user)
     matches = [at for at in users if lines[at].text == user_text]

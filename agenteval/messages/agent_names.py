@@ -27,8 +27,9 @@ _MAX_NAME_LENGTH = 200
 
 
 def agent_of(message: Mapping[str, Any]) -> str:
-    """Return the agent that an assistant message, or a standalone call, names as its author, or an empty
-    string."""
+    """Return the agent that an assistant message names as its author, or an empty string.
+
+    A call that stands alone as an item is accepted, too."""
     own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
     if (found := next(filter(None, own_agents), "")) or _is_call(message):  # a call's name is the tool's
         return found
@@ -67,8 +68,7 @@ def assign_agent(step: Step, agent: str) -> Step:
 
 
 def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps of one turn, with a hand-off's target as the agent of the steps that follow and name
-    none.
+    """Return the steps of one turn with the target of a hand-off as the agent of later steps that name none.
 
     OpenAI's Agents SDK reports no more than this: its ``transfer_to_…`` tools return ``{"assistant": NAME}``
     (``Handoff.get_transfer_message``). The agent before the hand-off stays unknown."""
@@ -83,10 +83,10 @@ def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps without those in which an agent neither wrote nor called anything before another agent
-    took over.
+    """Return the steps without those of agents that only handed over.
 
-    Such a step is a hand-off, not a reply. The step of the agent that took over lists it in ``handed_by``."""
+    In such a step a named agent neither wrote nor called anything before another one took over; it is no
+    reply. The step of the agent that took over lists it in ``handed_by``."""
     kept: list[Step] = []
     silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
@@ -107,8 +107,7 @@ def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
 
 
 def _handoff_target(call: ToolCall) -> str:
-    """Return the agent that a call handed the conversation to, or an empty string if it is no hand-off or
-    names none."""
+    """Return the agent that a call handed the conversation to, or an empty string."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
     value = object_of(read_json(call.result.value))

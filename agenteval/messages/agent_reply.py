@@ -156,8 +156,7 @@ _PART_KINDS = frozenset(("text", "output_text", "reasoning", "thinking", "redact
 
 
 def _parts_in(value: Sequence[Any]) -> list[Any]:
-    """Return the parts of an assistant message's content if a function returned them as a list, or an empty
-    list."""
+    """Return the content parts if a function returned a message's content as a list, or an empty list."""
     parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
     are_parts = all(
         isinstance(each, Mapping) and each.get("type") in _PART_KINDS and "role" not in each for each in parts
@@ -200,16 +199,16 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _merge_messages(messages: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
-    """Return two message lists as one. A list that is given twice, or whose last messages are repeated,
-    counts once."""
+    """Return two message lists as one.
+
+    A list that is given twice, or whose last messages are repeated, counts once."""
     return messages if not added or list(added) == list(messages[-len(added) :]) else [*messages, *added]
 
 
 def _parse_latency(value: Any) -> float | None:
-    """Return the latency that an agent reported, or ``None`` if it is no valid time; then agenteval's own
-    measurement is used.
+    """Return the latency that an agent reported, or ``None`` if it is no valid time.
 
-    JSON, and therefore the journal, has no NaN."""
+    With ``None``, agenteval's own measurement is used. JSON, and therefore the journal, has no NaN."""
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
@@ -230,8 +229,9 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
 
 
 def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
-    """Parse the messages in a graph's state, or in a message that carries those of its turn (it then has
-    ``content``)."""
+    """Parse the messages in a graph's state, or in a message that carries those of its turn.
+
+    The latter has ``content``."""
     reply = ReadReply(messages=parse_agent_answers(listed, state), usage=usage_in(state))
     if "content" not in state:
         _require_read(reply.messages)

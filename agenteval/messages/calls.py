@@ -82,8 +82,9 @@ def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> lis
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
-    """Remove the known call that equals this one, by id or else by tool and arguments; return true if there
-    was one."""
+    """Remove the known call that equals this one; return true if there was one.
+
+    Calls are equal by id or else by tool and arguments."""
     position = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
     return position is not None and bool(known.pop(position))
 
@@ -97,9 +98,9 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 class ReadCallIndex:
     """The calls that were read, for recognizing copies of them elsewhere.
 
-    A copy has the same tool and id, or else the same tool and arguments. ``other_turns`` are calls of other turns,
-    which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that have
-    only an id."""
+    A copy has the same tool and id, or else the same tool and arguments. ``other_turns`` are calls of other
+    turns, which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that
+    have only an id."""
 
     def __init__(
         self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
@@ -233,8 +234,7 @@ _ANSWER_KEYS = ("answer", "final_answer")
 
 
 def find_final_answer(calls: Iterable[ParsedCall]) -> str:
-    """Return the answer that an agent passed as the argument of a call that ends its turn, or an empty
-    string."""
+    """Return the answer that an agent passed as the argument of a call that ends its turn, or empty text."""
     args = next((call.args for call in calls if call.name in _FINAL_ANSWER_TOOLS), None)
     return first_text(args or {}, *_ANSWER_KEYS)
 

@@ -32,10 +32,10 @@ _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "t
 def to_chat_messages(
     turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
-    """Return the conversation as messages for an agent: valid for a strict server, with one result for each
-    call.
+    """Return the conversation as messages for an agent.
 
-    ``is_apart`` tells whether a call is not part of the messages between the agent and its user."""
+    They are valid for a strict server, with one result for each call. ``is_apart`` tells whether a call is
+    not part of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
@@ -71,8 +71,9 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
 
 
 def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
-    """Return the ids of the calls, with deterministic new ids for those that are missing or repeated in the
-    message."""
+    """Return the ids of the calls, replacing those that are missing or repeated in the message.
+
+    New ids are deterministic."""
     ids: dict[str, None] = {}
     for index, call in enumerate(calls):
         call_id = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
@@ -132,8 +133,7 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
-    """Return ``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be
-    parsed.
+    """Return a call's arguments as ``(args, raw_args)``: parsed, or ``None`` and the text that is unreadable.
 
     Missing arguments are an empty object, which a schema with required ones rejects. A key that occurs twice,
     at any depth, makes the arguments unreadable, because it is unknown which value is meant. ``lenient`` (for
@@ -178,8 +178,9 @@ def _decode_json(text: str) -> Any:
 
 
 def _count_keys(value: Any) -> int:
-    """Return the number of keys in a value, or -1 if it contains an infinity, which the fast parser makes of
-    1e999."""
+    """Return the number of keys in a value, or -1 if it contains an infinity.
+
+    The fast parser makes an infinity of 1e999."""
     count, level = 0, [value]
     while level:
         item = level.pop()
@@ -202,15 +203,15 @@ class DuplicateKeyObject(dict[str, Any]):
 
 
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object for these pairs; as an ``object_pairs_hook``, it leaves the judgment on repeated keys
-    to the caller."""
+    """Return the object for these pairs, with all of them if a key is repeated.
+
+    As an ``object_pairs_hook``, it lets the caller decide what a repeated key means."""
     merged = dict(pairs)
     return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
 
 
 def _duplicate_key_text(value: Any) -> str:
-    """Return the JSON of a value in which an object repeats a key, as it was sent, or an empty string if none
-    does."""
+    """Return the JSON, as sent, of a value in which an object repeats a key, or an empty string."""
     return _dump_with_duplicates(value) if _has_duplicate_keys(value) else ""
 
 
@@ -464,8 +465,9 @@ def _parse_result(message: Mapping[str, Any]) -> ToolResult:
 
 
 def collect_tool_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the raw tool calls of a message, including the legacy ``function_call`` unless it repeats one of
-    them."""
+    """Return the raw tool calls of a message.
+
+    They include the legacy ``function_call`` unless it repeats one of them."""
     calls, legacy = validate_tool_calls(message.get("tool_calls")), message.get("function_call")
     if not legacy or any(_is_same_call(call, legacy) for call in calls):
         return calls

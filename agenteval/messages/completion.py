@@ -143,7 +143,7 @@ class _CompletionBuilder:
         self._merge(object_at(choice, "delta"))
 
     def _replace_message(self, message: Mapping[str, Any]) -> None:
-        """Replace everything so far: a whole message in the stream stands for all pieces before it."""
+        """Replace all pieces so far by a complete message in the stream."""
         self._message, self._texts, self._calls, self._legacy = (
             {},
             {},

@@ -1,4 +1,4 @@
-"""Finds the HTTP status that an error inside a reply stands for. Pure.
+"""Finds the HTTP status that corresponds to an error inside a reply. Pure.
 
 Providers and gateways also report a failure inside a reply of status 200: a stream has sent its status before
 it fails, and a gateway passes on what it received. Such an error counts as the status that its code or type

@@ -1,10 +1,10 @@
-"""Defines which fields are known to hold no calls: fields of many libraries, each with the shape of its
-value. Pure.
+"""Defines which fields are known to hold no calls. Pure.
 
-A name alone proves nothing: an author who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value
-fits a shape if every object in it does: the object has one of the shape's marks, its type (if it has one) is
-one of the shape's kinds, and it contains objects only below the shape's places. If anything is allowed, the
-value must only not contain a call in a known form (``calls_in``)."""
+They are fields of many libraries, each with the shape of its value. A name alone proves nothing: an author
+who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if every object in it
+does: the object has one of the shape's marks, its type (if it has one) is one of the shape's kinds, and it
+contains objects only below the shape's places. For a shape that allows anything, the value must only not
+contain a call in a known form (``calls_in``)."""
 
 from __future__ import annotations
 
@@ -117,8 +117,7 @@ def is_call_kind(kind: str) -> bool:
 
 
 def is_typed_call(value: Any) -> bool:
-    """Check whether an object is a call by its type, or contains one below a key such as ``function`` or
-    ``toolUse``."""
+    """Check whether an object is a call by its type, or contains one below a key such as ``function``."""
     if not isinstance(value, Mapping):
         return False
     kind = first_text(value, "type", "part_kind")
@@ -132,8 +131,9 @@ def is_typed_call(value: Any) -> bool:
 
 
 def is_call(value: Any) -> bool:
-    """Check whether an object is an agent's call in a known form: by its type, or by a tool name with
-    arguments."""
+    """Check whether an object is an agent's call in a known form.
+
+    It has the type of a call, or a tool name with arguments."""
     if not isinstance(value, Mapping):
         return False
     has_arguments = any(_may_be_arguments(value[key]) for key in _ARGUMENT_KEY_SET.intersection(value))
@@ -149,10 +149,10 @@ def is_call(value: Any) -> bool:
 def calls_in(
     value: Any, is_match: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """Return the calls anywhere in a value, without calls inside other calls and without those below the keys
-    ``without``.
+    """Return the calls anywhere in a value.
 
-    A value with too many elements is not searched; it counts as one call."""
+    Calls inside other calls and those below the keys ``without`` are omitted. A value with too many elements
+    is not searched; it counts as one call."""
     found: list[Any] = []
     level, seen = [value], set()
     for _ in range(_MAX_VALUES):
@@ -231,8 +231,9 @@ def is_collection(value: Any) -> bool:
 
 
 def public_fields(value: Any) -> dict[str, Any]:
-    """Return the public fields of a library's object by name, or an empty dict for plain values, functions
-    and classes."""
+    """Return the public fields of a library's object by name.
+
+    They are empty for plain values, functions and classes."""
     if isinstance(value, tuple):
         return dict(value._asdict()) if hasattr(value, "_asdict") else {}
     if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
@@ -255,10 +256,9 @@ _MESSAGE_START = re.compile(
 
 
 def is_broken_message(text: str) -> bool:
-    """Check whether a text begins like a message, a response, or a list of messages or parts, but does not
-    parse.
+    """Check whether a text begins like JSON of messages but was cut off, so that it does not parse.
 
-    It was cut off."""
+    It may be a message, a response, or a list of these or of parts."""
     return text.lstrip()[:1] in ("[", "{") and bool(_MESSAGE_START.match(text)) and json_in(text) is None
 
 

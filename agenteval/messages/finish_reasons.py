@@ -62,8 +62,9 @@ def is_error_reason(end: Any) -> bool:
 
 
 def find_refusal(message: Any) -> str | None:
-    """Return the refusal in a field of the message or in a part of its content, or ``None``. A refusal is the
-    agent's answer."""
+    """Return the refusal in a field of the message or in a part of its content, or ``None``.
+
+    A refusal is the agent's answer."""
     parts = [part for part in list_of(_field(message, "content")) if isinstance(part, Mapping)]
     refusals = (_field(part, "refusal") for part in (message, *parts))
     return next((text for text in refusals if isinstance(text, str) and text), None)
@@ -84,8 +85,9 @@ def _truncation_for(answer: Any, key: str, end: Any) -> Truncation | None:
 
 
 def _normalize_reason(end: Any) -> str:
-    """Return a reason as ``max_tokens`` for ``FinishReason.MAX_TOKENS`` and ``max-tokens`` alike, or an empty
-    string for no string."""
+    """Return a reason in lower case, without a class name and with underscores; empty if it is no string.
+
+    ``FinishReason.MAX_TOKENS`` and ``max-tokens`` both become ``max_tokens``."""
     word = getattr(end, "value", end)
     return word.rpartition(".")[2].lower().replace("-", "_") if isinstance(word, str) else ""
 

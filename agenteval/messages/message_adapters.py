@@ -1,8 +1,8 @@
-"""Converts the messages that an agent returns in other libraries' shapes to OpenAI's, using the parser of
-recorded ones.
+"""Converts messages that an agent returns in other libraries' shapes to OpenAI's.
 
-Messages in OpenAI's shape stay unchanged. Nothing else is lost silently: a call in a known form that cannot
-be parsed is the agent's failure, and what cannot be placed is in the resulting list as such."""
+It uses the parser of recorded messages; messages in OpenAI's shape stay unchanged. Nothing else is lost
+silently: a call in a known form that cannot be parsed is the agent's failure, and what cannot be placed is in
+the resulting list as such."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", 
 
 
 def as_message(value: Any) -> Message:
-    """Return a message as a mapping, from a mapping or a library's object (pydantic's ``model_dump``, or
-    attributes).
+    """Return a message as a mapping, from a mapping or a library's object.
 
-    Its role is OpenAI's if the role is known. Raises ``AgentError`` for anything else."""
+    Objects are converted by pydantic's ``model_dump``, or by their attributes. The role is OpenAI's if it is
+    known. Raises ``AgentError`` for anything else."""
     message = _message_fields(value)
     if role := _role_of(message):
         message["role"] = role
@@ -105,8 +105,10 @@ def _expand_objects(value: Any) -> Any:
 
 
 def _role_of(message: Message) -> str:
-    """Return the role of a message, or an empty string if it names none and its type is not a chat message's
-    (an item, an event)."""
+    """Return the role of a message, or an empty string for an item or an event.
+
+    A message without a role has the role of its type, or the assistant's if it has neither but a chat
+    message's fields."""
     role, kind = (_enum_text(message.get(key)) for key in ("role", "type"))
     if role:
         return _ROLES.get(role, role)
@@ -156,8 +158,9 @@ _FRAMEWORK_IMPORTERS = (pydantic_ai.importer, google_adk.importer)
 
 
 def parse_entries(listed: Sequence[Any]) -> list[Message]:
-    """Return the elements of a list as messages. A framework's own message list is read like a log of that
-    framework."""
+    """Return the elements of a list as messages.
+
+    A framework's own message list is read like a log of that framework."""
     entries = [_to_logged(each) for each in listed]
     importer = next((each for each in _FRAMEWORK_IMPORTERS if each.matches(entries)), None)
     if importer is None:

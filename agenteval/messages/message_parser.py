@@ -95,8 +95,9 @@ def _drop_repeated_usage(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterato
 
 
 def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Return the messages without approval requests whose calls were made later: the request is not a call of
-    its own."""
+    """Return the messages without approval requests whose calls were made later.
+
+    Such a request is not a call of its own."""
     items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
     approved_ids = {
         str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")
@@ -112,8 +113,9 @@ def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Return the messages without unplaced ones whose calls were read: by an id anywhere, else in the same
-    turn."""
+    """Return the messages without unplaced ones whose calls were read.
+
+    They were read if their ids occur anywhere, or they are in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
     ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]

@@ -121,8 +121,9 @@ def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
-    """Return the response, or an empty mapping if there is none or it cannot be parsed; the reason goes to
-    ``unread``."""
+    """Return the response, or an empty mapping if there is none or it cannot be parsed.
+
+    The reason why it cannot be parsed is added to ``unread``."""
     if exchange.get("unread"):
         unread.append(str(exchange["unread"]))
         return {}
@@ -307,8 +308,9 @@ _MATCH_TESTS = (_has_id, _has_arguments, _has_name)
 
 
 def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
-    """Return the recorded usage of a turn, or the agent's own if it is larger: then it made requests that
-    were not recorded."""
+    """Return the recorded usage of a turn, or the agent's own if that is larger.
+
+    It is larger if the agent made requests that were not recorded."""
     if recorded is None:
         return reply.usage
     reported = _reported_usage(reply)

@@ -46,7 +46,7 @@ _MAX_DEPTH = 3
 
 
 def find_content_substitute(message: Mapping[str, Any]) -> str:
-    """Return the text that stands for an empty content: a refusal, or the transcript of a recording."""
+    """Return the text that replaces an empty content: a refusal, or the transcript of a recording."""
     return first_text(message, "refusal") or first_text(object_at(message, "audio"), "transcript")
 
 

@@ -51,8 +51,9 @@ _ENTRY_KEY = "entry"
 
 
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
-    """Return the message that replaces something unplaced. ``is_whole_message``: nothing of its message was
-    read."""
+    """Return the message that replaces something unplaced.
+
+    ``is_whole_message``: nothing of its message was read."""
     return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
@@ -71,8 +72,9 @@ def unplaced_in(message: Any) -> Unplaced | None:
 
 
 def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
-    """Return a message or a result that is a single text, or ``None``: a shortcut, since most of a log
-    consists of these."""
+    """Return a message or a result that is a single text, or ``None`` for any other.
+
+    This is a shortcut, because most of a log consists of these."""
     role, content = message.get("role"), message.get("content")
     if (
         not isinstance(content, str)

@@ -199,8 +199,9 @@ class _ReplyBuilder:
             self.results += [each] if each.role == "tool" else []
 
     def add_text(self, part: Any) -> None:
-        """Add the text of a part. Google splits one text into parts without a type; they are joined with
-        nothing between."""
+        """Add the text of a part.
+
+        Google splits one text into parts without a type; they are joined with nothing between."""
         was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
@@ -213,8 +214,9 @@ class _ReplyBuilder:
             self._texts.append(text)
 
     def _placeholder(self, kind: str) -> str:
-        """Return a placeholder for a part that is no text: that there was a picture or a file is part of the
-        message."""
+        """Return a placeholder for a part that is no text.
+
+        That there was a picture or a file is part of the message."""
         if is_media_kind(kind):
             self._is_read = True
         else:
@@ -229,10 +231,9 @@ class _ReplyBuilder:
 
 
 def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[ParsedMessage]:
-    """Return the messages with the passages that texts cite added to the message's latest result, as a search
-    may return encrypted pages.
+    """Return the messages with the passages that their texts cite added to the latest result.
 
-    Without such a result, the passages become one."""
+    A search may have returned encrypted pages. If there is no such result, the passages become one."""
     cited = passages_in(parts)
     if not cited:
         return parsed

@@ -1,42 +1,36 @@
-"""How many tokens a reply took, in the words of many libraries.
+"""Parses the token usage that providers and frameworks report.
 
 Where each name is from, and what it counts:
 
 - ``prompt_tokens``, ``completion_tokens``, ``total_tokens``, ``prompt_tokens_details.cached_tokens``:
-  OpenAI's chat completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
-  Groq's streams have the first within ``x_groq`` of the last chunk (``completion`` takes it from there).
-  LiteLLM writes the first for all providers and puts what was cached into ``prompt_tokens``; DeepSeek has
-  ``prompt_cache_hit_tokens`` in it.
+  OpenAI's Chat Completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
+  Groq's streams have the former in ``x_groq`` of the last chunk (``completion`` takes it from there).
+  LiteLLM uses the former for all providers and includes cached tokens in ``prompt_tokens``; so does
+  DeepSeek with ``prompt_cache_hit_tokens``.
 - ``cache_creation_input_tokens``, ``cache_read_input_tokens`` (Anthropic), ``cacheReadInputTokens``,
-  ``cacheWriteInputTokens`` (Bedrock's Converse): beside ``input_tokens``, which are the others alone.
-- ``usage_metadata`` of LangChain: ``input_tokens`` is the sum of all kinds,
-  ``input_token_details.cache_read`` one.
+  ``cacheWriteInputTokens`` (Bedrock's Converse): not included in ``input_tokens``.
+- ``usage_metadata`` of LangChain: ``input_tokens`` is the sum of all kinds, including
+  ``input_token_details.cache_read``.
 - ``prompt_token_count``, ``candidates_token_count``, ``cached_content_token_count`` (Google; ADK): the
-  prompt holds what was cached; ``thoughts_token_count`` and ``tool_use_prompt_token_count`` stand beside.
+  prompt includes cached tokens, but not ``tool_use_prompt_token_count``; the candidates do not include
+  ``thoughts_token_count``.
 - ``request_tokens``, ``response_tokens`` (Pydantic AI before 1.0), ``input_tokens``, ``output_tokens``,
-  ``cache_read_tokens`` within the first, ``requests`` (``RunUsage`` since; ``requests`` in OpenAI's Agents
-  SDK, too).
+  ``requests`` (``RunUsage`` since; ``requests`` in OpenAI's Agents SDK, too); ``input_tokens`` includes
+  ``cache_read_tokens``.
 - ``input_token_count``, ``output_token_count``, ``total_token_count`` (Microsoft's agent framework, Java's
-  LangChain4j); of Anthropic's models the former adds ``anthropic.cache_read_input_tokens``, beside them.
-- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): the former are
-  all.
+  LangChain4j); for Anthropic's models the former adds ``anthropic.cache_read_input_tokens``, not included.
+- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): the former
+  counts all tokens.
 - ``prompt_eval_count``, ``eval_count``: Ollama.
-- ``promptTokens``, ``completionTokens`` (AI SDK 4), ``inputTokens``, ``outputTokens``,
-  ``cachedInputTokens`` within (AI SDK 5), ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
+- ``promptTokens``, ``completionTokens`` (AI SDK 4); ``inputTokens``, ``outputTokens`` and the included
+  ``cachedInputTokens`` (AI SDK 5) or ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
   providers ``inputTokens: {total, noCache, cacheRead, …}`` and ``outputTokens: {total, text, reasoning}``.
-- ``cached_prompt_tokens``, ``successful_requests`` beside OpenAI's names: CrewAI's ``UsageMetrics``.
+- ``cached_prompt_tokens``, ``successful_requests`` next to OpenAI's names: CrewAI's ``UsageMetrics``.
 - smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` have the names above.
 - ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
   OpenInference, the AI SDK).
 
-**Each token counts once, and the total decides what stands beside what.** Reasoning and cached tokens are
-part of the count that they are a detail of; ``_Name.excluded`` lists the exceptions by name. Where prompt and
-completion are less than the total (xAI, Gemini's compatible endpoint: 1,100 of 1,000 and 40) and what is
-reported besides explains the gap (60 of reasoning), the gap is counted with its kind. A gap that nothing
-explains was used nevertheless: it counts as output, the dearer kind, and the usage is marked as estimated,
-since nobody reported that split. A total alone is a count, too: of the sum, and of nothing else
-(``Usage.unsplit``). A detail that is larger than its whole cannot be part of it. A total that is
-less than its parts says nothing of them.
+**Each token counts once, and the total decides which counts include which.** Reasoning and cached tokens are part of the count that they are a detail of; ``_CountName.excluded`` lists the exceptions by name. If prompt and completion are less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100) and other reported counts explain the gap (60 of reasoning), the gap is counted with its kind. An unexplained gap was used nevertheless: it counts as output, the more expensive kind, and the usage is marked as estimated, because that split was not reported. A total alone is a count, too, but only of the sum (``Usage.unsplit``). A detail that is larger than its count cannot be part of it. A total that is less than its parts proves nothing about them.
 """
 
 from __future__ import annotations
@@ -128,11 +122,11 @@ _MAX_COUNT = 10**18
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Return usage that a provider (``prompt_tokens``, ``promptTokens``, …) or agenteval (``input_tokens``)
-    reports.
+    """Return usage that is reported with a provider's field names or agenteval's, or ``None``.
 
-    It may be a mapping, an object, or a list of these with one for each reply. ``None`` if it reports neither
-    input and output tokens nor their sum."""
+    A provider's are ``prompt_tokens``, ``promptTokens``, …, agenteval's ``input_tokens``. The value may be a
+    mapping, an object, or a list of these with one for each reply. It is ``None`` if neither input and output
+    tokens nor their sum are reported."""
     if isinstance(value, Usage):
         return value if _is_possible(value) else None
     if _is_list(value):

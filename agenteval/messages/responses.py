@@ -64,10 +64,10 @@ class ParsedResponse(NamedTuple):
 
 
 def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
-    """Return what a response adds to the messages of its request. Plain text is an answer if there is none
-    yet.
+    """Return what a response adds to the messages of its request.
 
-    Raises ``AuthorError`` (without a place) for a stream that cannot be assembled."""
+    Plain text is an answer if there is none yet. Raises ``AuthorError`` (without a place) for a stream that
+    cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
         return ParsedResponse([], failure="" if is_answered else "the request got no response")
@@ -114,10 +114,10 @@ def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedRespon
 
 
 def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
-    """Return the new messages in ``found``. A graph returns all its messages, starting with those that it was
-    given.
+    """Return the new messages in ``found``.
 
-    Messages are compared by their content, because ids and the like are added on the way."""
+    A graph returns all its messages, starting with those that it was given. They are compared by their
+    content, because ids and the like are added on the way."""
     known = filter(None, map(_core, messages))
     for at, message in enumerate(found):
         core = _core(message)
@@ -132,8 +132,9 @@ def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
 
 
 def _core(message: Any) -> list[Any]:
-    """Return the content of a message, independent of its form; empty for system prompts, which are not
-    returned."""
+    """Return the content of a message, independent of its form.
+
+    It is empty for system prompts, which are not returned."""
     return [
         (each.role, each.text or "", [call[:3] for call in each.calls], each.value)
         for each in parse_messages([message])

@@ -91,6 +91,7 @@ def ends_stream(payload: str) -> bool:
 
 
 def looks_like_sse(text: str) -> bool:
-    """Check whether a text looks like server-sent events, for servers that forget the content type: no JSON
-    begins so."""
+    """Check whether a text begins like server-sent events, as no JSON does.
+
+    Some servers forget the content type."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

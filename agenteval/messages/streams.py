@@ -77,8 +77,7 @@ def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _with_unknown_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]], unread: Sequence[Any] = ()
 ) -> Mapping[str, Any]:
-    """Return the response together with the pieces of its stream that are of an unknown kind or otherwise
-    unread.
+    """Return the response together with the pieces of its stream that were not understood.
 
     ``unread`` is further pieces that are in nothing that was assembled."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
@@ -169,8 +168,9 @@ def _truncation_error() -> UnreadableResponseError:
 
 
 def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the completion that OpenAI's chunks form. Raises ``UnreadableResponseError`` also for the legacy
-    API without messages."""
+    """Return the completion that OpenAI's chunks form.
+
+    Raises ``UnreadableResponseError`` for the legacy API without messages, too."""
     chunks = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in chunks for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
@@ -182,8 +182,9 @@ def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response in the last of OpenAI's events, with items that it lacks although earlier events
-    completed them."""
+    """Return the response in the last of OpenAI's events.
+
+    It is completed with items that only earlier events contain."""
     pieces = list(pieces)
     for at, piece in enumerate(pieces):
         if piece.get("type") in _FINAL_EVENTS and isinstance(piece.get("response"), dict):
@@ -252,8 +253,9 @@ def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response that Google's pieces form: each is a response with the next parts of the first
-    candidate."""
+    """Return the response that Google's pieces form.
+
+    Each piece is a response with the next parts of the first candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
     outer: dict[str, Any] = {}

@@ -29,11 +29,11 @@ _DELIMITERS = "\"'`<>/([{"
 
 
 def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
-    """Return the messages with an unplaced entry after each agent's text that is a broken message or looks
-    like a call.
+    """Return the messages with an unplaced entry after each agent's text that may be or contain a call.
 
-    If the agent makes real calls, a text that looks like one only shows somebody how a call is written.
-    ``tools`` is the names of the declared tools."""
+    That is a text that is a broken message, or that looks like a call. If the agent makes real calls, a text
+    that looks like one only shows somebody how a call is written. ``tools`` is the names of the declared
+    tools."""
     messages = list(parsed)
     has_calls = any(each.calls for each in messages)
     tool_pattern = None if has_calls else _tool_name_pattern(frozenset(tools))
@@ -74,8 +74,7 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
-    """Return the notation of what looks like a call in a text, or the tool that it names; empty if there is
-    none."""
+    """Return the notation of what looks like a call in a text, or the tool that it names, or empty text."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):

@@ -1,7 +1,7 @@
-"""Recognizes messages in JSON that were cut off, because a tracer keeps only so many characters of a value.
-Pure.
+"""Recognizes messages in JSON that were cut off. Pure.
 
-The rest is no answer in words, and the calls in it are unknown."""
+A tracer keeps only so many characters of a value. The rest is no answer in words, and the calls in it are
+unknown."""
 
 from __future__ import annotations
 

@@ -135,8 +135,9 @@ def unplaced_fields(
 
 
 def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: str) -> Iterator[Unplaced]:
-    """Yield what may hold calls in a field with an object or a list. ``shape`` is the shape for the field's
-    name."""
+    """Yield what may hold calls in a field with an object or a list.
+
+    ``shape`` is the shape for the field's name."""
     if shape:
         yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
     elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
@@ -171,8 +172,9 @@ def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) ->
 
 
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
-    """Yield the calls that a usage counts by tool name, but not those that it counts for billing
-    (``web_search_requests``)."""
+    """Yield the calls that a usage counts by tool name.
+
+    Counts for billing (``web_search_requests``) are no calls."""
     counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
@@ -184,8 +186,9 @@ _TOOL_COUNTS_KEY = "server_tool_use"
 
 
 def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
-    """Return an unknown value as unplaced. If it is a call or a list of calls, it counts as placed once these
-    were read elsewhere."""
+    """Return an unknown value as unplaced.
+
+    If it is a call or a list of calls, it counts as placed once these were read elsewhere."""
     entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
     return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
@@ -239,8 +242,9 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
 
 
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
-    """Yield what may hold calls in an unread field of a record. ``known`` is the keys in it that hold no
-    entries."""
+    """Yield what may hold calls in an unread field of a record.
+
+    ``known`` is the keys in it that hold no entries."""
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
         yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):

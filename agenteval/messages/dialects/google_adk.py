@@ -73,8 +73,9 @@ def _event_message(
     *,
     has_more: bool,
 ) -> dict[str, Any]:
-    """Return an event as a message; an empty mapping for the framework's own events, unless ``has_more``
-    unread fields."""
+    """Return an event as a message.
+
+    It is empty for the framework's own events, unless the event ``has_more`` unread fields."""
     raw_parts = content.get("parts") or []
     parts = [part for each in raw_parts for part in confirmations.read(each, waiting)]
     if raw_parts and not parts and not has_more:
