@@ -38,8 +38,7 @@ class WaitingCalls(Generic[_Step]):
         self._steps.append(_PendingStep(step, ids, names, by_id))
 
     def take(self, call_id: str, name: Any) -> tuple[_Step, int] | None:
-        """Remove the call that a result belongs to and return its step and place, or ``None`` if no call
-        waits.
+        """Remove the call that a result belongs to and return its step and place; ``None`` if none waits.
 
         It is the first call with that id, in the latest step that has one: real logs reuse ids, so a map from
         ids to calls would mix results up. If there is no such call, it is the first of the latest step. Among

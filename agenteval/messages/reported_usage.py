@@ -30,7 +30,14 @@ Where each name is from, and what it counts:
 - ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
   OpenInference, the AI SDK).
 
-**Each token counts once, and the total decides which counts include which.** Reasoning and cached tokens are part of the count that they are a detail of; ``_CountName.excluded`` lists the exceptions by name. If prompt and completion are less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100) and other reported counts explain the gap (60 of reasoning), the gap is counted with its kind. An unexplained gap was used nevertheless: it counts as output, the more expensive kind, and the usage is marked as estimated, because that split was not reported. A total alone is a count, too, but only of the sum (``Usage.unsplit``). A detail that is larger than its count cannot be part of it. A total that is less than its parts proves nothing about them.
+**Each token counts once, and the total decides which counts include which.** Reasoning and cached tokens are
+part of the count that they are a detail of; ``_CountName.excluded`` lists the exceptions by name. If prompt
+and completion are less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100) and other
+reported counts explain the gap (60 of reasoning), the gap is counted with its kind. An unexplained gap was
+used nevertheless: it counts as output, the more expensive kind, and the usage is marked as estimated, because
+that split was not reported. A total alone is a count, too, but only of the sum (``Usage.unsplit``). A detail
+that is larger than its count cannot be part of it. A total that is less than its parts proves nothing about
+them.
 """
 
 from __future__ import annotations
