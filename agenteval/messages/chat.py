@@ -30,17 +30,17 @@ _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "t
 
 
 def to_chat_messages(
-    turns: Iterable[Turn], is_apart: Callable[[ToolCall], bool] = lambda _: False
+    turns: Iterable[Turn], is_excluded: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
     """Return the conversation as messages for an agent.
 
-    They are valid for a strict server, with one result for each call. ``is_apart`` tells whether a call is
+    They are valid for a strict server, with one result for each call. ``is_excluded`` tells whether a call is
     not part of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
         for step in turn.steps:
-            calls = tuple(call for call in step.tool_calls if not is_apart(call))
+            calls = tuple(call for call in step.tool_calls if not is_excluded(call))
             if len(calls) < len(step.tool_calls):
                 step = step.model_copy(update={"tool_calls": calls})
                 if not (calls or step.text):

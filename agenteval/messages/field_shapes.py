@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agenteval.messages.json_fields import first_text, json_in
+from agenteval.messages.json_fields import first_text, parse_json_container
 from agenteval.messages.reported_usage import USAGE_KEYS
 
 PLAIN_TYPES = (str, int, float, bool, type(None), bytes)
@@ -259,7 +259,11 @@ def is_broken_message(text: str) -> bool:
     """Check whether a text begins like JSON of messages but was cut off, so that it does not parse.
 
     It may be a message, a response, or a list of these or of parts."""
-    return text.lstrip()[:1] in ("[", "{") and bool(_MESSAGE_START.match(text)) and json_in(text) is None
+    return (
+        text.lstrip()[:1] in ("[", "{")
+        and bool(_MESSAGE_START.match(text))
+        and parse_json_container(text) is None
+    )
 
 
 # ── shapes ───────────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ def read_json(value: Any) -> Any:
     return parse_or(value, value) if is_json else value
 
 
-def json_in(text: str) -> Any:
+def parse_json_container(text: str) -> Any:
     """Return the list or object that a JSON text encodes, or ``None`` if it encodes neither."""
     found = read_json(text)
     return None if isinstance(found, str) else found

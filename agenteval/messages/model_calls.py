@@ -102,7 +102,7 @@ def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
     unread: list[str] = []
     responses = [_response_or_none(each, unread) for each in exchanges]
     results = [_tool_messages(each) for each in exchanges]
-    offered = any(
+    offered_tools = any(
         response and each.get("offers_tools") for each, response in zip(exchanges, responses, strict=True)
     )
     rounds: list[tuple[ModelToolCall, ...]] = []
@@ -117,7 +117,9 @@ def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
         rounds += [calls] if calls else []
         unread += unplaced
     answered = [response for at, response in unique if not exchanges[at].get("failed")]
-    return ModelTurn(tuple(rounds), _sum_usages(answered), tuple(dict.fromkeys(unread)), offered, forked)
+    return ModelTurn(
+        tuple(rounds), _sum_usages(answered), tuple(dict.fromkeys(unread)), offered_tools, forked
+    )
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:

@@ -77,7 +77,7 @@ def is_silent_kind(kind: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def is_known(kind: str) -> bool:
+def is_call_free_kind(kind: str) -> bool:
     """Check whether parts of this type are known to hold no calls."""
     kind = kind.lower()
     return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _CALL_FREE_KINDS))
@@ -90,7 +90,7 @@ def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
             yield make_unplaced(part, "a part that is not an object")
         return
     kind = first_text(part, "type")
-    if kind and is_known(kind):
+    if kind and is_call_free_kind(kind):
         yield from unplaced_fields(part, (), owner=f"a part of type '{kind}'", shapes=_shapes_of(kind, part))
     elif kind:
         yield make_unplaced(part, f"a part of the unknown type '{kind[:40]}'")

@@ -41,7 +41,7 @@ from agenteval.messages.field_shapes import (
     is_typed_call,
     public_fields,
 )
-from agenteval.messages.json_fields import json_in, object_at, object_of
+from agenteval.messages.json_fields import object_at, object_of, parse_json_container
 from agenteval.messages.reported_usage import USAGE_KEYS
 
 _MAX_QUOTED = 60
@@ -158,7 +158,7 @@ def unplaced_calls(
 
 def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
     """Yield the calls in a text that is JSON."""
-    if (found := json_in(text)) is not None:
+    if (found := parse_json_container(text)) is not None:
         yield from unplaced_calls(found, what, *names)
 
 
@@ -234,7 +234,7 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
         if isinstance(value, str):
             if is_broken_message(value):
                 yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
-            value = json_in(value)
+            value = parse_json_container(value)
         if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_run_events(value)):
             continue
         if not ((shape := _RECORD_SHAPES.get(key)) and shape.fits(value)):
